@@ -81,16 +81,13 @@ let base = layer(
 let messages = layer(
     "Messages",
     module("GSM"),
-    module("Pushing", ["World"]),
-    module("Messaging"),
-    module("Calling", ["World"]),
+    module("DeliveryOutcomes", ["World"]),
     module("Webhooks", ["Bytes", "Crypto", "World"]),
-    module("Wording", ["Bytes", "World"]),
+    module("Templates", ["Bytes", "World"]),
 
     tests("GSM", ["GSM"]),
-    tests("Calling", ["Calling", "TestSupport", "World"]),
     tests("Webhooks", ["Bytes", "TestSupport", "Webhooks", "World"]),
-    tests("Wording", ["Bytes", "GSM", "Wording", "World"]))
+    tests("Templates", ["Bytes", "GSM", "Templates", "World"]))
 
 /// The event loop, TLS and HTTP.
 let network = layer(
@@ -112,27 +109,26 @@ let network = layer(
 /// What Twoefay does: rules, verbs and routes, without a socket, SQL or C.
 let product = layer(
     "Product",
-    module("Domain", ["Bytes", "Crypto", "JSON", "World"]),
+    module("Domain", ["Bytes", "Crypto", "GSM", "JSON", "World"]),
     module(
         "Relay",
         [
-            "Bytes", "Calling", "Crypto", "Domain", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Webhooks",
-            "World",
+            "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "GSM", "JSON", "Log", "Metrics", "Webhooks", "World",
         ]),
     module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
 
-    tests("Domain", ["Bytes", "Crypto", "Domain", "JSON", "TestSupport", "World"]),
+    tests("Domain", ["Bytes", "Crypto", "Domain", "GSM", "JSON", "TestSupport", "World"]),
     tests(
         "Relay",
         [
-            "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Messaging", "Metrics", "Pushing",
-            "Relay", "Storage", "TestSupport", "Webhooks", "World",
+            "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "JSON", "Log", "Metrics", "Relay", "Storage",
+            "TestSupport", "Webhooks", "World",
         ]),
     tests(
         "API",
         [
-            "API", "Bytes", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Metrics", "Pushing", "Relay",
-            "Storage", "TestSupport", "World",
+            "API", "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Metrics",
+            "Relay", "Storage", "TestSupport", "World",
         ]))
 
 /// The databases: the store, and the locations of addresses.
@@ -141,56 +137,61 @@ let storage = layer(
     module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
     module(
         "Storage",
-        ["Bytes", "CMariaDB", "CSQLite", "Calling", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]),
+        [
+            "Bytes", "CMariaDB", "CSQLite", "Crypto", "Domain", "EventLoop", "GSM", "JSON", "Log", "Relay", "Webhooks",
+            "World",
+        ]),
 
     tests("Geo", ["Geo", "TestSupport", "World"]),
     tests(
         "Storage",
         [
-            "Bytes", "CLinux", "Calling", "Crypto", "Domain", "EventLoop", "Log", "Relay", "Storage", "TestSupport",
-            "World",
+            "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "GSM", "Log", "Relay", "Storage", "TestSupport",
+            "Webhooks", "World",
         ]))
 
 /// The senders of pushes, mails, text messages and webhooks.
 let delivery = layer(
     "Delivery",
     module("SMPP", ["Bytes", "EventLoop", "GSM", "TLS", "World"]),
-    module("APNs", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "World"]),
-    module("WebPush", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "JSON", "Log", "Pushing", "World"]),
     module(
-        "Texting",
-        ["Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP", "World"]),
+        "APNs",
+        ["Bytes", "Crypto", "DeliveryOutcomes", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
+    module("WebPush", ["Bytes", "Crypto", "Curl", "DeliveryOutcomes", "EventLoop", "HTTP", "JSON", "Log", "World"]),
+    module(
+        "SMS",
+        ["Bytes", "Curl", "DeliveryOutcomes", "EventLoop", "GSM", "HTTP", "JSON", "Log", "SMPP", "World"]),
     module(
         "Couriers",
         [
-            "APNs", "Bytes", "Calling", "Curl", "Domain", "GSM", "HTTP", "JSON", "Log", "Messaging", "Pushing", "Relay",
-            "Texting", "WebPush", "Wording", "World",
+            "APNs", "Bytes", "Curl", "DeliveryOutcomes", "Domain", "GSM", "HTTP", "JSON", "Log", "Relay", "SMS",
+            "Templates", "WebPush", "Webhooks", "World",
         ]),
 
     tests("SMPP", ["Bytes", "Crypto", "EventLoop", "GSM", "SMPP", "TLS", "TestSupport", "World"]),
     tests(
         "APNs",
         [
-            "APNs", "Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS",
-            "TestSupport", "World",
+            "APNs", "Bytes", "Crypto", "DeliveryOutcomes", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
+            "TLS", "TestSupport", "World",
         ]),
     tests(
         "WebPush",
         [
-            "Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "Pushing", "TLS", "TestSupport",
-            "WebPush", "World",
+            "Bytes", "Crypto", "Curl", "DeliveryOutcomes", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS",
+            "TestSupport", "WebPush", "World",
         ]),
     tests(
-        "Texting",
+        "SMS",
         [
-            "Bytes", "Curl", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "Messaging", "SMPP", "TestSupport",
-            "Texting", "World",
+            "Bytes", "Curl", "DeliveryOutcomes", "Domain", "EventLoop", "GSM", "HTTP", "JSON", "Log", "SMPP", "SMS",
+            "TestSupport", "World",
         ]),
     tests(
         "Couriers",
         [
-            "APNs", "Bytes", "Calling", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "HTTP", "HTTP2", "JSON",
-            "Log", "Messaging", "Pushing", "Relay", "TestSupport", "Texting", "TLS", "WebPush", "Wording", "World",
+            "APNs", "Bytes", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop", "GSM", "HTTP",
+            "HTTP2", "JSON", "Log", "Relay", "SMS", "TLS", "Templates", "TestSupport", "WebPush", "Webhooks", "World",
         ]))
 
 /// Keys outside the relay, and the restrictions of its process.
@@ -198,11 +199,11 @@ let security = layer(
     "Security",
     module("Hardening", ["CLinux", "CSeccomp"]),
     module("PKCS11", ["Bytes", "CPKCS11", "Crypto"]),
-    module("Seeds", ["Bytes", "CExpat", "Crypto", "World"]),
+    module("TokenFiles", ["Bytes", "CExpat", "Crypto", "World"]),
     module("KeyService", ["Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]),
 
     tests("Hardening", ["CLinux", "Hardening", "TestSupport"]),
-    tests("Seeds", ["Bytes", "Seeds", "TestSupport", "World"]),
+    tests("TokenFiles", ["Bytes", "TestSupport", "TokenFiles", "World"]),
     tests(
         "KeyService",
         [
@@ -241,9 +242,9 @@ let programs = layer(
     module(
         "Daemon",
         [
-            "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "Geo", "HTTP",
-            "HTTP1", "HTTP2", "Hardening", "JSON", "KeyService", "Log", "Messaging", "Metrics", "PKCS11", "QR", "Relay",
-            "SMPP", "Storage", "TLS", "Texting", "WebPush", "Webhooks", "Wording", "World", "YAML",
+            "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop",
+            "GSM", "Geo", "HTTP", "HTTP1", "HTTP2", "Hardening", "JSON", "KeyService", "Log", "Metrics", "PKCS11", "QR",
+            "Relay", "SMPP", "SMS", "Storage", "TLS", "Templates", "WebPush", "Webhooks", "World", "YAML",
         ]),
     module(
         "Demo",
@@ -258,16 +259,16 @@ let programs = layer(
     program(
         "twoefay",
         [
-            "Bytes", "CLinux", "Calling", "Couriers", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop",
-            "FakeAPNs", "GSM", "HTTP", "JSON", "Log", "Messaging", "Phone", "QR", "Relay", "Seeds", "Storage", "TLS",
-            "Texting", "Webhooks", "Wording", "World",
+            "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo", "Domain",
+            "EventLoop", "FakeAPNs", "GSM", "HTTP", "JSON", "Log", "Phone", "QR", "Relay", "SMS", "Storage", "TLS",
+            "Templates", "TokenFiles", "Webhooks", "World",
         ]),
 
     tests(
         "Daemon",
         [
-            "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "EventLoop", "HTTP", "Hardening", "Log",
-            "Metrics", "QR", "Relay", "SMPP", "Storage", "TestSupport", "Texting", "World",
+            "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "EventLoop", "GSM", "HTTP", "Hardening",
+            "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TestSupport", "World",
         ]),
     tests(
         "Demo",
@@ -282,9 +283,9 @@ let support = layer(
     module(
         "TestSupport",
         [
-            "API", "Bytes", "CLinux", "Calling", "Crypto", "Curl", "Daemon", "Demo", "Domain", "EventLoop", "FakeAPNs",
-            "GSM", "HTTP", "HTTP2", "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "SMPP", "Storage", "TLS",
-            "WebPush", "Webhooks", "World",
+            "API", "Bytes", "CLinux", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo", "Domain", "EventLoop",
+            "FakeAPNs", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "SMPP", "Storage", "TLS", "WebPush",
+            "Webhooks", "World",
         ], path: "Tests/Support/TestSupport"),
     tests("TestSupport", ["TestSupport"]))
 
@@ -313,7 +314,7 @@ let system = layer(
     tests(
         "Simulation",
         [
-            "Bytes", "Calling", "Crypto", "Domain", "EventLoop", "HTTP", "JSON", "Pushing", "Relay", "Storage",
+            "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage",
             "TestSupport", "Webhooks", "World",
         ]),
     tests("Tour", ["JSON", "TestSupport", "twoefay", "twoefayd"], scripts: ["Script"]))
@@ -326,11 +327,10 @@ let package = Package(
         .executable(name: "twoefay-keys", targets: ["twoefay-keys"]),
         // What the packages under Benchmarks/ measure.
         .library(
-            name: "parts",
+            name: "components",
             targets: [
-                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2",
-                "JSON", "Log", "Messaging", "Metrics", "Pushing", "Relay", "Storage", "TLS", "Webhooks", "Wording",
-                "World",
+                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop", "FakeAPNs",
+                "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "Templates", "Webhooks", "World",
             ]),
         .library(name: "APNs", targets: ["APNs"]),
         // For websites in Swift, with the modules whose types it speaks in: docs/websites/guide.md.

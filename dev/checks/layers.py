@@ -54,7 +54,7 @@ C_USERS = {
     "CMaxMind": ["Sources/Storage/Geo/"],
     "CMicroHTTPD": ["Sources/Network/HTTP1/"],
     "CCurl": ["Sources/Network/Curl/"],
-    "CExpat": ["Sources/Security/Seeds/"],
+    "CExpat": ["Sources/Security/TokenFiles/"],
     "CSeccomp": ["Sources/Security/Hardening/"],
     "CPKCS11": ["Sources/Security/PKCS11/"],
 }

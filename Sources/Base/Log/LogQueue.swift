@@ -37,7 +37,7 @@ public struct LogQueue: Sendable {
     /// Since the start, for metrics.
     private var dropped = LogCounts()
     /// Not yet said in the log.
-    private var unsaid = LogCounts()
+    private var unreported = LogCounts()
 
     public init(_ bounds: Bounds = Bounds()) { self.bounds = bounds }
 
@@ -94,18 +94,18 @@ public struct LogQueue: Sendable {
 
     private mutating func drop(_ level: LogLevel) {
         dropped[level] += 1
-        unsaid[level] += 1
+        unreported[level] += 1
     }
 
     /// The number of lines dropped since the last call, by level, without zeros.
-    public mutating func takeUnsaid() -> [(level: LogLevel, count: UInt64)] {
-        defer { unsaid = LogCounts() }
-        return LogLevel.allCases.filter { unsaid[$0] > 0 }.map { ($0, unsaid[$0]) }
+    public mutating func takeUnreported() -> [(level: LogLevel, count: UInt64)] {
+        defer { unreported = LogCounts() }
+        return LogLevel.allCases.filter { unreported[$0] > 0 }.map { ($0, unreported[$0]) }
     }
 
     /// It could not be said after all.
-    public mutating func putBack(_ counts: [(level: LogLevel, count: UInt64)]) {
-        for (level, count) in counts { unsaid[level] += count }
+    public mutating func requeue(_ counts: [(level: LogLevel, count: UInt64)]) {
+        for (level, count) in counts { unreported[level] += count }
     }
 }
 

@@ -63,7 +63,7 @@ public final class QueuedSink: LogSink {
             let counts = state.withLock { state in
                 state.writingSince = nil
                 state.queue.finish(batch, written: written)
-                return written == batch.bytes.count ? state.queue.takeUnsaid() : []
+                return written == batch.bytes.count ? state.queue.takeUnreported() : []
             }
             if !counts.isEmpty { say(counts) }
         }
@@ -90,6 +90,6 @@ public final class QueuedSink: LogSink {
             line.add(LogKey.count.rawValue, count.logged)
             text += line.finish()
         }
-        if output(text) < text.count { state.withLock { $0.queue.putBack(counts) } }
+        if output(text) < text.count { state.withLock { $0.queue.requeue(counts) } }
     }
 }

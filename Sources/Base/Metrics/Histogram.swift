@@ -14,7 +14,7 @@ public final class Histogram: Sendable {
         buckets = (0...bounds.count).map { _ in Counter() }
     }
 
-    public func note(_ duration: Duration) {
+    public func observe(_ duration: Duration) {
         let index = bounds.firstIndex { duration <= $0 } ?? bounds.count
         buckets[index].add()
         let (seconds, attoseconds) = duration.components

@@ -16,7 +16,7 @@ struct YAMLEvent {
     }
 
     let kind: Kind
-    let place: YAMLPlace
+    let place: YAMLPosition
     /// Has an anchor, or is an alias.
     let isAnchored: Bool
     let isTagged: Bool
@@ -76,8 +76,8 @@ struct YAMLEvents: ~Copyable {
         return YAMLEvent(kind: kind, place: place, isAnchored: anchor != nil, isTagged: tag != nil)
     }
 
-    private func place(_ mark: yaml_mark_t) -> YAMLPlace {
-        YAMLPlace(file: text.file, line: mark.line + 1, column: mark.column + 1)
+    private func place(_ mark: yaml_mark_t) -> YAMLPosition {
+        YAMLPosition(file: text.file, line: mark.line + 1, column: mark.column + 1)
     }
 
     private func failure() -> YAMLError {

@@ -10,19 +10,19 @@ public struct YAMLNode: Sendable, Equatable {
     public struct Member: Sendable, Equatable {
         public let name: String
         /// Of the name.
-        public let place: YAMLPlace
+        public let place: YAMLPosition
         public let value: YAMLNode
     }
 
     public let content: Content
-    public let place: YAMLPlace
+    public let place: YAMLPosition
 
     public var line: Int { place.line }
     public var column: Int { place.column }
 }
 
 /// Both count from 1; columns count characters.
-public struct YAMLPlace: Sendable, Hashable {
+public struct YAMLPosition: Sendable, Hashable {
     public let file: String
     public let line: Int
     public let column: Int
@@ -81,10 +81,10 @@ extension YAMLNode {
 
 /// Why a file cannot be read: `FILE:LINE:COLUMN: what is wrong`, as editors understand it.
 public struct YAMLError: Error, Sendable, Equatable, CustomStringConvertible {
-    public let place: YAMLPlace
+    public let place: YAMLPosition
     public let message: String
 
-    public init(_ message: String, at place: YAMLPlace) {
+    public init(_ message: String, at place: YAMLPosition) {
         self.place = place
         self.message = message
     }

@@ -9,7 +9,7 @@ public enum YAMLReader {
     /// - Parameter file: how messages call it.
     public static func read(_ bytes: [UInt8], file: String) throws(YAMLError) -> YAMLNode {
         guard bytes.count <= maxBytes else {
-            throw YAMLError("larger than \(maxBytes) bytes", at: YAMLPlace(file: file, line: 1, column: 1))
+            throw YAMLError("larger than \(maxBytes) bytes", at: YAMLPosition(file: file, line: 1, column: 1))
         }
         // Some editors begin a file with a byte order mark.
         let bytes = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? Array(bytes.dropFirst(3)) : bytes
@@ -85,13 +85,13 @@ struct SourceText {
     let bytes: [UInt8]
     let file: String
 
-    func place(ofByte offset: Int) -> YAMLPlace {
+    func place(ofByte offset: Int) -> YAMLPosition {
         let before = bytes.prefix(offset)
         let lineStart = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
         // Bytes that go on with a character are not counted.
         let column = before[lineStart...].count { $0 & 0xc0 != 0x80 }
         let line = before.count { $0 == UInt8(ascii: "\n") }
-        return YAMLPlace(file: file, line: line + 1, column: column + 1)
+        return YAMLPosition(file: file, line: line + 1, column: column + 1)
     }
 
     /// The byte in that line and column, both from 0; nil behind the end.

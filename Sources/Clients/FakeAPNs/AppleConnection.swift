@@ -3,21 +3,21 @@ import HTTP
 import HTTP2
 
 /// One provider's connection: gives every request what the desk says it gets. Lives on its loop.
-final class AppleConnection: ConnectionKeeper {
+final class AppleConnection: ConnectionController {
     private let connection: ServerConnection
     let number: Int
-    private let desk: AppleDesk
+    private let responder: PushResponder
     private let hasEnded: () -> Void
     /// Streams with whose push nothing has been done yet.
     private var undecided: Set<Int32> = []
     private var newest: Int32 = 0
-    private var limits: LimitCourse?
+    private var limits: StreamLimitSchedule?
     private var isProved = false
 
-    init(_ connection: ServerConnection, number: Int, desk: AppleDesk, hasEnded: @escaping () -> Void) {
+    init(_ connection: ServerConnection, number: Int, responder: PushResponder, hasEnded: @escaping () -> Void) {
         self.connection = connection
         self.number = number
-        self.desk = desk
+        self.responder = responder
         self.hasEnded = hasEnded
     }
 
@@ -26,17 +26,17 @@ final class AppleConnection: ConnectionKeeper {
     /// Ahead of the SETTINGS.
     func begin(_ limits: StreamLimits?) {
         guard let limits else { return }
-        self.limits = LimitCourse(limits)
+        self.limits = StreamLimitSchedule(limits)
         if case .some(let first) = self.limits?.limit { connection.streamLimit = first }
         time()
     }
 
     /// Later: from the beginning of what is new.
-    func change(_ mischief: Mischief) {
-        limits = mischief.streams.map { LimitCourse($0) }
+    func change(_ faults: FaultPlan) {
+        limits = faults.streams.map { StreamLimitSchedule($0) }
         if isProved { _ = limits?.prove() }
         announce()
-        if mischief.frozen.contains(number) { freeze() }
+        if faults.frozen.contains(number) { freeze() }
     }
 
     private func announce() {
@@ -58,7 +58,7 @@ final class AppleConnection: ConnectionKeeper {
     func freeze() { connection.freeze() }
     func cut() { connection.cut() }
 
-    // MARK: ConnectionKeeper
+    // MARK: ConnectionController
 
     func closed(stream: Int32) { undecided.remove(stream) }
 
@@ -67,12 +67,12 @@ final class AppleConnection: ConnectionKeeper {
     func handle(_ request: Request, stream: Int32) -> Reply? {
         newest = max(newest, stream)
         defer { if limits?.count() == true { announce() } }
-        switch desk.judge(request) {
+        switch responder.judge(request) {
         case .wrong(let reason):
             record(nil, request, .refused(reason), reason.words, stream)
             // Those about the path come before anybody looks who it is.
             if ![403, 404, 405].contains(reason.status) { prove() }
-            return .now(desk.refusal(reason, id: request.fields["apns-id"]))
+            return .now(responder.refusal(reason, id: request.fields["apns-id"]))
         case .right(let push, let answer):
             record(push, request, answer.outcome, answer.words, stream)
             return give(answer, push, stream).map { .now($0) }
@@ -82,7 +82,7 @@ final class AppleConnection: ConnectionKeeper {
     private func record(
         _ push: ReceivedPush?, _ request: Request, _ outcome: RecordedRequest.Outcome, _ words: String, _ stream: Int32
     ) {
-        desk.record(
+        responder.record(
             RecordedRequest(
                 push: push, path: request.path, outcome: outcome, answer: words, connection: number, stream: stream))
     }
@@ -99,23 +99,23 @@ final class AppleConnection: ConnectionKeeper {
     private func give(_ answer: ScriptedAnswer, _ push: ReceivedPush, _ stream: Int32) -> Response? {
         switch answer {
         case .accept:
-            desk.accept(push, isAnswered: true)
+            responder.accept(push, isAnswered: true)
             prove()
-            return desk.acceptance(push)
+            return responder.acceptance(push)
         case .refuse(let reason, let timestamp, let retryAfter):
             if reason.status != 403 { prove() }
-            return desk.refusal(reason, id: push.id, timestamp: timestamp, retryAfter: retryAfter)
+            return responder.refusal(reason, id: push.id, timestamp: timestamp, retryAfter: retryAfter)
         case .respond(let response): return response
         case .silence: undecided.insert(stream)
-        case .lost: desk.accept(push, isAnswered: false)
+        case .lost: responder.accept(push, isAnswered: false)
         case .reset(let code, let accepts):
-            if accepts { desk.accept(push, isAnswered: false) }
+            if accepts { responder.accept(push, isAnswered: false) }
             connection.reset(stream, code)
         case .cut(let accepts):
-            if accepts { desk.accept(push, isAnswered: false) }
+            if accepts { responder.accept(push, isAnswered: false) }
             connection.cut()
         case .freeze(let accepts):
-            if accepts { desk.accept(push, isAnswered: false) }
+            if accepts { responder.accept(push, isAnswered: false) }
             connection.freeze()
         case .goAway(let replays): return goAway(replays, push, stream)
         case .after(let delay, let then):

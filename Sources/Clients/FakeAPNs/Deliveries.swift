@@ -69,7 +69,7 @@ struct DeliveryCount {
 }
 
 /// How much of what came is kept for whoever asks.
-public struct Keeping: Sendable {
+public struct RecordingLimits: Sendable {
     /// Of each kind, the newest that have not been asked for: what `next` and `nextRequest` hand out.
     public var newest: Int
     /// Whether `deliveries` are counted.
@@ -80,8 +80,8 @@ public struct Keeping: Sendable {
         self.deliveries = deliveries
     }
 
-    public static let everything = Keeping()
+    public static let everything = RecordingLimits()
     /// For a hundred thousand pushes.
-    public static let counts = Keeping(newest: 0)
-    public static let nothing = Keeping(newest: 0, deliveries: false)
+    public static let counts = RecordingLimits(newest: 0)
+    public static let nothing = RecordingLimits(newest: 0, deliveries: false)
 }

@@ -16,14 +16,14 @@ import World
 public final class FakeAPNs: Sendable {
     private struct Running {
         var server: LoopBound<HTTP2Server>?
-        var floor: LoopBound<AppleFloor>?
+        var floor: LoopBound<ConnectionRegistry>?
         var host = "127.0.0.1"
         var port: UInt16 = 0
         var tls: TLSServerContext
     }
 
     public let loop: EventLoop
-    private let desk: AppleDesk
+    private let responder: PushResponder
     private let limits: ServerLimits
     private let log: Log
     private let running: Mutex<Running>
@@ -34,19 +34,19 @@ public final class FakeAPNs: Sendable {
     /// - Parameter tokenUpdates: different provider tokens within 20 minutes; one more is refused as too many.
     public init(
         loop: EventLoop, tls: TLSServerContext, topic: String, authentication: ProviderAuthentication,
-        tokenUpdates: Int = 50, limits: ServerLimits = FakeAPNs.limits, keeping: Keeping = .everything,
+        tokenUpdates: Int = 50, limits: ServerLimits = FakeAPNs.limits, keeping: RecordingLimits = .everything,
         randomness: any Randomness, log: Log, onPush: (@Sendable (ReceivedPush) -> Void)? = nil,
         onRequest: (@Sendable (RecordedRequest) -> Void)? = nil,
-        onConnection: (@Sendable (ConnectionNews) -> Void)? = nil
+        onConnection: (@Sendable (ConnectionEvent) -> Void)? = nil
     ) {
         self.loop = loop
         self.limits = limits
         self.log = log
         running = Mutex(Running(tls: tls))
-        desk = AppleDesk(
+        responder = PushResponder(
             check: AppleCheck(topic: topic), tokens: ProviderTokenCheck(authentication, updateLimit: tokenUpdates),
             loop: loop, keeping: keeping, randomness: randomness, log: log,
-            listeners: AppleDesk.Listeners(push: onPush, request: onRequest, connection: onConnection))
+            listeners: PushResponder.Listeners(push: onPush, request: onRequest, connection: onConnection))
     }
 
     /// Apple's connections stand for hours. Streams get a second to end when the service leaves. That a client is reset
@@ -79,9 +79,9 @@ public final class FakeAPNs: Sendable {
                 guard let address = SocketAddress(host: host, port: port ?? running.port) else {
                     throw SystemFailure("address \(host)", EINVAL)
                 }
-                let floor = AppleFloor(desk: desk, before: running.floor?.value.total ?? 0)
+                let floor = ConnectionRegistry(responder: responder, before: running.floor?.value.total ?? 0)
                 let server = try HTTP2Server(
-                    loop: loop, address: address, tls: running.tls, handler: desk, keeper: floor, limits: limits,
+                    loop: loop, address: address, tls: running.tls, handler: responder, keeper: floor, limits: limits,
                     log: log)
                 try server.start()
                 let before = running.server
@@ -125,43 +125,45 @@ public final class FakeAPNs: Sendable {
     }
 
     public func script(_ prefix: String, _ answers: [ScriptedAnswer], repeatsLast: Bool = false) {
-        desk.script(prefix, answers, repeatsLast: repeatsLast)
+        responder.script(prefix, answers, repeatsLast: repeatsLast)
     }
 
     /// What goes wrong for everybody from now on, in place of what did before; counts begin anew. Standing connections are
     /// told of their new stream limits.
-    public func misbehave(_ mischief: Mischief) async {
-        desk.misbehave(mischief)
-        await onFloor(nil) { $0.change(mischief) }
+    public func injectFaults(_ faults: FaultPlan) async {
+        responder.injectFaults(faults)
+        await withConnections(nil) { $0.change(faults) }
     }
 
     /// The next connections are met so, one each; then they are served again, or met as the last one was for ever.
-    public func meet(_ receptions: Reception..., repeatsLast: Bool = false) {
-        meet(receptions, repeatsLast: repeatsLast)
+    public func setConnectionBehavior(_ receptions: ConnectionBehavior..., repeatsLast: Bool = false) {
+        setConnectionBehavior(receptions, repeatsLast: repeatsLast)
     }
 
-    func meet(_ receptions: [Reception], repeatsLast: Bool) { desk.meet(receptions, repeatsLast: repeatsLast) }
+    func setConnectionBehavior(_ receptions: [ConnectionBehavior], repeatsLast: Bool) {
+        responder.setConnectionBehavior(receptions, repeatsLast: repeatsLast)
+    }
 
-    func replaceScripts(_ scripts: [(prefix: String, answers: [ScriptedAnswer])]) { desk.replaceScripts(scripts) }
+    func replaceScripts(_ scripts: [(prefix: String, answers: [ScriptedAnswer])]) { responder.replaceScripts(scripts) }
 
     // MARK: Connections that stand, by their number since the service was made (from 1); nil: all
 
     /// SETTINGS again.
     public func announce(streams: UInt32, on connection: Int? = nil) async {
-        await onFloor(connection) { $0.announce(streams: streams) }
+        await withConnections(connection) { $0.announce(streams: streams) }
     }
 
     /// GOAWAY on connections that stand, while the service stays: the newest so many streams without an answer yet were not
     /// processed.
-    public func sayGoAway(replays: Int = 0, on connection: Int? = nil) async {
-        await onFloor(connection) { $0.goAway(replays: replays) }
+    public func sendGoAway(replays: Int = 0, on connection: Int? = nil) async {
+        await withConnections(connection) { $0.goAway(replays: replays) }
     }
 
     /// From here on nothing is read or written on it.
-    public func freeze(connection: Int? = nil) async { await onFloor(connection) { $0.freeze() } }
+    public func freeze(connection: Int? = nil) async { await withConnections(connection) { $0.freeze() } }
 
     /// A TCP reset.
-    public func cut(connection: Int? = nil) async { await onFloor(connection) { $0.cut() } }
+    public func cut(connection: Int? = nil) async { await withConnections(connection) { $0.cut() } }
 
     /// The numbers of those that stand, the frozen ones too.
     public var connections: [Int] {
@@ -172,7 +174,7 @@ public final class FakeAPNs: Sendable {
         }
     }
 
-    private func onFloor(_ number: Int?, _ body: @escaping @Sendable (AppleConnection) -> Void) async {
+    private func withConnections(_ number: Int?, _ body: @escaping @Sendable (AppleConnection) -> Void) async {
         await loop.perform { [self] in
             guard let floor = running.withLock(\.floor) else { return }
             for connection in floor.value.chosen(number) { body(connection) }
@@ -182,21 +184,21 @@ public final class FakeAPNs: Sendable {
     // MARK: What came
 
     /// Pushes that were accepted and not handed out yet, one a call, in order.
-    public func next(within duration: Duration = .seconds(120)) async throws(NothingCame) -> ReceivedPush {
-        try await desk.pushes.next(within: duration)
+    public func next(within duration: Duration = .seconds(120)) async throws(MailboxTimeout) -> ReceivedPush {
+        try await responder.pushes.next(within: duration)
     }
 
     /// Requests of every kind, with what was made of them, one a call, in order.
-    public func nextRequest(within duration: Duration = .seconds(120)) async throws(NothingCame) -> RecordedRequest {
-        try await desk.requests.next(within: duration)
+    public func nextRequest(within duration: Duration = .seconds(120)) async throws(MailboxTimeout) -> RecordedRequest {
+        try await responder.requests.next(within: duration)
     }
 
     /// How many requests were accepted.
-    public var acceptedCount: Int { desk.acceptedCount }
+    public var acceptedCount: Int { responder.acceptedCount }
 
     /// How many requests came, whatever they got.
-    public var requestCount: Int { desk.requestCount }
+    public var requestCount: Int { responder.requestCount }
 
     /// Which pushes were accepted, and which of them more than once.
-    public var deliveries: Deliveries { desk.deliveries }
+    public var deliveries: Deliveries { responder.deliveries }
 }

@@ -2,7 +2,7 @@ import EventLoop
 import Synchronization
 
 /// Nothing came in time.
-public struct NothingCame: Error, Sendable, Equatable {
+public struct MailboxTimeout: Error, Sendable, Equatable {
     public let within: Duration
 }
 
@@ -53,7 +53,7 @@ final class Mailbox<Item: Sendable>: Sendable {
         waiting?.resume(returning: item)
     }
 
-    func next(within duration: Duration) async throws(NothingCame) -> Item {
+    func next(within duration: Duration) async throws(MailboxTimeout) -> Item {
         let item = await withCheckedContinuation { continuation in
             let (item, number) = state.withLock { state -> (Item?, Int) in
                 state.numbers += 1
@@ -64,7 +64,7 @@ final class Mailbox<Item: Sendable>: Sendable {
             if let item { return continuation.resume(returning: item) }
             loop.post { [loop] in loop.schedule(after: duration) { self.giveUp(number) } }
         }
-        guard let item else { throw NothingCame(within: duration) }
+        guard let item else { throw MailboxTimeout(within: duration) }
         return item
     }
 

@@ -45,7 +45,7 @@ public struct RecordedRequest: Sendable, Equatable {
 }
 
 /// A connection has come, or gone. One whose handshake fails has done neither.
-public struct ConnectionNews: Sendable, Equatable {
+public struct ConnectionEvent: Sendable, Equatable {
     /// Among all since the service was made, from 1.
     public let number: Int
     public let isOpen: Bool

@@ -1,5 +1,5 @@
 /// One after the other, and at the end nothing more, or the last for ever.
-struct Turns<Item: Sendable>: Sendable {
+struct AnswerSequence<Item: Sendable>: Sendable {
     private var items: [Item]
     private let repeatsLast: Bool
 
@@ -18,10 +18,10 @@ struct Turns<Item: Sendable>: Sendable {
 
 /// Scripted answers by the first digits of the device token. The longest beginning counts.
 struct Script {
-    private var entries: [String: Turns<ScriptedAnswer>] = [:]
+    private var entries: [String: AnswerSequence<ScriptedAnswer>] = [:]
 
     mutating func set(_ prefix: String, _ answers: [ScriptedAnswer], repeatsLast: Bool) {
-        entries[prefix] = answers.isEmpty ? nil : Turns(answers, repeatsLast: repeatsLast)
+        entries[prefix] = answers.isEmpty ? nil : AnswerSequence(answers, repeatsLast: repeatsLast)
     }
 
     /// Takes the next answer for that token; nil for one that was not scripted.

@@ -45,7 +45,8 @@ final class DPoP: Sendable {
     }
 
     /// Sends the call with a proof, and again, once, with a nonce that it should have had.
-    func send(_ call: RelayLine.Call, over line: RelayLine) async throws(CallFailure) -> RelayAnswer {
+    func send(_ call: RelayConnection.PhoneRequest, over line: RelayConnection) async throws(CallFailure) -> RelayAnswer
+    {
         var hasTriedAgain = false
         while true {
             var proved = call

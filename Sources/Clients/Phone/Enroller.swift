@@ -21,13 +21,13 @@ public final class Enroller: Sendable {
     public static let codeLife: Duration = .seconds(600)
 
     public let enrolment: Enrolment
-    private let line: RelayLine
+    private let line: RelayConnection
     private let body: JSONObject
     private let dpop: DPoP
 
     public init(
         _ enrolment: Enrolment, loop: EventLoop, randomness: any Randomness = SystemRandomness(),
-        witness: RelayLine.Witness? = nil
+        witness: RelayConnection.Observer? = nil
     ) throws(CallFailure) {
         guard case .asked(let code, let websiteKey) = enrolment.state else {
             throw .unable("the phone is bound already")
@@ -39,14 +39,14 @@ public final class Enroller: Sendable {
         if let pushToken = enrolment.pushToken { body.set("dev_token", .string(pushToken)) }
         do {
             body.set(
-                "proof", .string(try Statement.enrolment(enrolment, code: code, at: loop.time.now())))
-            line = RelayLine(
+                "proof", .string(try SignedStatement.enrolment(enrolment, code: code, at: loop.time.now())))
+            line = RelayConnection(
                 loop: loop, relay: enrolment.relay, tls: try TLSClientContext(roots: .pinned(enrolment.pin)),
                 witness: witness)
         } catch {
             throw .unable("\(error)")
         }
-        if let websiteKey { body.set("binding", .string(Statement.binding(enrolment, websiteKey: websiteKey))) }
+        if let websiteKey { body.set("binding", .string(SignedStatement.binding(enrolment, websiteKey: websiteKey))) }
         if let name = enrolment.name { body.set("name", .string(name)) }
         body.set("platform", .string(enrolment.platform.rawValue))
         body.set("environment", .string(enrolment.environment.rawValue))
@@ -73,7 +73,7 @@ public final class Enroller: Sendable {
     /// nobody saw; it says so to whoever has the key, but not the revocation code.
     ///
     /// - Returns: nil if the key is no active phone's: nothing is lost with it.
-    public func boundUnheard() async throws(CallFailure) -> Enrolment? {
+    public func bindingWithoutAnswer() async throws(CallFailure) -> Enrolment? {
         let answer = try await dpop.send(.init("/device", body: ["certificate": true]), over: line)
         if answer.status == 401 {
             // A nonce that is not taken, as by a relay that was just started, says nothing of the key.

@@ -15,9 +15,9 @@ public final class Responder: Sendable {
 
     /// What waits for an answer.
     public struct Pending: Sendable {
-        public var questions: [Question] = []
+        public var questions: [ChallengePrompt] = []
         /// What this phone must not answer.
-        public var refused: [Question.Refused] = []
+        public var refused: [ChallengePrompt.Refused] = []
 
         public var isEmpty: Bool { questions.isEmpty && refused.isEmpty }
         public var challenges: [String] { questions.map(\.challenge) + refused.compactMap(\.challenge) }
@@ -32,14 +32,14 @@ public final class Responder: Sendable {
 
     public let enrolment: Enrolment
     public let device: String
-    private let line: RelayLine
+    private let line: RelayConnection
     private let time: any TimeSource
     private let dpop: DPoP?
 
     /// A certificate whose time is over is of no use in TLS: then the key alone says who is calling.
     public init(
         _ enrolment: Enrolment, by identity: Identity = .certificate, loop: EventLoop,
-        randomness: any Randomness = SystemRandomness(), witness: RelayLine.Witness? = nil
+        randomness: any Randomness = SystemRandomness(), witness: RelayConnection.Observer? = nil
     ) throws(CallFailure) {
         guard case .bound(let device, let certificate) = enrolment.state else {
             throw .unable("the phone is not bound yet")
@@ -56,7 +56,7 @@ public final class Responder: Sendable {
             let tls = try TLSClientContext(
                 roots: .pinned(enrolment.pin), certificateChainPEM: usesKey ? nil : try certificate.pem(),
                 privateKeyPEM: usesKey ? nil : try enrolment.key.pem())
-            line = RelayLine(loop: loop, relay: enrolment.relay, tls: tls, witness: witness)
+            line = RelayConnection(loop: loop, relay: enrolment.relay, tls: tls, witness: witness)
         } catch {
             throw .unable("the phone's certificate does not work: \(error)")
         }
@@ -71,11 +71,11 @@ public final class Responder: Sendable {
 
     /// What is pending now; with `seconds`, the relay waits so long until that is something else than what is known.
     public func pending(waiting seconds: Int = 0, knowing known: [String] = []) async throws(CallFailure) -> Pending {
-        var call = RelayLine.Call("/pending")
+        var call = RelayConnection.PhoneRequest("/pending")
         if seconds > 0 {
             if !known.isEmpty { call.body.set("known", .array(known.prefix(Self.mostKnown).map { .string($0) })) }
             call.fields = [.init("prefer", "wait=\(min(seconds, Self.longestWait))")]
-            call.patience += .seconds(min(seconds, Self.longestWait))
+            call.timeout += .seconds(min(seconds, Self.longestWait))
         }
         let answer = try await send(call)
         guard let entries = try answer.accepted()["pending"]?.array,
@@ -83,8 +83,8 @@ public final class Responder: Sendable {
         else { throw answer.odd("without pending or time") }
         var pending = Pending()
         for entry in entries {
-            do throws(Question.Refused) {
-                pending.questions.append(try Question(entry, website: enrolment.website, now: now))
+            do throws(ChallengePrompt.Refused) {
+                pending.questions.append(try ChallengePrompt(entry, website: enrolment.website, now: now))
             } catch {
                 pending.refused.append(error)
             }
@@ -94,11 +94,11 @@ public final class Responder: Sendable {
 
     /// What the relay makes of the answer: `success` or `failure`.
     public func answer(
-        _ decision: Statement.Decision, to question: Question, uv: Statement.Presence = .none
+        _ decision: SignedStatement.Decision, to question: ChallengePrompt, uv: SignedStatement.UserVerification = .none
     ) async throws(CallFailure) -> String {
         let statement: String
         do {
-            statement = try Statement.decision(
+            statement = try SignedStatement.decision(
                 decision, about: question, by: enrolment, device: device, uv: uv, at: time.now())
         } catch {
             throw .unable(error.description)
@@ -134,7 +134,7 @@ public final class Responder: Sendable {
                 body.set(
                     "dev_token",
                     .string(
-                        try Statement.pushToken(pushToken, of: enrolment, device: device, at: time.now())))
+                        try SignedStatement.pushToken(pushToken, of: enrolment, device: device, at: time.now())))
             } catch {
                 throw .unable(error.description)
             }
@@ -157,7 +157,7 @@ public final class Responder: Sendable {
     }
 
     @discardableResult
-    private func send(_ call: RelayLine.Call) async throws(CallFailure) -> RelayAnswer {
+    private func send(_ call: RelayConnection.PhoneRequest) async throws(CallFailure) -> RelayAnswer {
         guard let dpop else { return try await line.send(call) }
         return try await dpop.send(call, over: line)
     }
@@ -169,9 +169,9 @@ public enum Revocation {
     public static func revoke(
         _ code: String, at relay: WebAddress, believing roots: TLSClientContext.Roots, loop: EventLoop
     ) async throws(CallFailure) {
-        let line: RelayLine
+        let line: RelayConnection
         do {
-            line = RelayLine(loop: loop, relay: relay, tls: try TLSClientContext(roots: roots))
+            line = RelayConnection(loop: loop, relay: relay, tls: try TLSClientContext(roots: roots))
         } catch {
             throw .unable("\(error)")
         }

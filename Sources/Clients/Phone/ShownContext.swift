@@ -52,7 +52,7 @@ public struct ShownContext: Sendable, Equatable {
         guard object["v"]?.integer == Self.version else {
             throw Malformed(description: "its context is of a version that this phone does not know; a newer one may")
         }
-        let reading = Reading(object: object)
+        let reading = ContextReader(object: object)
         website = try reading.needed("website")
         displayName = try reading.needed("display_name")
         username = try reading.needed("username")
@@ -91,7 +91,7 @@ public struct ShownContext: Sendable, Equatable {
 }
 
 /// Members of a context. A text that cannot be shown as it is cannot be agreed to either.
-private struct Reading {
+private struct ContextReader {
     let object: JSONObject
 
     func text(_ name: String) throws(ShownContext.Malformed) -> String? {

@@ -1,7 +1,7 @@
+import DeliveryOutcomes
 import EventLoop
 import HTTP
 import HTTP2
-import Pushing
 import World
 
 /// One connection that was opened, from then until nothing of it is left.
@@ -11,7 +11,7 @@ final class APNsConnection {
     /// One that is closed after so long without having been given anything was closed for being idle.
     private static let idle = Duration.seconds(10)
 
-    let wire: any APNsWire
+    let wire: any APNsTransport
     let address: String
     private let pool: APNsPool
     private let loop: EventLoop
@@ -44,12 +44,12 @@ final class APNsConnection {
     private var watchTimer: (id: TimerID, at: Instant)?
     private var endTimer: TimerID?
 
-    init(_ wire: any APNsWire, address: String, pool: APNsPool) {
+    init(_ wire: any APNsTransport, address: String, pool: APNsPool) {
         self.wire = wire
         self.address = address
         self.pool = pool
         loop = pool.loop
-        options = pool.office.options
+        options = pool.shared.options
         isProven = pool.identity.token == nil
         openedAt = loop.now
         heardAt = openedAt
@@ -84,60 +84,60 @@ final class APNsConnection {
     // MARK: Pushes
 
     /// False if it does not take it after all.
-    func begin(_ passage: Passage) -> Bool {
+    func begin(_ push: PendingPush) -> Bool {
         let (form, bearer) = pool.form()
         guard
             let stream = wire.begin(
-                passage.request, of: form,
-                completion: { [self] result in came(passage, result) })
+                push.request, of: form,
+                completion: { [self] result in came(push, result) })
         else { return false }
         let now = loop.now
         isUsed = true
-        passage.connection = self
-        passage.stream = stream
-        passage.bearer = bearer
-        passage.settings = wire.settingsReceived
-        passage.sentAt = now
+        push.connection = self
+        push.stream = stream
+        push.bearer = bearer
+        push.settings = wire.settingsReceived
+        push.sentAt = now
         usedAt = now
         if wire.activeStreams == 1 {
             busySince = now
             watch(until: now + options.suspicion)
         }
-        if isQuiet(at: now) { suspect() }
+        if isQuiet(at: now) { markSuspected() }
         return true
     }
 
     /// Its time is over. False if it has never left.
-    func abandon(_ passage: Passage) -> Bool {
-        passage.connection = nil
-        let isSent = wire.cancel(passage.stream)
-        if heardAt <= passage.sentAt { suspect() }
+    func abandon(_ push: PendingPush) -> Bool {
+        push.connection = nil
+        let isSent = wire.cancel(push.stream)
+        if heardAt <= push.sentAt { markSuspected() }
         // With time enough to answer it has answered nothing: another may do better, and what this one carries may still
         // be answered.
-        if workedAt <= passage.sentAt, loop.now - passage.sentAt >= options.suspicion { retire() }
+        if workedAt <= push.sentAt, loop.now - push.sentAt >= options.suspicion { retire() }
         return isSent
     }
 
-    private func came(_ passage: Passage, _ result: Result<Response, RequestFailure>) {
-        guard !passage.isSettled else { return }
-        passage.connection = nil
+    private func came(_ push: PendingPush, _ result: Result<Response, RequestFailure>) {
+        guard !push.isSettled else { return }
+        push.connection = nil
         let now = loop.now
         switch result {
         case .success(let response):
             heard(now)
             workedAt = now
-            pool.answered(passage, APNsAnswer(response), by: self)
+            pool.answered(push, APNsAnswer(response), by: self)
         case .failure(.notSent(let reason)):
             // Where it has changed what it allows meanwhile, the two may have crossed: that is nobody's fault.
-            if isOpen, wire.settingsReceived == passage.settings { retire() }
-            pool.refused(passage, reason)
+            if isOpen, wire.settingsReceived == push.settings { retire() }
+            pool.refused(push, reason)
         case .failure(.ambiguous(let reason)):
             let isLost = wire.state == .closed
             if !isLost {
                 heard(now)
                 workedAt = now
             }
-            pool.unanswered(passage, isLost ? .lost : .reset, isDead ? endReason : reason)
+            pool.unanswered(push, isLost ? .lost : .reset, isDead ? endReason : reason)
         }
     }
 
@@ -152,13 +152,13 @@ final class APNsConnection {
     func served() {
         guard !hasServed else { return }
         hasServed = true
-        pool.office.withBook(pool.endpoint) { $0.served(address) }
+        pool.shared.withHostHealth(pool.endpoint) { $0.served(address) }
     }
 
     // MARK: Doubt
 
     /// A connection that does not answer a PING is dead.
-    func suspect() {
+    func markSuspected() {
         guard !isSuspected, wire.state != .closed else { return }
         isSuspected = true
         doubts += 1
@@ -172,7 +172,7 @@ final class APNsConnection {
             }
             guard wire.state != .closed else { return }
             // It has been heard since, and only this word is late: it is asked again, if it has not been.
-            guard isSuspected, doubt == doubts else { return suspect() }
+            guard isSuspected, doubt == doubts else { return markSuspected() }
             isDead = true
             wire.close()
         }
@@ -196,7 +196,7 @@ final class APNsConnection {
         let isBusy = wire.activeStreams > 0
         let due = isBusy ? max(heardAt, busySince) + options.suspicion : heardAt + options.keepAlive
         guard due <= now else { return watch(until: due) }
-        suspect()
+        markSuspected()
         watch(until: now + (isBusy ? options.suspicion : options.keepAlive))
     }
 
@@ -206,7 +206,7 @@ final class APNsConnection {
     func countGoAway() {
         guard !hasGoneAway, wire.goAwayReason != nil else { return }
         hasGoneAway = true
-        pool.office.observer?.goAway(host: pool.endpoint.host, reason: endReason)
+        pool.shared.observer?.goAway(host: pool.endpoint.host, reason: endReason)
     }
 
     /// Answers what it has been asked, and is closed when that is over.
@@ -233,6 +233,6 @@ final class APNsConnection {
     }
 }
 
-extension Passage {
+extension PendingPush {
     var request: FormedRequest { APNsRequest.own(push) }
 }

@@ -14,7 +14,7 @@ final class APNsIdentity: Sendable {
     private let log: Log
     /// For each host one: a key may be for one of Apple's environments alone, and it is the phone that says where it is to
     /// be reached. What the one host says against us says nothing about the other.
-    private let circuits = Mutex<[APNsEndpoint: CredentialCircuit]>([:])
+    private let circuits = Mutex<[APNsEndpoint: CredentialCircuitBreaker]>([:])
     /// Whether any of them is worth asking: it hardly ever is.
     private let isDistrusted = Atomic(false)
 
@@ -40,10 +40,10 @@ final class APNsIdentity: Sendable {
     }
 
     /// Why that host refuses it.
-    func trouble(at endpoint: APNsEndpoint) -> String? { circuits.withLock { $0[endpoint]?.reason } }
+    func fault(at endpoint: APNsEndpoint) -> String? { circuits.withLock { $0[endpoint]?.reason } }
 
     /// Whether a push may be sent there now.
-    func entry(to endpoint: APNsEndpoint, at now: () -> Instant) -> CredentialCircuit.Entry {
+    func entry(to endpoint: APNsEndpoint, at now: () -> Instant) -> CredentialCircuitBreaker.Entry {
         guard isDistrusted.load(ordering: .relaxed) else { return .free }
         return circuits.withLock { $0[endpoint]?.enter(at: now()) } ?? .free
     }
@@ -62,7 +62,7 @@ final class APNsIdentity: Sendable {
         if verdict.credential == .distrust {
             let isNew = circuits.withLock { circuits in
                 isDistrusted.store(true, ordering: .relaxed)
-                return circuits[endpoint, default: CredentialCircuit()].distrust(answer.text, at: now())
+                return circuits[endpoint, default: CredentialCircuitBreaker()].distrust(answer.text, at: now())
             }
             guard isNew else { return }
             log.error(

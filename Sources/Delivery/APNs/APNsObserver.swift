@@ -4,9 +4,9 @@ public protocol APNsObserver: Sendable {
     /// `reason` is one of Apple's names, `Success` with 200, or `Other`: few enough to label a metric with.
     func answered(status: Int, reason: String, after duration: Duration)
     /// It was sent, and nobody knows what became of it.
-    func unanswered(_ why: APNsSilence, after duration: Duration)
+    func unanswered(_ why: APNsUnansweredReason, after duration: Duration)
     /// It was never sent, and will not be.
-    func unsent(_ why: APNsUnsent)
+    func unsent(_ why: APNsUnsentReason)
     func connected(host: String)
     /// One that stood, or an attempt at one.
     func disconnected(host: String, reason: String)
@@ -17,8 +17,8 @@ public protocol APNsObserver: Sendable {
 
 extension APNsObserver {
     public func answered(status: Int, reason: String, after duration: Duration) {}
-    public func unanswered(_ why: APNsSilence, after duration: Duration) {}
-    public func unsent(_ why: APNsUnsent) {}
+    public func unanswered(_ why: APNsUnansweredReason, after duration: Duration) {}
+    public func unsent(_ why: APNsUnsentReason) {}
     public func connected(host: String) {}
     public func disconnected(host: String, reason: String) {}
     public func goAway(host: String, reason: String) {}
@@ -26,7 +26,7 @@ extension APNsObserver {
 }
 
 /// Why there is no answer to what was sent.
-public enum APNsSilence: String, Sendable, CaseIterable {
+public enum APNsUnansweredReason: String, Sendable, CaseIterable {
     /// Its time was over.
     case timeout
     /// The service ended its stream.
@@ -36,7 +36,7 @@ public enum APNsSilence: String, Sendable, CaseIterable {
 }
 
 /// Why a push was not sent.
-public enum APNsUnsent: String, Sendable, CaseIterable {
+public enum APNsUnsentReason: String, Sendable, CaseIterable {
     /// Too many wait already.
     case full
     /// Nobody needs it any more.

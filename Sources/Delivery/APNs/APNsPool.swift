@@ -1,8 +1,8 @@
+import DeliveryOutcomes
 import EventLoop
 import HTTP
 import HTTP2
 import Log
-import Pushing
 import World
 
 /// One loop's connections to one host under one identity, and the pushes that wait for them.
@@ -10,25 +10,25 @@ final class APNsPool {
     let endpoint: APNsEndpoint
     let identity: APNsIdentity
     let loop: EventLoop
-    let office: APNsOffice
-    private let desk: APNsDesk
-    private var slots: [APNsSlot] = []
+    let shared: APNsSharedState
+    private let loopState: APNsLoop
+    private var slots: [APNsConnectionSlot] = []
     /// They take nothing new, and still answer.
     private var retired: [APNsConnection] = []
-    private var queue = PassageQueue()
+    private var queue = PendingPushQueue()
     private var cached: (form: RequestForm, bearer: String?)
     private(set) var isClosed = false
     /// Why there was no connection, the last time.
     var lastFailure = "not connected"
 
-    init(_ endpoint: APNsEndpoint, _ identity: APNsIdentity, desk: APNsDesk, dial: @escaping APNsDial) {
+    init(_ endpoint: APNsEndpoint, _ identity: APNsIdentity, loopState: APNsLoop, dial: @escaping APNsConnector) {
         self.endpoint = endpoint
         self.identity = identity
-        self.desk = desk
-        loop = desk.loop
-        office = desk.office
-        cached = (APNsRequest.form(topic: office.topic, authority: endpoint.authority, authorization: nil), nil)
-        slots = (0..<max(1, office.options.connections)).map { _ in APNsSlot(self, dial: dial) }
+        self.loopState = loopState
+        loop = loopState.loop
+        shared = loopState.shared
+        cached = (APNsRequest.form(topic: shared.topic, authority: endpoint.authority, authorization: nil), nil)
+        slots = (0..<max(1, shared.options.connections)).map { _ in APNsConnectionSlot(self, dial: dial) }
     }
 
     func open(urgent: Bool) {
@@ -49,7 +49,7 @@ final class APNsPool {
         let bearer = token.bearer { [loop] in loop.post($0) }
         if bearer != cached.bearer {
             cached = (
-                APNsRequest.form(topic: office.topic, authority: endpoint.authority, authorization: bearer), bearer
+                APNsRequest.form(topic: shared.topic, authority: endpoint.authority, authorization: bearer), bearer
             )
         }
         return cached
@@ -57,36 +57,36 @@ final class APNsPool {
 
     // MARK: Pushes
 
-    func take(_ passage: Passage, again: Bool) {
-        passage.pool = self
+    func take(_ push: PendingPush, again: Bool) {
+        push.pool = self
         // A trial goes on until it has its answer.
-        if passage.triedFor !== identity {
-            switch identity.entry(to: endpoint, at: office.time.instant) {
+        if push.triedFor !== identity {
+            switch identity.entry(to: endpoint, at: shared.time.instant) {
             case .free: break
-            case .trial: passage.triedFor = identity
-            case .refused(let reason): return leave(passage, .credentialFault(reason), .credential)
+            case .trial: push.triedFor = identity
+            case .refused(let reason): return leave(push, .credentialFault(reason), .credential)
             }
         }
-        if queue.isEmpty, let connection = choose(), connection.begin(passage) { return desk.touch() }
-        guard again || queue.count < office.options.capacity else {
-            return leave(passage, .retryAfter(.seconds(1), reason: "\(queue.count) pushes wait already"), .full)
+        if queue.isEmpty, let connection = choose(), connection.begin(push) { return loopState.touch() }
+        guard again || queue.count < shared.options.capacity else {
+            return leave(push, .retryAfter(.seconds(1), reason: "\(queue.count) pushes wait already"), .full)
         }
-        if let next = unreachableUntil, next >= passage.end { return leave(passage, hopeless(next), .unreachable) }
-        if again { queue.putBack(passage) } else { queue.append(passage) }
-        desk.touch()
-        if isInNeed { _ = slots.contains { $0.hasten() } }
+        if let next = unreachableUntil, next >= push.end { return leave(push, hopeless(next), .unreachable) }
+        if again { queue.requeue(push) } else { queue.append(push) }
+        loopState.touch()
+        if isInNeed { _ = slots.contains { $0.retryNow() } }
     }
 
     /// Sends what waits, as far as there are streams.
     func pump() {
-        desk.touch()
+        loopState.touch()
         while !queue.isEmpty, let connection = choose(), let passage = queue.popFirst() {
             // Its timer is late, as the whole turn is.
             guard passage.end > loop.now else {
                 late(passage)
                 continue
             }
-            if !connection.begin(passage) { queue.putBack(passage) }
+            if !connection.begin(passage) { queue.requeue(passage) }
         }
     }
 
@@ -111,35 +111,35 @@ final class APNsPool {
     }
 
     /// Its time is over.
-    func overdue(_ passage: Passage) {
-        passage.timer = nil
-        desk.touch()
-        if let connection = passage.connection {
-            guard connection.abandon(passage) else { return late(passage) }
-            return unanswered(passage, .timeout, "no answer in time")
+    func overdue(_ push: PendingPush) {
+        push.timer = nil
+        loopState.touch()
+        if let connection = push.connection {
+            guard connection.abandon(push) else { return late(push) }
+            return unanswered(push, .timeout, "no answer in time")
         }
         queue.settledOne()
-        late(passage)
+        late(push)
     }
 
     /// It has waited for as long as it may.
-    private func late(_ passage: Passage) {
+    private func late(_ push: PendingPush) {
         let reason = slots.allSatisfy { $0.connection == nil } ? lastFailure : "no stream in time"
-        leave(passage, .retryAfter(.seconds(1), reason: reason), passage.expiresThen ? .expired : .late)
+        leave(push, .retryAfter(.seconds(1), reason: reason), push.expiresThen ? .expired : .late)
     }
 
     // MARK: What becomes of them
 
-    func answered(_ passage: Passage, _ answer: APNsAnswer, by connection: APNsConnection) {
+    func answered(_ passage: PendingPush, _ answer: APNsAnswer, by connection: APNsConnection) {
         let (push, meaning) = (passage.push, answer.meaning)
         let duration = loop.now - passage.sentAt
-        office.log.debug(
+        shared.log.debug(
             "apns.answer",
             [.push: push.id, .milliseconds: duration.wholeMilliseconds, .status: answer.status])
-        office.observer?.answered(status: answer.status, reason: answer.label, after: duration)
+        shared.observer?.answered(status: answer.status, reason: answer.label, after: duration)
         let verdict = answer.verdict(situation(passage, meaning))
-        identity.learn(answer, verdict, from: endpoint, bearer: passage.bearer, at: office.time.instant)
-        office.learn(meaning, push.environment)
+        identity.learn(answer, verdict, from: endpoint, bearer: passage.bearer, at: shared.time.instant)
+        shared.learn(meaning, push.environment)
         if meaning.provesCredential { connection.proved() }
         switch verdict.connection {
         case .keep: connection.served()
@@ -148,63 +148,63 @@ final class APNsPool {
             if meaning == .expiredCredential || meaning == .unrelatedKey { connection.served() }
             connection.retire()
         }
-        if meaning != .accepted { note(answer, verdict, push) }
+        if meaning != .accepted { recordVerdict(answer, verdict, push) }
         switch verdict.push {
         case .settle(let outcome):
-            if case .tokenDead = outcome { office.observer?.tokenRetired(reason: answer.label) }
+            if case .tokenDead = outcome { shared.observer?.tokenRetired(reason: answer.label) }
             passage.settle(outcome, on: loop)
         case .repeatElsewhere:
             passage.repeatedFor.insert(meaning)
-            desk.dispatch(passage, again: true)
+            loopState.dispatch(passage, again: true)
         }
         if verdict.credential == .distrust { refuseAll(.credentialFault(answer.text), .credential) }
     }
 
-    private func situation(_ passage: Passage, _ meaning: APNsAnswer.Meaning) -> APNsSituation {
-        var situation = APNsSituation(sentAt: Timestamp(milliseconds: 0), repeatedFor: passage.repeatedFor)
+    private func situation(_ push: PendingPush, _ meaning: APNsAnswer.Meaning) -> APNsRequestState {
+        var situation = APNsRequestState(sentAt: Timestamp(milliseconds: 0), repeatedFor: push.repeatedFor)
         switch meaning {
         case .badToken, .foreignToken, .goneToken:
-            situation.sentAt = office.time.now() - (loop.time.instant() - passage.sentAt)
-            situation.doubtsEnvironment = office.doubts(passage.push.environment)
+            situation.sentAt = shared.time.now() - (loop.time.instant() - push.sentAt)
+            situation.doubtsEnvironment = shared.doubts(push.push.environment)
         case .expiredCredential:
-            situation.mayRenew = passage.bearer.flatMap { identity.token?.mayFollow($0) } ?? false
+            situation.mayRenew = push.bearer.flatMap { identity.token?.mayFollow($0) } ?? false
         default: break
         }
         return situation
     }
 
-    private func note(_ answer: APNsAnswer, _ verdict: APNsVerdict, _ push: APNsNotification) {
+    private func recordVerdict(_ answer: APNsAnswer, _ verdict: APNsVerdict, _ push: APNsNotification) {
         let fields: LogFields = [
             .push: push.id, .status: answer.status, .reason: answer.reason, .environment: push.environment.rawValue,
         ]
         if verdict.alarm {
-            office.log.error("apns.refused", fields)
+            shared.log.error("apns.refused", fields)
         } else {
-            office.log.info("apns.refused", fields)
+            shared.log.info("apns.refused", fields)
         }
     }
 
     /// The service has certainly not worked on it.
-    func refused(_ passage: Passage, _ reason: String) {
-        passage.refusals += 1
-        guard passage.refusals <= Passage.refusalLimit else {
-            return leave(passage, .retryAfter(.seconds(1), reason: reason), .refused)
+    func refused(_ push: PendingPush, _ reason: String) {
+        push.refusals += 1
+        guard push.refusals <= PendingPush.refusalLimit else {
+            return leave(push, .retryAfter(.seconds(1), reason: reason), .refused)
         }
-        desk.dispatch(passage, again: true)
+        loopState.dispatch(push, again: true)
     }
 
-    func unanswered(_ passage: Passage, _ why: APNsSilence, _ reason: String) {
-        office.observer?.unanswered(why, after: loop.now - passage.sentAt)
-        passage.settle(.ambiguous(reason), on: loop)
+    func unanswered(_ push: PendingPush, _ why: APNsUnansweredReason, _ reason: String) {
+        shared.observer?.unanswered(why, after: loop.now - push.sentAt)
+        push.settle(.ambiguous(reason), on: loop)
     }
 
-    private func leave(_ passage: Passage, _ outcome: PushOutcome, _ why: APNsUnsent) {
-        desk.touch()
-        office.observer?.unsent(why)
-        passage.settle(outcome, on: loop)
+    private func leave(_ push: PendingPush, _ outcome: PushOutcome, _ why: APNsUnsentReason) {
+        loopState.touch()
+        shared.observer?.unsent(why)
+        push.settle(outcome, on: loop)
     }
 
-    private func refuseAll(_ outcome: PushOutcome, _ why: APNsUnsent) {
+    private func refuseAll(_ outcome: PushOutcome, _ why: APNsUnsentReason) {
         while let passage = queue.popFirst() { leave(passage, outcome, why) }
     }
 
@@ -227,11 +227,11 @@ final class APNsPool {
     /// Those that would wait in vain are told so.
     func slotWaits() {
         guard !queue.isEmpty, let next = unreachableUntil else { return }
-        var left: [Passage] = []
+        var left: [PendingPush] = []
         while let passage = queue.popFirst() {
             if passage.end <= next { leave(passage, hopeless(next), .unreachable) } else { left.append(passage) }
         }
-        for passage in left.reversed() { queue.putBack(passage) }
+        for passage in left.reversed() { queue.requeue(passage) }
     }
 
     func retire(_ connection: APNsConnection) {
@@ -241,24 +241,24 @@ final class APNsPool {
 
     func ended(_ connection: APNsConnection) {
         retired.removeAll { $0 === connection }
-        desk.touch()
+        loopState.touch()
         if isClosed, retired.isEmpty { end() }
     }
 
     /// Another credential is used from now on: what has been sent is still answered, what waits goes to `next`.
-    func giveWay() {
+    func yieldConnection() {
         isClosed = true
         let open = slots.compactMap(\.connection)
         for slot in slots { slot.stop() }
         for connection in open { connection.dismiss() }
-        while let passage = queue.popFirst() { desk.dispatch(passage, again: true) }
+        while let passage = queue.popFirst() { loopState.dispatch(passage, again: true) }
         if retired.isEmpty { end() }
     }
 
     /// The slots hold their pool, and so it would live for ever.
     private func end() {
         slots = []
-        desk.left(self)
+        loopState.left(self)
     }
 
     func close() {

@@ -1,20 +1,20 @@
+import DeliveryOutcomes
 import EventLoop
 import Log
-import Pushing
 import Synchronization
 import TLS
 import World
 
 /// Sends pushes to Apple, or to a service that speaks as Apple does. Each loop has connections of its own.
 public final class APNsSender: Sendable {
-    private struct Place {
-        let desk: LoopBound<APNsDesk>
+    private struct LoopEntry {
+        let loopState: LoopBound<APNsLoop>
         let gauges: APNsGauges
     }
 
-    private let office: APNsOffice
+    private let shared: APNsSharedState
     private let trust: TLSClientContext.Roots
-    private let places = Mutex<[ObjectIdentifier: Place]>([:])
+    private let places = Mutex<[ObjectIdentifier: LoopEntry]>([:])
     private let isClosed = Atomic(false)
 
     /// - Parameter extraTrust: certificates (PEM) that the host is believed by, besides the machine's.
@@ -37,7 +37,7 @@ public final class APNsSender: Sendable {
     ) throws {
         self.trust = trust
         let identity = try APNsIdentity(credential, trust: trust, time: time, log: log)
-        office = APNsOffice(
+        shared = APNsSharedState(
             endpoint: endpoint, topic: topic, identity: identity, time: time, randomness: randomness, log: log,
             options: options, observer: observer)
     }
@@ -57,40 +57,40 @@ public final class APNsSender: Sendable {
 
     /// The same without a task. `completion` is called once, on the loop, perhaps before this returns.
     public func send(_ push: APNsNotification, completion: @escaping (PushOutcome) -> Void) {
-        currentDesk().send(push, completion: completion)
+        currentLoop().send(push, completion: completion)
     }
 
     /// On a loop: opens its connections, so that the first push does not wait for them.
-    public func warmUp() { currentDesk().warmUp() }
+    public func connectEagerly() { currentLoop().connectEagerly() }
 
     /// What keeps pushes from going out, as far as it is known.
-    public var trouble: String? { office.trouble }
+    public var fault: String? { shared.fault }
 
     /// From any thread, at once: how things stood at the end of each loop's last turn.
     public func snapshot() -> APNsSnapshot {
         var snapshot = APNsSnapshot()
         for place in places.withLock({ Array($0.values) }) {
-            place.gauges.add(to: &snapshot, at: place.desk.loop.time.instant())
+            place.gauges.add(to: &snapshot, at: place.loopState.loop.time.instant())
         }
-        snapshot.providerTokenAge = office.identity.token?.age
+        snapshot.providerTokenAge = shared.identity.token?.age
         return snapshot
     }
 
     /// From any thread: pushes from now on go out under this credential, on connections of their own. Those before still
     /// answer what they were asked, and then end. Throws where `init` would; nothing has changed then.
     public func replace(credential: APNsCredential) throws {
-        let former = office.identity
+        let former = shared.identity
         if case .token(let key, let keyID, let teamID) = credential,
             former.token?.isOf(key, keyID: keyID, teamID: teamID) == true
         {
             return
         }
         let identity = try APNsIdentity(
-            credential, trust: trust, former: former, time: office.time, log: office.log)
-        office.adopt(identity)
+            credential, trust: trust, former: former, time: shared.time, log: shared.log)
+        shared.adopt(identity)
         // What is open is replaced at once, and not by the next push.
         for place in places.withLock({ Array($0.values) }) {
-            place.desk.loop.post { place.desk.value.adopt() }
+            place.loopState.loop.post { place.loopState.value.adopt() }
         }
     }
 
@@ -98,20 +98,20 @@ public final class APNsSender: Sendable {
     public func close() {
         isClosed.store(true, ordering: .relaxed)
         for place in places.withLock({ Array($0.values) }) {
-            place.desk.loop.post { place.desk.value.close() }
+            place.loopState.loop.post { place.loopState.value.close() }
         }
     }
 
-    private func currentDesk() -> APNsDesk {
+    private func currentLoop() -> APNsLoop {
         guard let loop = EventLoop.current else { preconditionFailure("APNsSender: not on a loop") }
         let place = places.withLock { places in
             if let place = places[ObjectIdentifier(loop)] { return place }
             let gauges = APNsGauges()
-            let desk = LoopBound(APNsDesk(loop: loop, office: office, gauges: gauges), on: loop)
-            let place = Place(desk: desk, gauges: gauges)
+            let desk = LoopBound(APNsLoop(loop: loop, shared: shared, gauges: gauges), on: loop)
+            let place = LoopEntry(loopState: desk, gauges: gauges)
             places[ObjectIdentifier(loop)] = place
             return place
         }
-        return place.desk.value
+        return place.loopState.value
     }
 }

@@ -1,4 +1,4 @@
-import Pushing
+import DeliveryOutcomes
 import World
 
 /// What follows from an answer: for the push, for the connection it came on, and for our credential.
@@ -33,7 +33,7 @@ struct APNsVerdict: Equatable {
 }
 
 /// What the answer alone does not say.
-struct APNsSituation {
+struct APNsRequestState {
     /// When the push was sent: a token registered after that is not the one that was refused.
     var sentAt: Timestamp
     /// Answers that have already made us repeat this push: each does so once.
@@ -45,7 +45,7 @@ struct APNsSituation {
 }
 
 extension APNsAnswer {
-    func verdict(_ situation: APNsSituation) -> APNsVerdict {
+    func verdict(_ situation: APNsRequestState) -> APNsVerdict {
         switch meaning {
         case .accepted:
             APNsVerdict(push: .settle(.accepted))
@@ -84,12 +84,12 @@ extension APNsAnswer {
         }
     }
 
-    private func since(_ situation: APNsSituation) -> Timestamp {
+    private func since(_ situation: APNsRequestState) -> Timestamp {
         guard let timestamp, timestamp.milliseconds >= 0 else { return situation.sentAt }
         return min(timestamp, situation.sentAt)
     }
 
-    private func mayRepeat(_ situation: APNsSituation) -> Bool { !situation.repeatedFor.contains(meaning) }
+    private func mayRepeat(_ situation: APNsRequestState) -> Bool { !situation.repeatedFor.contains(meaning) }
 
     /// As the answer asks, within what a challenge can bear.
     private func later(_ usual: Duration) -> APNsVerdict.Next {

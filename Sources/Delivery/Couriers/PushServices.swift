@@ -1,12 +1,12 @@
+import DeliveryOutcomes
 import Domain
-import Pushing
 import Relay
 
 /// Several push services as one: each phone belongs to the first that serves it.
-public final class PushServices: PushProvider {
-    private let services: [any PushProvider]
+public final class PushServices: PushCourier {
+    private let services: [any PushCourier]
 
-    public init(_ services: [any PushProvider]) { self.services = services }
+    public init(_ services: [any PushCourier]) { self.services = services }
 
     public func serves(_ platform: Platform, pushToken: String) -> Bool {
         services.contains { $0.serves(platform, pushToken: pushToken) }

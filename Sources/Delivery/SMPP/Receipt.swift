@@ -74,8 +74,8 @@ public struct SMPPReceipt: Sendable, Equatable {
 
 /// Which messages were sent lately, and what was told of them: gateways repeat receipts until they are sure that they were
 /// heard, and sometimes beyond that.
-struct ReceiptBook {
-    private struct Told: Hashable {
+struct ReceiptDeduplicator {
+    private struct Reported: Hashable {
         let messageID: String
         let state: SMPPReceipt.State
     }
@@ -83,8 +83,8 @@ struct ReceiptBook {
     private let capacity: Int
     private var sent: [String: String] = [:]
     private var sentInOrder = Ring<String>()
-    private var told: Set<Told> = []
-    private var toldInOrder = Ring<Told>()
+    private var told: Set<Reported> = []
+    private var toldInOrder = Ring<Reported>()
 
     init(capacity: Int = 10_000) { self.capacity = capacity }
 
@@ -95,7 +95,7 @@ struct ReceiptBook {
 
     /// The receipt with our own id; nil if the same was told before.
     mutating func tell(_ receipt: SMPPReceipt) -> SMPPReceipt? {
-        let entry = Told(messageID: receipt.messageID, state: receipt.state)
+        let entry = Reported(messageID: receipt.messageID, state: receipt.state)
         guard told.insert(entry).inserted else { return nil }
         if let oldest = toldInOrder.append(entry, keeping: capacity) { told.remove(oldest) }
         var receipt = receipt

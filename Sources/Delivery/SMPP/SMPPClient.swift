@@ -6,13 +6,13 @@ import World
 /// loss. For any task, on whatever thread.
 public final class SMPPClient: Sendable {
     /// What is known outside the loop.
-    final class News: Sendable {
+    final class SharedState: Sendable {
         let receipts: @Sendable (SMPPReceipt) -> Void
         private let text = Mutex<String?>(nil)
 
         init(receipts: @escaping @Sendable (SMPPReceipt) -> Void) { self.receipts = receipts }
 
-        var trouble: String? {
+        var fault: String? {
             get { text.withLock { $0 } }
             set { text.withLock { $0 = newValue } }
         }
@@ -21,7 +21,7 @@ public final class SMPPClient: Sendable {
     private let options: SMPPOptions
     private let loop: EventLoop
     private let randomness: any Randomness
-    private let news: News
+    private let shared: SharedState
     private let driver = Mutex<LoopBound<SessionDriver>?>(nil)
 
     /// `receipts` is called on the loop.
@@ -32,7 +32,7 @@ public final class SMPPClient: Sendable {
         self.options = options
         self.loop = loop
         self.randomness = randomness
-        news = News(receipts: receipts)
+        shared = SharedState(receipts: receipts)
         loop.post { [weak self] in _ = self?.onLoop }
     }
 
@@ -43,7 +43,7 @@ public final class SMPPClient: Sendable {
     }
 
     /// What keeps messages from being sent; nil while the session stands, and until the first attempt has failed.
-    public var trouble: String? { news.trouble }
+    public var fault: String? { shared.fault }
 
     /// Always comes back: when the message has had its turn and the gateway its time to answer, at the latest.
     public func send(_ message: SMPPMessage) async -> SMPPOutcome {
@@ -62,7 +62,7 @@ public final class SMPPClient: Sendable {
     /// Made by who comes first.
     private var onLoop: SessionDriver {
         if let driver = driver.withLock({ $0 }) { return driver.value }
-        let made = SessionDriver(options, loop: loop, randomness: randomness, news: news)
+        let made = SessionDriver(options, loop: loop, randomness: randomness, shared: shared)
         driver.withLock { $0 = LoopBound(made, on: loop) }
         made.start()
         return made

@@ -29,7 +29,7 @@ public struct SMPPOptions: Sendable {
     /// For resolving, connecting and TLS together.
     public var connectTimeout = Duration.seconds(10)
     /// How long a message waits at most for its turn.
-    public var patience = Duration.seconds(15)
+    public var queueTimeout = Duration.seconds(15)
     /// Messages that may be under way or wait.
     public var queue = 1000
     /// Parts of one message.
@@ -71,7 +71,7 @@ public struct SMPPOptions: Sendable {
         if !(1...255).contains(maxParts) { return "parts must be 1 to 255" }
         let times: [(String, Duration)] = [
             ("enquire interval", enquireInterval), ("response timeout", responseTimeout),
-            ("connect timeout", connectTimeout), ("patience", patience),
+            ("connect timeout", connectTimeout), ("patience", queueTimeout),
         ]
         for (name, time) in times where time < .seconds(1) || time > .seconds(3600) {
             return "\(name) must be 1 second to 1 hour"

@@ -28,7 +28,7 @@ package struct SMPPSession {
 
     package internal(set) var phase: Phase
     /// Nil while it is bound, and until something has gone wrong.
-    package internal(set) var trouble: String?
+    package internal(set) var fault: String?
 
     let options: SMPPOptions
     private let randomness: any Randomness
@@ -39,8 +39,8 @@ package struct SMPPSession {
     /// The last attempt to bind has failed: what comes now is not kept waiting for the next.
     var isDown = false
     var isClosing = false
-    var desk: SubmitDesk
-    var book = ReceiptBook()
+    var queue: SubmitQueue
+    var receipts = ReceiptDeduplicator()
     /// Until when bind or unbind must be answered.
     var answerBy: Instant
     private var bindSequence: UInt32 = 0
@@ -53,7 +53,7 @@ package struct SMPPSession {
         self.options = options
         self.randomness = randomness
         phase = .connecting
-        desk = SubmitDesk(options)
+        queue = SubmitQueue(options)
         answerBy = now
         heardAt = now
         actions.append(.connect)
@@ -71,9 +71,9 @@ package struct SMPPSession {
             case .idle(let until): until
             case .connecting, .closed: nil
             case .binding, .unbinding: answerBy
-            case .bound: desk.nextDeadline(before: enquiry ?? heardAt + options.enquireInterval)
+            case .bound: queue.nextDeadline(before: enquiry ?? heardAt + options.enquireInterval)
             }
-        guard let giveUp = desk.earliestGiveUp else { return ofPhase }
+        guard let giveUp = queue.earliestGiveUp else { return ofPhase }
         return min(ofPhase ?? giveUp, giveUp)
     }
 
@@ -104,8 +104,8 @@ package struct SMPPSession {
         do throws(Submission.Fault) {
             let submission = try Submission(message, options)
             if isClosing { throw .undeliverable("the connection to the gateway is being closed") }
-            if isDown, let trouble { throw .undeliverable(trouble) }
-            guard desk.take(submission, id: message.id, within: message.limit, as: ticket, now) else {
+            if isDown, let fault { throw .undeliverable(fault) }
+            guard queue.take(submission, id: message.id, within: message.limit, as: ticket, now) else {
                 settle([(ticket, .retry("\(options.queue) messages wait already"))])
                 return
             }
@@ -113,7 +113,7 @@ package struct SMPPSession {
             settle([(ticket, error.outcome)])
             return
         }
-        goOn(now)
+        continueSession(now)
     }
 
     package mutating func received(_ bytes: some Sequence<UInt8>, _ now: Instant) {
@@ -130,7 +130,7 @@ package struct SMPPSession {
             write(PDU(.genericNack, sequence: 0, status: .wrongLength))
             abandon("the gateway sent \(error.description)", now)
         }
-        goOn(now)
+        continueSession(now)
     }
 
     package mutating func tick(_ now: Instant) {
@@ -143,13 +143,13 @@ package struct SMPPSession {
         case .bound: tickBound(now)
         default: break
         }
-        let why = phase == .bound ? nil : trouble ?? "not connected yet"
-        settle(desk.giveUp(now, why))
-        goOn(now)
+        let why = phase == .bound ? nil : fault ?? "not connected yet"
+        settle(queue.fail(now, why))
+        continueSession(now)
     }
 
     private mutating func tickBound(_ now: Instant) {
-        settle(desk.overdue(now))
+        settle(queue.overdue(now))
         if let enquiry {
             if enquiry <= now { abandon("the gateway is silent", now) }
         } else if heardAt + options.enquireInterval <= now {
@@ -162,8 +162,8 @@ package struct SMPPSession {
     package mutating func close(_ now: Instant) {
         guard !isClosing else { return }
         isClosing = true
-        settle(desk.dropWaiting("the connection to the gateway was closed"))
-        if phase == .bound { goOn(now) } else if phase != .closed { finish() }
+        settle(queue.dropWaiting("the connection to the gateway was closed"))
+        if phase == .bound { continueSession(now) } else if phase != .closed { finish() }
     }
 
     // MARK: What follows
@@ -172,20 +172,20 @@ package struct SMPPSession {
 
     mutating func bound(_ now: Instant) {
         phase = .bound
-        trouble = nil
+        fault = nil
         isDown = false
-        goOn(now)
+        continueSession(now)
     }
 
     /// Sends what may be sent now.
-    private mutating func goOn(_ now: Instant) {
+    private mutating func continueSession(_ now: Instant) {
         guard phase == .bound else { return }
-        while let part = desk.next(now) {
+        while let part = queue.next(now) {
             let sequence = nextSequence()
-            desk.sent(part, as: sequence, now)
+            queue.sent(part, as: sequence, now)
             write(PDU(.submit(part.body), sequence: sequence))
         }
-        guard isClosing, desk.isIdle else { return }
+        guard isClosing, queue.isIdle else { return }
         phase = .unbinding
         answerBy = now + options.responseTimeout
         write(PDU(.unbind, sequence: nextSequence()))
@@ -198,12 +198,12 @@ package struct SMPPSession {
     }
 
     private mutating func fall(_ reason: String, _ now: Instant) {
-        trouble = reason
+        fault = reason
         enquiry = nil
         // A session that stood may stand again in a moment: what has not been sent waits for that.
         isDown = phase != .bound
-        settle(desk.lost(reason))
-        if isDown { settle(desk.dropWaiting(reason)) }
+        settle(queue.lost(reason))
+        if isDown { settle(queue.dropWaiting(reason)) }
         if isClosing {
             finish()
         } else {
@@ -213,8 +213,8 @@ package struct SMPPSession {
 
     mutating func finish() {
         phase = .closed
-        settle(desk.lost("closed"))
-        settle(desk.dropWaiting("closed"))
+        settle(queue.lost("closed"))
+        settle(queue.dropWaiting("closed"))
         act(.disconnect)
         act(.closed)
     }

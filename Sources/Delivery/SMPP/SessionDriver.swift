@@ -5,9 +5,9 @@ import World
 final class SessionDriver {
     private let loop: EventLoop
     private let options: SMPPOptions
-    private let news: SMPPClient.News
+    private let shared: SMPPClient.SharedState
     private var session: SMPPSession
-    private var wire: Wire?
+    private var wire: Transport?
     /// Which connection is meant: what an earlier one still has to say is passed over.
     private var connection = 0
     private var timer: (id: TimerID, at: Instant)?
@@ -16,10 +16,10 @@ final class SessionDriver {
     private var closers: [() -> Void] = []
     private var isActing = false
 
-    init(_ options: SMPPOptions, loop: EventLoop, randomness: any Randomness, news: SMPPClient.News) {
+    init(_ options: SMPPOptions, loop: EventLoop, randomness: any Randomness, shared: SMPPClient.SharedState) {
         self.loop = loop
         self.options = options
-        self.news = news
+        self.shared = shared
         session = SMPPSession(options, randomness: randomness, now: loop.time.instant())
     }
 
@@ -47,7 +47,7 @@ final class SessionDriver {
         isActing = true
         while true {
             // Before anybody is told what became of its message.
-            news.trouble = session.trouble
+            self.shared.fault = session.fault
             let actions = session.takeActions()
             guard !actions.isEmpty else { break }
             for action in actions { act(action) }
@@ -65,7 +65,7 @@ final class SessionDriver {
             wire?.close()
             wire = nil
         case .settled(let ticket, let outcome): waiting.removeValue(forKey: ticket)?(outcome)
-        case .receipt(let receipt): news.receipts(receipt)
+        case .receipt(let receipt): self.shared.receipts(receipt)
         case .closed:
             let closers = closers
             self.closers = []
@@ -90,7 +90,9 @@ final class SessionDriver {
 
     private func connect() {
         connection += 1
-        let (number, dialling, shared) = (connection, Dialling(loop: loop, options: options), LoopBound(self, on: loop))
+        let (number, dialling, shared) = (
+            connection, Connector(loop: loop, options: options), LoopBound(self, on: loop)
+        )
         // TLS is a part of connecting, and must not take longer either.
         let overdue = loop.schedule(after: options.connectTimeout + .seconds(1)) { [weak self] in
             self?.lost(number, "cannot connect: timed out")
@@ -101,8 +103,8 @@ final class SessionDriver {
         }
     }
 
-    private func dialled(_ number: Int, _ result: Result<Wire, Dialling.Failure>, _ overdue: TimerID) {
-        let wire: Wire
+    private func dialled(_ number: Int, _ result: Result<Transport, Connector.Failure>, _ overdue: TimerID) {
+        let wire: Transport
         switch result {
         case .failure(let failure):
             loop.cancel(overdue)

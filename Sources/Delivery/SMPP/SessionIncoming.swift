@@ -53,9 +53,9 @@ extension SMPPSession {
     }
 
     private mutating func answered(_ sequence: UInt32, _ status: SMPPStatus, messageID: String, _ now: Instant) {
-        guard let answer = desk.answered(sequence, status, messageID: messageID, now) else { return }
+        guard let answer = queue.answered(sequence, status, messageID: messageID, now) else { return }
         backoff.succeeded()
-        if status == .ok, !messageID.isEmpty, options.wantsReceipts { book.sent(messageID, of: answer.id) }
+        if status == .ok, !messageID.isEmpty, options.wantsReceipts { receipts.sent(messageID, of: answer.id) }
         if let outcome = answer.outcome { settle([(answer.ticket, outcome)]) }
     }
 
@@ -66,6 +66,6 @@ extension SMPPSession {
         }
         // Whatever it is: what is not answered comes again and again.
         write(PDU(answer, sequence: sequence))
-        if let receipt = SMPPReceipt(message), let news = book.tell(receipt) { act(.receipt(news)) }
+        if let receipt = SMPPReceipt(message), let news = receipts.tell(receipt) { act(.receipt(news)) }
     }
 }

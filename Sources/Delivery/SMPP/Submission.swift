@@ -20,7 +20,7 @@ struct Submission {
         guard let destination = SMPPAddress(message.to), destination.ton != 5 else {
             throw .refused("not a telephone number")
         }
-        let text = MessageParts(message.text)
+        let text = MessageSegments(message.text)
         guard text.parts.count <= options.maxParts else {
             throw .undeliverable("the text takes \(text.parts.count) parts, and \(options.maxParts) are allowed")
         }

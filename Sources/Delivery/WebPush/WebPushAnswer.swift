@@ -1,6 +1,6 @@
 import Curl
+import DeliveryOutcomes
 import HTTP
-import Pushing
 import World
 
 /// What a push service said, or that it said nothing, in the words that all push services share.

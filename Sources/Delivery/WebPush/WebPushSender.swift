@@ -1,9 +1,9 @@
 import Crypto
 import Curl
+import DeliveryOutcomes
 import EventLoop
 import HTTP
 import Log
-import Pushing
 import Synchronization
 import World
 
@@ -56,7 +56,7 @@ public final class WebPushSender: Sendable {
     private let randomness: any Randomness
     private let log: Log
     private let options: Options
-    private let refusals = Mutex(Refusals())
+    private let refusals = Mutex(RefusedSubscriptions())
     private let clients: WebClients
 
     public init(
@@ -96,7 +96,7 @@ public final class WebPushSender: Sendable {
         }
         switch await client.send(transfer) {
         case .success(let answer):
-            note(answer.status, of: endpoint)
+            record(answer.status, of: endpoint)
             return WebPushAnswer.outcome(answer.status, answer.fields, sentAt: now, now: time.now())
         case .failure(let failure):
             if failure.status == nil {
@@ -125,7 +125,7 @@ public final class WebPushSender: Sendable {
 
     /// Where our word is not taken no more of it is sent for a while. That is held against the one subscription: a service
     /// says the same of one that was made for another key, and anybody can bring such a one.
-    private func note(_ status: Int, of endpoint: TransferURL) {
+    private func record(_ status: Int, of endpoint: TransferURL) {
         guard status == 401 || status == 403 else { return refusals.withLock { $0.trusted(endpoint.text) } }
         let reason = "\(status)"
         if refusals.withLock({ $0.distrusted(endpoint.text, reason, at: time.instant()) }) {
@@ -138,7 +138,7 @@ public final class WebPushSender: Sendable {
 }
 
 /// The subscriptions for which our credential was refused, each for a while.
-struct Refusals {
+struct RefusedSubscriptions {
     static let pause = Duration.seconds(30)
     static let remembered = 1000
     /// By their endpoints.

@@ -3,9 +3,9 @@ import World
 
 /// Why a webhook is not to be believed. Whoever receives it answers 400 and does nothing.
 public enum WebhookFault: Error, Sendable, Equatable {
-    case missing(WebhookHead.Field)
-    case repeated(WebhookHead.Field)
-    case malformed(WebhookHead.Field)
+    case missing(WebhookHeaders.Field)
+    case repeated(WebhookHeaders.Field)
+    case malformed(WebhookHeaders.Field)
     /// Sent too long ago: perhaps seen on its way then, and sent once more by somebody else.
     case tooOld
     /// Sent later than it is here: one of the clocks is wrong.
@@ -50,7 +50,7 @@ public struct WebhookCheck: Sendable {
     /// receiver keeps the ids that it has acted on.
     ///
     /// - Parameter body: the bytes as they came, not read and written again.
-    public func verify(_ head: WebhookHead, body: [UInt8], at now: Timestamp) throws(WebhookFault) {
+    public func verify(_ head: WebhookHeaders, body: [UInt8], at now: Timestamp) throws(WebhookFault) {
         let age = now - head.sentAt
         guard age <= tolerance else { throw .tooOld }
         guard age >= .zero - tolerance else { throw .tooNew }
@@ -68,8 +68,8 @@ public struct WebhookCheck: Sendable {
     @discardableResult
     public func verify(
         _ fields: some Sequence<(name: String, value: String)>, body: [UInt8], at now: Timestamp
-    ) throws(WebhookFault) -> WebhookHead {
-        let head = try WebhookHead(fields)
+    ) throws(WebhookFault) -> WebhookHeaders {
+        let head = try WebhookHeaders(fields)
         try verify(head, body: body, at: now)
         return head
     }

@@ -21,7 +21,7 @@ public struct AddressGuard: Sendable, Equatable {
 
     private init(_ rule: Rule) { self.rule = rule }
 
-    /// For URLs that the operator has written.
+    /// For TransferURLTests that the operator has written.
     public static let none = AddressGuard(.anything)
 
     /// Why that address may not be connected to; nil if it may. Nil, too, for a name: names are judged by where they lead.

@@ -99,7 +99,7 @@ public struct WebClientOptions: Sendable {
 
     public init() {}
 
-    /// Where requests may be read by anybody on the way: for `http:` URLs.
+    /// Where requests may be read by anybody on the way: for `http:` TransferURLTests.
     public enum PlainHTTP: Sendable, Equatable {
         case never
         case anywhere

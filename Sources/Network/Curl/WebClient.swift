@@ -21,7 +21,7 @@ public final class WebClient {
     /// The servers that a connection stood to, as long as the next ones stand too.
     private var reached: Set<String> = []
     private var unreached = 0
-    private var watches: [curl_socket_t: Watch] = [:]
+    private var watches: [curl_socket_t: DescriptorWatcher] = [:]
     private var timer: TimerID?
     private var isClosed = false
 
@@ -34,7 +34,7 @@ public final class WebClient {
         self.options = options
         self.multi = multi
         ccurl_multi_set_callbacks(
-            multi, Unmanaged.passUnretained(self).toOpaque(), Callbacks.socket, Callbacks.timer)
+            multi, Unmanaged.passUnretained(self).toOpaque(), CurlCallbacks.socket, CurlCallbacks.timer)
         _ = ccurl_multi_set_number(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
         _ = ccurl_multi_set_number(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerServer)
         _ = ccurl_multi_set_number(multi, CURLMOPT_MAXCONNECTS, options.idleConnections)

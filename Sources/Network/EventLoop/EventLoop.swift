@@ -28,8 +28,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var ready: [Item] = []
     private var running: [Item] = []
     private var timers = TimerHeap<() -> Void>()
-    private var turnEnds: [any TurnEnd] = []
-    private var turnEndsRunning: [any TurnEnd] = []
+    private var turnEnds: [any TurnEndObserver] = []
+    private var turnEndsRunning: [any TurnEndObserver] = []
     private var turnCount: UInt64 = 0
     private var timeOfTurn: (turn: UInt64, instant: Instant)?
     private let poller: Poller?
@@ -157,7 +157,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// On the loop only. The watch does not own the descriptor.
     public func watch(
         fd: Int32, _ interest: Interest, _ ready: @escaping (Readiness) -> Void
-    ) throws(SystemFailure) -> Watch {
+    ) throws(SystemFailure) -> DescriptorWatcher {
         preconditionCurrent()
         guard let poller else { throw SystemFailure("watch on a simulated loop", ENOSYS) }
         return try poller.add(fd: fd, interest, ready)
@@ -165,7 +165,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// On the loop only: tells `listener` once, when this turn has nothing more to run and the loop is about to look at
     /// its descriptors again. So what a turn has to write is written together.
-    public func atTurnEnd(_ listener: any TurnEnd) { turnEnds.append(listener) }
+    public func atTurnEnd(_ listener: any TurnEndObserver) { turnEnds.append(listener) }
 
     // MARK: The executor
 
@@ -312,7 +312,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 }
 
 /// Something that wants to act once at the end of a turn.
-public protocol TurnEnd: AnyObject {
+public protocol TurnEndObserver: AnyObject {
     func turnEnded()
 }
 

@@ -18,7 +18,7 @@ public struct FairQueue<Owner: Hashable, Element> {
         var next: Int32
     }
 
-    private struct Line {
+    private struct OwnerQueue {
         let owner: Owner
         var first = FairQueue.none
         var last = FairQueue.none
@@ -31,7 +31,7 @@ public struct FairQueue<Owner: Hashable, Element> {
 
     private let turn: Int
     private var places: [Owner: Int32] = [:]
-    private var lines: [Line?] = []
+    private var lines: [OwnerQueue?] = []
     private var freeLines: [Int32] = []
     private var nodes: [Node] = []
     private var freeNode = Self.none
@@ -70,7 +70,7 @@ public struct FairQueue<Owner: Hashable, Element> {
     }
 
     /// At the front of the owner's line, for what was taken and comes back. An owner without a line is the next one.
-    public mutating func putBack(_ element: Element, of owner: Owner, cost: Int = 1) {
+    public mutating func requeue(_ element: Element, of owner: Owner, cost: Int = 1) {
         let place = places[owner] ?? startLine(owner, atFront: true)
         let node = makeNode(element, cost)
         nodes[Int(node)].next = line(place).first
@@ -114,7 +114,7 @@ public struct FairQueue<Owner: Hashable, Element> {
 
     // MARK: Lines
 
-    private func line(_ place: Int32) -> Line {
+    private func line(_ place: Int32) -> OwnerQueue {
         guard let line = lines[Int(place)] else { preconditionFailure("a place without a line") }
         return line
     }
@@ -127,7 +127,7 @@ public struct FairQueue<Owner: Hashable, Element> {
             place = Int32(lines.count)
             lines.append(nil)
         }
-        lines[Int(place)] = Line(owner: owner, credit: turn)
+        lines[Int(place)] = OwnerQueue(owner: owner, credit: turn)
         places[owner] = place
         if firstLine == Self.none {
             firstLine = place

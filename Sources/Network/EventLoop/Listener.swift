@@ -7,7 +7,7 @@ public final class Listener {
     public let address: SocketAddress
     private let loop: EventLoop
     private let fd: Int32
-    private var watch: Watch?
+    private var watch: DescriptorWatcher?
     private var pause: TimerID?
     private var isClosed = false
     /// Given up for a moment when no descriptor is left, so that a waiting client can be refused instead of ignored.

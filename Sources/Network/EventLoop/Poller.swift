@@ -37,7 +37,7 @@ public struct SystemFailure: Error, Sendable, Equatable, CustomStringConvertible
 }
 
 /// A descriptor watched by a loop. It does not own the descriptor: cancel first, then close it.
-public final class Watch {
+public final class DescriptorWatcher {
     let fd: Int32
     let slot: Int
     var ready: ((Readiness) -> Void)?
@@ -73,7 +73,7 @@ final class Poller {
     private let epoll: Int32
     private let wakeFD: Int32
     private let events: UnsafeMutableBufferPointer<epoll_event>
-    private var watches: [Watch?] = []
+    private var watches: [DescriptorWatcher?] = []
     private var free: [Int] = []
     private var generations: [UInt32] = []
 
@@ -101,7 +101,9 @@ final class Poller {
         _ = write(wakeFD, &one, 8)
     }
 
-    func add(fd: Int32, _ interest: Interest, _ ready: @escaping (Readiness) -> Void) throws(SystemFailure) -> Watch {
+    func add(fd: Int32, _ interest: Interest, _ ready: @escaping (Readiness) -> Void) throws(SystemFailure)
+        -> DescriptorWatcher
+    {
         let slot: Int
         if let last = free.popLast() {
             slot = last
@@ -110,7 +112,7 @@ final class Poller {
             watches.append(nil)
             generations.append(0)
         }
-        let watch = Watch(fd: fd, slot: slot, interest: interest, poller: self, ready: ready)
+        let watch = DescriptorWatcher(fd: fd, slot: slot, interest: interest, poller: self, ready: ready)
         var event = event(for: watch)
         guard epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 else {
             let failure = SystemFailure("epoll_ctl")
@@ -121,13 +123,13 @@ final class Poller {
         return watch
     }
 
-    func modify(_ watch: Watch) {
+    func modify(_ watch: DescriptorWatcher) {
         var event = event(for: watch)
         let result = epoll_ctl(epoll, EPOLL_CTL_MOD, watch.fd, &event)
         assert(result == 0, "epoll_ctl: errno \(errno)")
     }
 
-    func remove(_ watch: Watch) {
+    func remove(_ watch: DescriptorWatcher) {
         var event = epoll_event()
         epoll_ctl(epoll, EPOLL_CTL_DEL, watch.fd, &event)
         watches[watch.slot] = nil
@@ -136,7 +138,7 @@ final class Poller {
         free.append(watch.slot)
     }
 
-    private func event(for watch: Watch) -> epoll_event {
+    private func event(for watch: DescriptorWatcher) -> epoll_event {
         var event = epoll_event()
         if watch.interest.contains(.read) { event.events |= EPOLLIN.rawValue | EPOLLRDHUP.rawValue }
         if watch.interest.contains(.write) { event.events |= EPOLLOUT.rawValue }

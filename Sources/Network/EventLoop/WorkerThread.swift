@@ -19,8 +19,8 @@ public final class WorkerThread: Worker {
     }
 
     private let queue = Mutex(Queue())
-    private let bell = Bell()
-    private let ended = Bell()
+    private let bell = WakeSemaphore()
+    private let ended = WakeSemaphore()
 
     public init(name: String) throws(SystemFailure) {
         try SystemThread(name: name) { [queue = QueueOf(self)] in queue.worker.body() }.detach()
@@ -35,7 +35,7 @@ public final class WorkerThread: Worker {
             queue.asleep = false
             return asleep
         }
-        if mustRing { bell.ring() }
+        if mustRing { bell.signal() }
     }
 
     /// Does what has been posted already, then ends the thread. Does not wait for it.
@@ -46,18 +46,18 @@ public final class WorkerThread: Worker {
             queue.asleep = false
             return asleep
         }
-        if mustRing { bell.ring() }
+        if mustRing { bell.signal() }
     }
 
     /// Waits until a stopped worker has done everything; false if that takes longer. Not from the worker itself.
     @discardableResult public func join(within limit: Duration) -> Bool {
         guard ended.wait(for: limit) else { return false }
-        ended.ring()
+        ended.signal()
         return true
     }
 
     private func body() {
-        defer { ended.ring() }
+        defer { ended.signal() }
         while true {
             let (work, over) = queue.withLock { queue in
                 defer { queue.work = [] }
@@ -79,7 +79,7 @@ public final class WorkerThread: Worker {
 
 /// A semaphore. `@unchecked Sendable`: sem_post and sem_wait are made for several threads, and the memory lives as long
 /// as the object.
-private final class Bell: @unchecked Sendable {
+private final class WakeSemaphore: @unchecked Sendable {
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     init() { sem_init(semaphore, 0, 0) }
@@ -89,7 +89,7 @@ private final class Bell: @unchecked Sendable {
         semaphore.deallocate()
     }
 
-    func ring() { sem_post(semaphore) }
+    func signal() { sem_post(semaphore) }
     func wait() { while sem_wait(semaphore) != 0 {} }
 
     /// False if it was not rung in time.

@@ -20,7 +20,7 @@ public final class HTTP1Server {
 
     private var daemon: OpaquePointer?
     private var listener: Listener?
-    private var watch: Watch?
+    private var watch: DescriptorWatcher?
     private var timer: TimerID?
     private var isRunning = false
     private var mustRunAgain = false
@@ -51,8 +51,9 @@ public final class HTTP1Server {
         let context = Unmanaged.passUnretained(self).toOpaque()
         guard
             let daemon = cmicrohttpd_start(
-                context, limits.connections, Callbacks.access, Callbacks.completed, Callbacks.connection,
-                Callbacks.target)
+                context, limits.connections, MicroHTTPDCallbacks.access, MicroHTTPDCallbacks.completed,
+                MicroHTTPDCallbacks.connection,
+                MicroHTTPDCallbacks.target)
         else { throw SystemFailure("MHD_start_daemon") }
         self.daemon = daemon
         watch = try loop.watch(fd: cmicrohttpd_descriptor(daemon), .read) { [weak self] _ in self?.run() }

@@ -10,20 +10,20 @@ final class PageConnection {
     weak var exchange: PageExchange?
     private let fd: Int32
     private let loop: EventLoop
-    private let patience: Duration
+    private let timeout: Duration
     private var timer: TimerID?
 
     init(_ server: HTTP1Server) {
         (fd, remote) = server.arriving
         loop = server.loop
-        patience = server.limits.patience
+        timeout = server.limits.timeout
         startClock()
     }
 
     /// libmicrohttpd counts silence only, so that a byte now and then would keep a connection for ever.
     func startClock() {
         stopClock()
-        timer = loop.schedule(after: patience) { [weak self] in self?.timeIsOver() }
+        timer = loop.schedule(after: timeout) { [weak self] in self?.timeIsOver() }
     }
 
     func stopClock() {

@@ -11,7 +11,7 @@ public struct PageLimits: Sendable {
     public var connections: UInt32 = 32
     public var bodyBytes = 65_536
     /// From the beginning of a connection, or the end of its last answer, to the end of the next one, whoever is slow.
-    public var patience: Duration = .seconds(30)
+    public var timeout: Duration = .seconds(30)
     /// For making an answer.
     public var answer: Duration = .seconds(20)
 

@@ -11,7 +11,7 @@ public final class AdmissionControl: Sendable {
         var table: AdmissionTable
         var tickets: [AdmissionTicket?] = []
         var reasons: [AdmissionTable.Reason: UInt64] = [:]
-        var bursts: [AdmissionTable.Reason: Burst] = [:]
+        var bursts: [AdmissionTable.Reason: LogThrottle] = [:]
 
         /// False after its release, also if the slot is another connection's by now.
         func holds(_ ticket: AdmissionTicket) -> Bool { tickets[ticket.slot] === ticket }
@@ -77,10 +77,10 @@ public final class AdmissionControl: Sendable {
         change { state, now, notes in notes.end(state.table.overdue(at: now), in: &state, now) }
     }
 
-    fileprivate func introduced(_ ticket: AdmissionTicket, as source: Source, _ remote: String) -> Bool {
+    fileprivate func proxyHeaderRead(_ ticket: AdmissionTicket, as source: Source, _ remote: String) -> Bool {
         change { state, now, notes in
             guard state.holds(ticket) else { return false }
-            switch state.table.introduced(ticket.slot, as: source, at: now) {
+            switch state.table.proxyHeaderRead(ticket.slot, as: source, at: now) {
             case .refused(let reason):
                 notes.add(reason, remote, in: &state, now)
                 return false
@@ -129,7 +129,7 @@ public final class AdmissionControl: Sendable {
     }
 
     /// The work that follows from a change of the table, once its lock is given back.
-    private struct Notes {
+    private struct Effects {
         var ended: [(ticket: AdmissionTicket, reason: AdmissionTable.Reason)] = []
         var lines: [(reason: AdmissionTable.Reason, remote: String?, count: Int)] = []
 
@@ -139,7 +139,7 @@ public final class AdmissionControl: Sendable {
             state.reasons[reason, default: 0] += UInt64(events)
             // Connections that never ask anything are everyday; that many of them come is seen by the other reasons.
             guard reason != .request, reason != .lifetime else { return }
-            guard let count = state.bursts[reason, default: Burst()].note(events, at: now) else { return }
+            guard let count = state.bursts[reason, default: LogThrottle()].record(events, at: now) else { return }
             lines.append((reason, remote, count))
         }
 
@@ -152,9 +152,9 @@ public final class AdmissionControl: Sendable {
         }
     }
 
-    private func change<Value>(_ body: (inout State, Instant, inout Notes) -> Value) -> Value {
+    private func change<Value>(_ body: (inout State, Instant, inout Effects) -> Value) -> Value {
         let now = time.instant()
-        var notes = Notes()
+        var notes = Effects()
         let value = state.withLock { body(&$0, now, &notes) }
         for line in notes.lines {
             log.warning(
@@ -207,13 +207,13 @@ final class AdmissionTicket: CallerIdentification, Sendable {
     }
 
     /// False if the connection has to end: there is no place for it.
-    func introduced(as address: SocketAddress) -> Bool {
+    func proxyHeaderRead(as address: SocketAddress) -> Bool {
         let (source, remote) = (Source(address), address.host)
         place.withLock { place in
             place.source = source
             place.remote = remote
         }
-        return control.introduced(self, as: source, remote)
+        return control.proxyHeaderRead(self, as: source, remote)
     }
 
     func takeHandshake() -> HandshakeDecision { control.takeHandshake(self) }

@@ -110,7 +110,7 @@ struct AdmissionTable {
     }
 
     /// The balancer said whose connection it is.
-    mutating func introduced(_ slot: Int, as source: Source, at now: Instant) -> Decision {
+    mutating func proxyHeaderRead(_ slot: Int, as source: Source, at now: Instant) -> Decision {
         guard case .introducing = slots[slot].state else { return .admitted(slot: slot, ended: []) }
         guard counts.closing < limits.closing else { return .refused(.closing) }
         leave(slot)

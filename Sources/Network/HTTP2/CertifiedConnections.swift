@@ -47,7 +47,7 @@ extension ServerConnection {
     /// Ends a connection whose client certificate was revoked. Answers of requests that have begun,
     /// which are authenticated again, have one step of a drain to leave.
     fileprivate func revoke() {
-        for stream in streams.values { stream.exchange?.holdNoMore() }
+        for stream in streams.values { stream.exchange?.finishHolding() }
         finalGoAway()
         loop.schedule(after: limits.drainStep) { [weak self] in self?.abort() }
     }

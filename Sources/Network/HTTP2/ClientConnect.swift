@@ -62,7 +62,7 @@ extension HTTP2Client {
                 return .tls(error.description)
             }
         }
-        let link = Link(loop: loop, fd: fd, tls: session, buffers: buffers)
+        let link = Transport(loop: loop, fd: fd, tls: session, buffers: buffers)
         return await open(link, within: limit - (loop.time.instant() - start))
     }
 
@@ -83,7 +83,7 @@ extension HTTP2Client {
     }
 
     /// Nil once the server has sent its SETTINGS.
-    private func open(_ link: Link, within limit: Duration) async -> ConnectionFailure? {
+    private func open(_ link: Transport, within limit: Duration) async -> ConnectionFailure? {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<ConnectionFailure?, Never>) in
             let attempt = Attempt(loop: loop) { continuation.resume(returning: $0) }
             opening = { attempt.finish($0) }
@@ -103,7 +103,7 @@ private final class Attempt {
     private let loop: EventLoop
     private var end: ((ConnectionFailure?) -> Void)?
     var timer: TimerID?
-    var watch: Watch?
+    var watch: DescriptorWatcher?
 
     init(loop: EventLoop, end: @escaping (ConnectionFailure?) -> Void) {
         self.loop = loop

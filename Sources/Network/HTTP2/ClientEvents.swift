@@ -6,15 +6,15 @@ import TLS
 import World
 
 /// What comes from the connection, and what follows from it.
-extension HTTP2Client: TurnEnd {
+extension HTTP2Client: TurnEndObserver {
     public func turnEnded() {
         flushAtTurnEnd = false
         link?.flush()
     }
 }
 
-extension HTTP2Client: LinkOwner {
-    func linkIsUp() {
+extension HTTP2Client: TransportOwner {
+    func transportIsUp() {
         let session = Session(
             role: .client, headerBytes: options.responseHeaderBytes, headerCount: options.responseHeaderCount,
             scratch: buffers.session)
@@ -28,7 +28,7 @@ extension HTTP2Client: LinkOwner {
         link?.flush()
     }
 
-    func linkReceived(_ bytes: UnsafeRawBufferPointer) {
+    func transportReceived(_ bytes: UnsafeRawBufferPointer) {
         guard let session else { return }
         let cost = cost(of: bytes)
         if cost > 0, !budget.charge(cost, now: loop.time.instant()) {
@@ -57,7 +57,7 @@ extension HTTP2Client: LinkOwner {
         return cost
     }
 
-    func linkWants(_ output: inout [UInt8], enough: Int) {
+    func transportOutput(_ output: inout [UInt8], enough: Int) {
         guard let session else { return }
         guard session.send(into: &output, enough: enough) else {
             output.removeAll()
@@ -67,14 +67,14 @@ extension HTTP2Client: LinkOwner {
         handleEvents()
     }
 
-    func linkIsDrained() -> Bool {
+    func transportIsDrained() -> Bool {
         if state == .goingAway, streams.isEmpty { return true }
         return session?.isFinished ?? false
     }
 
-    func linkIsBlocked() {}
+    func transportIsBlocked() {}
 
-    func linkEnded(_ end: LinkEnd) {
+    func transportEnded(_ end: TransportEnd) {
         let reason: String
         switch end {
         case .finished: reason = goAwayReason ?? "closed"

@@ -14,7 +14,7 @@ final class Exchange {
     }
 
     private let loop: EventLoop
-    private let holdEnds: HoldEnds
+    private let holdEnds: HeldRequestCompleter
     private let deadline: Duration
     private let late: Response
     private let answer: (Response) -> Void
@@ -30,7 +30,8 @@ final class Exchange {
 
     /// `answer` is called at most once; `ended` once, when nothing of this runs any more.
     init(
-        loop: EventLoop, holdEnds: HoldEnds, deadline: Duration, late: Response, answer: @escaping (Response) -> Void,
+        loop: EventLoop, holdEnds: HeldRequestCompleter, deadline: Duration, late: Response,
+        answer: @escaping (Response) -> Void,
         ended: @escaping () -> Void
     ) {
         self.loop = loop
@@ -49,7 +50,7 @@ final class Exchange {
     }
 
     /// The server drains: what is held is answered with what there is now, and from here on nothing is held.
-    func holdNoMore() {
+    func finishHolding() {
         holdsNothing = true
         guard case .holding(let hold) = state else { return }
         hold.wait.cancel()

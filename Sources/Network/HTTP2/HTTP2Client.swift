@@ -29,7 +29,7 @@ public final class HTTP2Client {
     /// How often the server has said what it allows.
     public internal(set) var settingsReceived = 0
 
-    var link: Link?
+    var link: Transport?
     /// Waits for the server's SETTINGS.
     var opening: ((ConnectionFailure?) -> Void)?
     var isConnecting = false

@@ -9,13 +9,13 @@ import World
 public final class HTTP2Server {
     let loop: EventLoop
     let handler: any Handler
-    let keeper: (any ServerKeeper)?
+    let keeper: (any ServerController)?
     let limits: ServerLimits
     let proxies: Proxies
     private let admission: AdmissionControl?
     let log: Log
     let buffers = SharedBuffers()
-    let holdEnds: HoldEnds
+    let holdEnds: HeldRequestCompleter
     private var tls: TLSServerContext?
     private var listener: Listener?
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
@@ -27,11 +27,11 @@ public final class HTTP2Server {
     /// Requests whose work runs, also those whose client has gone.
     private var running = 0
     private var drainLimit: TimerID?
-    private var exhaustion = Burst()
-    private let handshakes: HandshakeTurns
+    private var exhaustion = LogThrottle()
+    private let handshakes: HandshakeScheduler
     private var sweep: TimerID?
-    private var memory = MemoryReturn()
-    private var abuse = Burst()
+    private var memory = MemoryTrimmer()
+    private var abuse = LogThrottle()
 
     /// The port is bound here. Without `tls` (for tests only) the client must know that this is
     /// HTTP/2. A `keeper` has every connection in hand. Connections of `proxies` begin with whose
@@ -39,13 +39,13 @@ public final class HTTP2Server {
     /// one, `limits.connections` holds for this server alone.
     public init(
         loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
-        keeper: (any ServerKeeper)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
+        keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
         admission: AdmissionControl? = nil, log: Log
     ) throws(SystemFailure) {
         self.admission = admission
         self.loop = loop
-        holdEnds = HoldEnds(loop: loop)
-        handshakes = HandshakeTurns(loop: loop)
+        holdEnds = HeldRequestCompleter(loop: loop)
+        handshakes = HandshakeScheduler(loop: loop)
         self.tls = tls
         self.handler = handler
         self.keeper = keeper
@@ -174,7 +174,7 @@ public final class HTTP2Server {
         connections[ObjectIdentifier(connection)] = nil
         connection.ticket?.release()
         if memory.shrunk(to: connections.count) {
-            loop.schedule(after: .seconds(1)) { MemoryReturn.run() }
+            loop.schedule(after: .seconds(1)) { MemoryTrimmer.run() }
         }
         finishDrainIfOver()
     }
@@ -191,12 +191,12 @@ public final class HTTP2Server {
     /// Logs a line every ten seconds at most, with the number of connections that have ended for
     /// this since the last one.
     func noteAbuse(by remote: String) {
-        guard let count = abuse.note(at: loop.time.instant()) else { return }
+        guard let count = abuse.record(at: loop.time.instant()) else { return }
         log.notice("connection.abuse", [.remote: remote, .count: count])
     }
 
     private func noteExhaustion(_ failure: SystemFailure) {
-        guard let count = exhaustion.note(at: loop.time.instant()) else { return }
+        guard let count = exhaustion.record(at: loop.time.instant()) else { return }
         log.error("connection.exhausted", [.error: failure.description, .count: count])
     }
 }

@@ -26,7 +26,7 @@ enum HandshakeDecision: Equatable {
 /// stay here until a step comes upon them, so the owner calls `keep` when they have become too many.
 struct HandshakeQueue<Element> {
     /// The result of one step.
-    enum Step {
+    enum Action {
         case begin(Element)
         /// The source of `newest` was parked. `count` is how many of its connections that puts off for the first time.
         case putOff(newest: Element, count: Int)
@@ -95,7 +95,7 @@ struct HandshakeQueue<Element> {
 
     /// Asks `decide` about the newest element of the source whose turn it is, and does what it says. `decide` must not
     /// touch the queue. Returns nil if there is nothing to do at this time.
-    mutating func step(_ now: Instant, _ decide: (Element) -> HandshakeDecision) -> Step? {
+    mutating func step(_ now: Instant, _ decide: (Element) -> HandshakeDecision) -> Action? {
         if let source = parked.popDue(now) {
             bySource[source]?.isParked = false
             turns.append(source)

@@ -8,7 +8,7 @@ import World
 public final class Proxies: Sendable {
     private struct Refusals {
         var count: UInt64 = 0
-        var burst = Burst()
+        var burst = LogThrottle()
     }
 
     private let ranges: [AddressRange]
@@ -24,7 +24,7 @@ public final class Proxies: Sendable {
     func refuse(_ proxy: String, _ fault: ProxyHeader.Fault, at now: Instant, _ log: Log) {
         let count = refusals.withLock { refusals in
             refusals.count += 1
-            return refusals.burst.note(at: now)
+            return refusals.burst.record(at: now)
         }
         if let count {
             log.warning("connection.refused", [.remote: proxy, .reason: fault.rawValue, .count: count])

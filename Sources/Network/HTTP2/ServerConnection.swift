@@ -6,7 +6,7 @@ import TLS
 import World
 
 /// One client's connection: what nghttp2 tells becomes requests, and answers go back.
-public final class ServerConnection: LinkOwner, TurnEnd {
+public final class ServerConnection: TransportOwner, TurnEndObserver {
     public let loop: EventLoop
     let limits: ServerLimits
     private let handler: any Handler
@@ -19,11 +19,11 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     let ticket: AdmissionTicket?
     /// Among those of its server, from 1.
     public let number: Int
-    let link: Link
+    let link: Transport
     private let scratch: SessionScratch
     /// Until the connection ends, which takes it out of the server again.
     let server: HTTP2Server
-    private var keeper: (any ConnectionKeeper)?
+    private var keeper: (any ConnectionController)?
 
     /// What the first SETTINGS say; nil: nothing, and so there is no limit.
     public var streamLimit: UInt32?
@@ -52,7 +52,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     /// Answers that are not all with the peer yet.
     var unsent = 0
     private var flushAtTurnEnd = false
-    var drain = DrainStep.none
+    var drain = DrainState.none
     var isDraining: Bool { drain != .none }
     var isTerminated = false
 
@@ -69,7 +69,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         log = server.log
         self.remote = remote
         self.proxy = proxy
-        link = Link(loop: loop, fd: fd, tls: nil, context: tls, buffers: server.buffers)
+        link = Transport(loop: loop, fd: fd, tls: nil, context: tls, buffers: server.buffers)
         scratch = server.buffers.session
         requestNanoseconds = limits.request.wholeNanoseconds
         streamLimit = limits.streams
@@ -82,8 +82,8 @@ public final class ServerConnection: LinkOwner, TurnEnd {
     func start() {
         do throws(SystemFailure) {
             bindTicket()
-            let reader = proxy.map { proxy -> Link.Introduced in
-                { [weak self] outcome in self?.introduced(outcome, by: proxy) }
+            let reader = proxy.map { proxy -> Transport.Introduced in
+                { [weak self] outcome in self?.proxyHeaderRead(outcome, by: proxy) }
             }
             try link.start(owner: self, introduced: reader)
         } catch {
@@ -94,7 +94,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         check()
     }
 
-    private func introduced(_ outcome: Result<ProxyHeader, ProxyHeader.Fault>, by proxy: SocketAddress) {
+    private func proxyHeaderRead(_ outcome: Result<ProxyHeader, ProxyHeader.Fault>, by proxy: SocketAddress) {
         let source: SocketAddress
         switch outcome {
         case .success(.local): source = proxy
@@ -105,7 +105,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
             server.proxies.refuse(remote, fault, at: loop.now, log)
             return
         }
-        if ticket?.introduced(as: source) == false { link.reset() }
+        if ticket?.proxyHeaderRead(as: source) == false { link.reset() }
     }
 
     /// In place of `start`: it stands, and that is all.
@@ -113,7 +113,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
 
     // MARK: The link
 
-    func linkIsUp() {
+    func transportIsUp() {
         let session = Session(
             role: .server, headerBytes: limits.headerBytes, headerCount: limits.headerCount, scratch: scratch)
         self.session = session
@@ -149,7 +149,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         check()
     }
 
-    func linkReceived(_ bytes: UnsafeRawBufferPointer) {
+    func transportReceived(_ bytes: UnsafeRawBufferPointer) {
         guard let session, !isTerminated else { return }
         let now = loop.now
         clock.active(now)
@@ -169,7 +169,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         charge(session.takeHeaderCharges(), now)
     }
 
-    func linkUpdatedKeys(_ count: Int) { charge(count * AbuseBudget.keyUpdate, loop.now) }
+    func transportUpdatedKeys(_ count: Int) { charge(count * AbuseBudget.keyUpdate, loop.now) }
 
     /// False if the peer has used its budget up, and the connection ends for that.
     @discardableResult
@@ -181,7 +181,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
 
     func requestLimit(_ began: Instant) -> Instant { Instant(nanoseconds: began.nanoseconds + requestNanoseconds) }
 
-    func linkWants(_ output: inout [UInt8], enough: Int) {
+    func transportOutput(_ output: inout [UInt8], enough: Int) {
         guard let session else { return }
         guard session.send(into: &output, enough: enough) else {
             output.removeAll()
@@ -194,15 +194,15 @@ public final class ServerConnection: LinkOwner, TurnEnd {
         if isDraining, self.session === session, !session.send(into: &output, enough: enough) { link.end(.finished) }
     }
 
-    func linkIsDrained() -> Bool {
+    func transportIsDrained() -> Bool {
         guard let session, hasBegun else { return false }
         notePending()
         return session.isFinished
     }
 
-    func linkIsBlocked() { notePending() }
+    func transportIsBlocked() { notePending() }
 
-    func linkEnded(_ end: LinkEnd) {
+    func transportEnded(_ end: TransportEnd) {
         if case .failed(let failure) = end {
             log.debug("connection.failed", [.remote: remote, .error: failure.description])
         }
@@ -352,7 +352,7 @@ public final class ServerConnection: LinkOwner, TurnEnd {
                 server.workEnded()
             })
         stream.exchange = exchange
-        if isDraining { exchange.holdNoMore() }
+        if isDraining { exchange.finishHolding() }
         exchange.start(work)
     }
 

@@ -18,7 +18,7 @@ extension ServerConnection {
     }
 
     /// The first byte of the handshake has come.
-    func linkHasFirstByte() {
+    func transportHasFirstByte() {
         clock.queuedHandshake(loop.now)
         server.queueHandshake(self)
     }

@@ -3,7 +3,7 @@ import EventLoop
 import HTTP
 
 /// The progress of a connection's drain.
-enum DrainStep {
+enum DrainState {
     case none
     /// Requests are still served: the client has open streams, or a PING is to show whether it has sent one.
     case serving
@@ -35,7 +35,7 @@ extension ServerConnection {
         drain = .serving
         inspector.ignoresUnknownStreams = true
         for stream in streams.values {
-            stream.exchange?.holdNoMore()
+            stream.exchange?.finishHolding()
             if stream.isDropping { resetAnswered(stream) }
         }
         if streams.isEmpty {

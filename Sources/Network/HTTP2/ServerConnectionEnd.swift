@@ -32,7 +32,7 @@ extension ServerConnection {
     func check() {
         guard link.isOpen else { return }
         let now = loop.time.instant()
-        let dropsEnd = endDrops(now)
+        let dropsEnd = discardDeadline(now)
         var oldest = streams.values.lazy.filter(\.isAwaited).map(\.began).min()
         if let since = inspector.incompleteSince { oldest = min(since, oldest ?? since) }
         switch clock.verdict(now, sent: link.sent, oldestRequest: oldest, isIdle: streams.isEmpty) {
@@ -45,7 +45,7 @@ extension ServerConnection {
 
     /// Resets the streams whose request has been answered and is still coming in after its time.
     /// Returns when the next one's time ends.
-    private func endDrops(_ now: Instant) -> Instant? {
+    private func discardDeadline(_ now: Instant) -> Instant? {
         var next: Instant?
         for stream in streams.values where stream.isDropping {
             let limit = requestLimit(stream.began)

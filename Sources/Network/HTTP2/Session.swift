@@ -87,11 +87,11 @@ final class SessionScratch {
     let fields = FieldList()
     @exclusivity(unchecked) var headerWork = HeaderWork()
 
-    func note(_ event: SessionEvent) { events.append(event) }
+    func record(_ event: SessionEvent) { events.append(event) }
 
     /// Leaves an empty one in its place: these are moved, because a copy is felt.
-    func note(_ stream: Int32, _ block: inout HeaderBlock) {
-        note(.headers(stream: stream, block: blocks.count))
+    func record(_ stream: Int32, _ block: inout HeaderBlock) {
+        record(.headers(stream: stream, block: blocks.count))
         blocks.append(HeaderBlock())
         swap(&blocks[blocks.count - 1], &block)
     }
@@ -178,14 +178,14 @@ final class Session {
         return headerCharges
     }
 
-    func note(_ event: SessionEvent) { scratch.note(event) }
+    func record(_ event: SessionEvent) { scratch.record(event) }
 
     func noteData(_ stream: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
-        note(.data(stream: stream, scratch.keep(bytes)))
+        record(.data(stream: stream, scratch.keep(bytes)))
     }
 
     func noteGoAway(_ lastStream: Int32, _ code: UInt32, _ debug: UnsafeBufferPointer<UInt8>) {
-        note(.goAway(lastStream: lastStream, code: code, debug: scratch.keep(debug)))
+        record(.goAway(lastStream: lastStream, code: code, debug: scratch.keep(debug)))
     }
 
     func beginBlock() {
@@ -211,13 +211,13 @@ final class Session {
     private func goesOn(_ stream: Int32) -> Bool {
         if block.size <= blockBytes, block.count <= blockFields { return true }
         cutOffBlock()
-        note(.refused(stream: stream))
+        record(.refused(stream: stream))
         return false
     }
 
     func endBlock(_ stream: Int32) {
         chargeBlock()
-        scratch.note(stream, &block)
+        scratch.record(stream, &block)
     }
 
     private func cutOffBlock() {

@@ -54,7 +54,7 @@ nonisolated func noteInvalidFrame(
 ) -> Int32 {
     with(user) { owner in
         guard let frame else { return failure }
-        owner.note(.refused(stream: frame.pointee.hd.stream_id))
+        owner.record(.refused(stream: frame.pointee.hd.stream_id))
         return 0
     }
 }
@@ -69,14 +69,14 @@ nonisolated func noteFrame(
         switch UInt32(head.type) {
         case NGHTTP2_HEADERS.rawValue:
             owner.endBlock(head.stream_id)
-            if isFlagged { owner.note(.ended(stream: head.stream_id)) }
+            if isFlagged { owner.record(.ended(stream: head.stream_id)) }
         case NGHTTP2_DATA.rawValue:
-            if isFlagged { owner.note(.ended(stream: head.stream_id)) }
+            if isFlagged { owner.record(.ended(stream: head.stream_id)) }
         case NGHTTP2_SETTINGS.rawValue:
-            owner.note(isFlagged ? .settingsAcknowledged : .settings)
+            owner.record(isFlagged ? .settingsAcknowledged : .settings)
         case NGHTTP2_PING.rawValue where isFlagged:
             let payload = withUnsafeBytes(of: frame.pointee.ping.opaque_data) { $0.loadUnaligned(as: UInt64.self) }
-            owner.note(.pingAcknowledged(payload))
+            owner.record(.pingAcknowledged(payload))
         case NGHTTP2_GOAWAY.rawValue:
             let goAway = frame.pointee.goaway
             let debug = UnsafeBufferPointer(start: goAway.opaque_data, count: min(goAway.opaque_data_len, 512))
@@ -101,7 +101,7 @@ nonisolated func noteClosed(
     _ session: OpaquePointer?, _ stream: Int32, _ code: UInt32, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
     with(user) { owner in
-        owner.note(.closed(stream: stream, code: code))
+        owner.record(.closed(stream: stream, code: code))
         return 0
     }
 }
@@ -114,10 +114,10 @@ nonisolated func noteSent(
         let head = frame.pointee.hd
         switch UInt32(head.type) {
         case NGHTTP2_DATA.rawValue:
-            owner.note(head.flags & 1 != 0 ? .sentEnd(stream: head.stream_id) : .sentData(stream: head.stream_id))
+            owner.record(head.flags & 1 != 0 ? .sentEnd(stream: head.stream_id) : .sentData(stream: head.stream_id))
         case NGHTTP2_HEADERS.rawValue where head.flags & 1 != 0:
-            owner.note(.sentEnd(stream: head.stream_id))
-        case NGHTTP2_RST_STREAM.rawValue: owner.note(.sentReset(stream: head.stream_id))
+            owner.record(.sentEnd(stream: head.stream_id))
+        case NGHTTP2_RST_STREAM.rawValue: owner.record(.sentReset(stream: head.stream_id))
         default: break
         }
         return 0

@@ -32,17 +32,17 @@ public final class API: Handler {
     let relay: Relay
     let dependencies: [Dependency]
     let drawing: any QRDrawing
-    let missed = Missed()
+    let missed = ReadinessLog()
     let sampled = SampledRequests()
-    private let turns: WebsiteTurns
+    private let turns: WebsiteConcurrencyLimit
     let time: any TimeSource
     private let randomness: any Randomness
     let log: Log
     static let table = RouteTable(
         routes: Health.routes + Enrol.routes + Factors.routes + Addresses.routes + Devices.routes + Ask.routes
             + Decide.routes
-            + Tell.routes
-            + PendingList.routes + Subscribing.routes + Description.routes)
+            + LoginResults.routes
+            + PendingList.routes + PushKeys.routes + OpenAPIDocument.routes)
     /// Of the API, for machines; made once.
     let description: [UInt8]
 
@@ -53,12 +53,12 @@ public final class API: Handler {
         self.settings = settings
         self.drawing = drawing
         self.relay = relay
-        turns = WebsiteTurns(time: time)
+        turns = WebsiteConcurrencyLimit(time: time)
         self.dependencies = dependencies
         self.time = time
         self.randomness = randomness
         self.log = log
-        description = JSONWriter.write(Description.document(of: Self.table.routes, origin: settings.origin))
+        description = JSONWriter.write(OpenAPIDocument.document(of: Self.table.routes, origin: settings.origin))
     }
 
     public func handle(_ request: Request) -> Reply {
@@ -67,30 +67,31 @@ public final class API: Handler {
             return .now(Health.response)
         }
         switch Self.table.match(request.method, request.path) {
-        case .nothing: return refuse(request, route: "none", Answer(.notFound))
+        case .nothing: return refuse(request, route: "none", APIResponse(.notFound))
         case .wrongMethod(let pattern, let allow):
             var problem = Problem(.methodNotAllowed, "This path takes \(allow)")
             problem.allow = allow
-            return refuse(request, route: pattern, Answer(problem))
+            return refuse(request, route: pattern, APIResponse(problem))
         case .route(let route, let places):
-            let claim = Claim(request, for: route, in: self)
+            let claim = PresentedIdentity(request, for: route, in: self)
             let form: Form
             do {
                 try Self.checkSize(request)
                 form = try route.form(for: claim)
             } catch {
-                return refuse(request, route: route.path.text, inviting(Answer(error), to: claim, on: route))
+                return refuse(request, route: route.path.text, inviting(APIResponse(error), to: claim, on: route))
             }
             let access = access(request, route: route.path.text)
-            let inbound = Inbound(
-                api: self, request: request, route: route, places: places, claim: claim, form: form, access: access)
+            let inbound = RequestContext(
+                api: self, request: request, route: route, pathParameters: places, claim: claim, form: form,
+                access: access)
             let (use, subject) = (relay.quotaUse, claim.subject(from: request.remote))
             guard use.begin(subject) else {
                 relay.exceeded(.requests, by: claim.website)
                 return .now(inbound.refusal(Problem(.limited(retryAfter: Self.quotaPause))))
             }
             return .later(
-                deadline: settings.deadline, late: Answer(Problem.unavailable).response(to: access.id),
+                deadline: settings.deadline, late: APIResponse(Problem.unavailable).response(to: access.id),
                 work: { [turns] in
                     defer { use.end(subject) }
                     guard case .website(let key) = subject else { return await inbound.outcome() }
@@ -104,11 +105,11 @@ public final class API: Handler {
     }
 
     public func tooLarge() -> Response {
-        let access = Access(
+        let access = AccessLogLine(
             id: requestID(), method: nil, route: "none", deadline: settings.deadline, hasCertificate: false,
             sampled: sampled, time: time, log: log)
         access.ended(Problem.tooLarge.code.status)
-        return Answer(.tooLarge).response(to: access.id)
+        return APIResponse(.tooLarge).response(to: access.id)
     }
 
     private static func checkSize(_ request: Request) throws(Problem) {
@@ -116,14 +117,14 @@ public final class API: Handler {
         guard request.body.count <= bodyLimit else { throw .tooLarge }
     }
 
-    private func refuse(_ request: Request, route: String, _ answer: Answer) -> Reply {
+    private func refuse(_ request: Request, route: String, _ answer: APIResponse) -> Reply {
         let access = access(request, route: route)
         access.ended(answer.status)
         return .now(answer.response(to: access.id))
     }
 
-    private func access(_ request: Request, route: String) -> Access {
-        Access(
+    private func access(_ request: Request, route: String) -> AccessLogLine {
+        AccessLogLine(
             id: requestID(), method: request.method, route: route, deadline: settings.deadline,
             hasCertificate: request.certificate != nil, sampled: sampled, time: time, log: log)
     }

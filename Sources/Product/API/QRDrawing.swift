@@ -15,7 +15,7 @@ public struct ImmediateQRDrawing: QRDrawing {
     public func svg(of text: String) async -> String? { try? QRCode(text).svg() }
 }
 
-extension Call {
+extension VerbCall {
     func qr(_ uri: String) async throws(Refusal) -> JSONValue {
         // An origin or a display name of some thousand characters is the one way in which this fails.
         guard let svg = await api.drawing.svg(of: uri) else { throw .broken }

@@ -4,7 +4,7 @@ import World
 /// by hand. Pure: what has been tried and what the user has is read before, and holds if it still does when it is written.
 public struct Cascade: Equatable, Sendable {
     /// What a user could answer by now.
-    public struct Means: Equatable, Sendable {
+    public struct AvailableFactors: Equatable, Sendable {
         public enum Phone: Sendable {
             /// It can only be waited for: it asks by itself, or nothing is pushed to it any more.
             case asking
@@ -25,7 +25,7 @@ public struct Cascade: Equatable, Sendable {
     }
 
     /// A step of the challenge.
-    public struct Tried: Equatable, Sendable {
+    public struct CascadeStep: Equatable, Sendable {
         public let factor: Factor
         public let state: StepState
         public let at: Timestamp
@@ -43,11 +43,11 @@ public struct Cascade: Equatable, Sendable {
     public init(factors: [Factor]) { self.factors = factors }
 
     /// What the challenge begins with.
-    public func first(_ means: Means) -> Factor? { next(after: [], means) }
+    public func first(_ means: AvailableFactors) -> Factor? { next(after: [], means) }
 
     /// What begins by itself now. A recovery code never does: it is taken all the time, and nobody is sent to fetch it.
     /// Whoever has looked at the push has it in hand, and is not disturbed.
-    public func next(after tried: [Tried], _ means: Means) -> Factor? {
+    public func next(after tried: [CascadeStep], _ means: AvailableFactors) -> Factor? {
         guard tried.last?.state != .seen else { return nil }
         let done = tried.map { Self.choice($0.factor) }
         return factors.first { $0 != .recovery && !done.contains($0) && means.has($0) }
@@ -55,10 +55,10 @@ public struct Cascade: Equatable, Sendable {
     }
 
     /// Whether a user who has these can answer at all.
-    public func canAnswer(_ means: Means) -> Bool { factors.contains { means.has($0) } }
+    public func canAnswer(_ means: AvailableFactors) -> Bool { factors.contains { means.has($0) } }
 
     /// A phone that nothing can be pushed to is waited for.
-    private func begin(_ factor: Factor, _ means: Means) -> Factor {
+    private func begin(_ factor: Factor, _ means: AvailableFactors) -> Factor {
         factor == .push && means.phone == .asking ? .pull : factor
     }
 
@@ -86,7 +86,9 @@ extension Cascade {
     }
 
     /// The factor now, or its code again.
-    public func start(_ wanted: Factor, after tried: [Tried], _ means: Means, at now: Timestamp) -> Start {
+    public func start(_ wanted: Factor, after tried: [CascadeStep], _ means: AvailableFactors, at now: Timestamp)
+        -> Start
+    {
         let choice = Self.choice(wanted)
         guard factors.contains(choice) else { return .forbidden }
         guard means.has(choice) else { return .unavailable }
@@ -134,7 +136,7 @@ extension Policy {
     /// Of the factors those that are worth most among what the user has, and recovery codes: what approves of a further
     /// factor must not be weaker than what there is. A phone counts most, whatever it is asked. Where there is nothing,
     /// nothing is left out: a policy takes something.
-    public func strongest(of means: Cascade.Means) -> Policy {
+    public func strongest(of means: Cascade.AvailableFactors) -> Policy {
         let had = factors.filter { $0 != .recovery && means.has($0) }
         guard !had.isEmpty || factors.contains(.recovery) else { return self }
         let best = had.map { worth(of: $0, asksNumber: true) }.max()

@@ -25,7 +25,7 @@ public struct CodeLockout: Equatable, Sendable {
 
     /// The time for which no code of the user is checked; nil if one may be.
     public func pause(at now: Timestamp) -> Duration? {
-        Failures.wait(after: failures, lastAt: failedAt, at: now)
+        FailureDelay.wait(after: failures, lastAt: failedAt, at: now)
     }
 
     /// The state after one more wrong code.

@@ -37,28 +37,28 @@ public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// What identifiers name; never instantiated.
-public enum Named {
+public enum IdentifierKind {
     public enum Website: Sendable {}
     public enum User: Sendable {}
     public enum Token: Sendable {}
     public enum Device: Sendable {}
     public enum Challenge: Sendable {}
     public enum Operation: Sendable {}
-    public enum Errand: Sendable {}
+    public enum OutboxEntry: Sendable {}
     public enum Relay: Sendable {}
     public enum Factor: Sendable {}
 }
 
-public typealias WebsiteID = Identifier<Named.Website>
-public typealias UserID = Identifier<Named.User>
+public typealias WebsiteID = Identifier<IdentifierKind.Website>
+public typealias UserID = Identifier<IdentifierKind.User>
 /// What a website knows its user by. Apart from the id, so that logs and audit never hold one.
-public typealias UserToken = Identifier<Named.Token>
-public typealias DeviceID = Identifier<Named.Device>
-public typealias ChallengeID = Identifier<Named.Challenge>
-public typealias OperationID = Identifier<Named.Operation>
+public typealias UserToken = Identifier<IdentifierKind.Token>
+public typealias DeviceID = Identifier<IdentifierKind.Device>
+public typealias ChallengeID = Identifier<IdentifierKind.Challenge>
+public typealias OperationID = Identifier<IdentifierKind.Operation>
 /// A row of the outbox; for a push it is the `apns-id` too.
-public typealias ErrandID = Identifier<Named.Errand>
+public typealias OutboxEntryID = Identifier<IdentifierKind.OutboxEntry>
 /// A code factor of a user: a row of the table of that name.
-public typealias FactorID = Identifier<Named.Factor>
+public typealias FactorID = Identifier<IdentifierKind.Factor>
 /// One running relay process.
-public typealias RelayID = Identifier<Named.Relay>
+public typealias RelayID = Identifier<IdentifierKind.Relay>

@@ -6,13 +6,14 @@ import Synchronization
 import World
 
 /// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
-public typealias RelayStore = IdentifyStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
+public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
-    & AddressStore & PendingStore & WatchStore & RevocationStore & CallStore & KeepStore & TidyStore & RepeatStore
-    & ResealStore
+    & AddressStore & PendingStore & ChangeStore & RevocationStore & WebhookStore & HeartbeatStore & RetentionStore
+    & IdempotencyStore
+    & KeyRotationStore
 
 /// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
-/// by all loops; what it remembers between requests are the held ones (`waits`).
+/// by all loops; what it remembers between requests are the held ones (`heldRequests`).
 public final class Relay: Sendable {
     public struct Settings: Sendable {
         /// `https://host:port`, as websites and phones know this installation.
@@ -41,8 +42,8 @@ public final class Relay: Sendable {
 
     let settings: Settings
     let store: any RelayStore
-    let push: (any PushProvider)?
-    private let ways: Mutex<MessageWays>
+    let push: (any PushCourier)?
+    private let couriers: Mutex<MessageCouriers>
     /// Issues the certificates of phones.
     let phones: any PhoneCertificates
     public let operations: Operations
@@ -54,64 +55,65 @@ public final class Relay: Sendable {
     let log: Log
     let metrics: RelayMetrics
     /// Where an address is, as people say it; nil where nobody knows.
-    let placeOf: @Sendable (String) -> String?
+    let locate: @Sendable (String) -> String?
     /// Starts work that nobody waits for, on the loop that asked.
     let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     public let id: RelayID
-    public let waits: Waits
+    public let heldRequests: HeldRequests
     public let quotaUse: QuotaUse
     let userQuota: UserQuota
-    let quotaNotices = QuotaNotices()
-    let watching = Watch()
+    let quotaNotices = QuotaLog()
+    let changeFeed = ChangeFeed()
     let revocations = Revocations()
-    let tidying = Tidying()
+    let retentionState = RetentionState()
     public let nonces: Nonces
-    let proofs = Proofs()
-    let phoneKeys = PhoneKeys()
+    let proofs = ProofReplayCache()
+    let phoneKeys = PhoneKeyCache()
     /// The budget of proofs under keys that are not known to be a phone's.
-    let strangers = StrangerBudget()
-    let peers = Peers()
+    let unknownKeys = UnknownKeyBudget()
+    let peers = PeerRelays()
     /// Of activation codes.
-    let senders = Senders()
+    let activationThrottle = SenderThrottle()
     /// Of revocation codes: whoever lost a phone is not kept waiting by a neighbour's enrolment.
-    let revokers = Senders()
-    let running = Running()
+    let revocationThrottle = SenderThrottle()
+    let running = RunningOperations()
     let refusals = RefusalBudget()
-    let underWay = UnderWay()
+    let inFlight = InFlightEntries()
     let unsettled = Unsettled<SettledPush>()
-    let unwritten = Unsettled<SettledMessage>()
-    let news = NewsBudget()
-    let calls: CallDesk
+    let unsettledMessages = Unsettled<SettledMessage>()
+    let notificationBudget = NotificationBudget()
+    let webhooks: WebhookDispatcher
 
     /// - Parameter later: runs work on a later turn of the loop that calls, so that others have their turn in between.
     public init(
-        settings: Settings, store: any RelayStore, push: (any PushProvider)?,
-        ways: MessageWays = MessageWays(), calls: (any CallCourier)? = nil, phones: any PhoneCertificates,
+        settings: Settings, store: any RelayStore, push: (any PushCourier)?,
+        couriers: MessageCouriers = MessageCouriers(), webhooks: (any WebhookCourier)? = nil,
+        phones: any PhoneCertificates,
         keys: RelayKeys, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
-        metrics: RelayMetrics = RelayMetrics(), placeOf: @escaping @Sendable (String) -> String? = { _ in nil },
+        metrics: RelayMetrics = RelayMetrics(), locate: @escaping @Sendable (String) -> String? = { _ in nil },
         later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) {
         self.settings = settings
         self.store = store
         self.push = push
-        self.ways = Mutex(ways)
-        self.calls = CallDesk(calls)
+        self.couriers = Mutex(couriers)
+        self.webhooks = WebhookDispatcher(webhooks)
         self.phones = phones
         sealers = Mutex(sealer)
         self.time = time
         self.randomness = randomness
         self.log = log
         self.metrics = metrics
-        self.placeOf = placeOf
+        self.locate = locate
         self.spawn = spawn
-        waits = Waits(later: later)
+        heldRequests = HeldRequests(later: later)
         quotaUse = QuotaUse(settings.quotas)
         userQuota = UserQuota(settings.quotas)
         nonces = Nonces(key: keys.proofs, since: time.now(), randomness: randomness)
         operations = Operations(key: keys.operations, randomness: randomness)
         id = operations.draw()
-        metrics.show(waits)
+        metrics.show(heldRequests)
     }
 
     /// Seals answers that are kept for repeated requests, and what codes are made of. Its keys may change at any time: one
@@ -119,21 +121,21 @@ public final class Relay: Sendable {
     var sealer: Sealer { sealers.withLock { $0 } }
 
     /// From now on.
-    public func adopt(_ sealer: Sealer) { sealers.withLock { $0 = sealer } }
+    public func replace(_ sealer: Sealer) { sealers.withLock { $0 = sealer } }
 
     /// Nil where none is set up.
-    var mail: (any MessageCourier)? { ways.withLock { $0.mail } }
-    var texts: (any MessageCourier)? { ways.withLock { $0.texts } }
-    var textLimits: TextLimits { ways.withLock { $0.textLimits } }
+    var mail: (any MessageCourier)? { couriers.withLock { $0.mail } }
+    var texts: (any MessageCourier)? { couriers.withLock { $0.texts } }
+    var smsLimits: SMSLimits { couriers.withLock { $0.smsLimits } }
 
     /// From the next message on.
-    public func adopt(_ ways: MessageWays) { self.ways.withLock { $0 = ways } }
+    public func replace(_ couriers: MessageCouriers) { self.couriers.withLock { $0 = couriers } }
 
     /// From 0 up to 1.
-    func chance() -> Double { Double(randomness.number(below: 1 << 20)) / Double(1 << 20) }
+    func randomFraction() -> Double { Double(randomness.number(below: 1 << 20)) / Double(1 << 20) }
 
     /// Asks the store, and turns its failures into refusals that say nothing to the outside.
-    func ask<Answer: Sendable>(
+    func withStore<Answer: Sendable>(
         _ what: String, _ question: () async throws(StoreFailure) -> Answer
     ) async throws(Refusal) -> Answer {
         do throws(StoreFailure) {

@@ -6,7 +6,7 @@ import World
 /// daemon, a push service, a website and phones. `show` has them as pages in a browser, `play` plays three logins in the
 /// terminal.
 public enum Demo {
-    public struct Wish: Sendable {
+    public struct Options: Sendable {
         public var storage: StorageText
         /// What was written stays, to be looked at.
         public var keeps: Bool

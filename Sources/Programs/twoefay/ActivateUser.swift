@@ -8,10 +8,10 @@ import Storage
 import World
 
 extension Tool {
-    static let activateUser = Verb(
+    static let activateUser = Subcommand(
         command: Command(
             "user activate", "Makes a code with which a user binds one further phone, on your word.",
-            operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite],
+            operands: [.init("USER", "The name that the website gave.")], options: [OperatorStore.usersWebsite],
             notes: """
                 For people who have no phone left to approve with. Make sure who they are: whoever scans the code can answer for
                 them. It is shown this once, can be used once, and is void after ten minutes.
@@ -19,7 +19,7 @@ extension Tool {
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
         let pin = try settings.loadPin()
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         let user = try desk.user(invocation)
         let made = try desk.activate(user)
@@ -57,7 +57,7 @@ extension Tool {
     }
 }
 
-extension OperatorsDesk {
+extension OperatorStore {
     fileprivate func activate(
         _ user: Accounts.User
     ) throws(Failure) -> (code: ActivationCode, token: UserToken, expiresAt: Timestamp) {

@@ -5,7 +5,7 @@ import Storage
 import World
 
 extension Tool {
-    static let addWebsite = Verb(
+    static let addWebsite = Subcommand(
         command: Command(
             "website add", "Makes a website known, and writes the certificate with which it calls.",
             operands: [.init("NAME", "Small letters, digits, dots and dashes. It is never given to another website.")],
@@ -24,7 +24,7 @@ extension Tool {
         let settings = try Settings.load(invocation)
         let website = try NewWebsite(
             name: invocation.operand(0), displayName: invocation.value("display-name"),
-            callback: invocation.value("callback"), allowed: settings.callbacks.allowed,
+            callback: invocation.value("callback"), allowed: settings.webhooks.allowed,
             policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } })
         let store = try settings.openStore()
         defer { store.close() }
@@ -34,7 +34,7 @@ extension Tool {
         let authority = settings.path(of: settings.tls.authority)
         let told =
             credentials.secretPath.map {
-                "\n\nIt is called at \(website.callback ?? ""): \($0) holds the secret that its webhooks are signed with. Give it that, too."
+                "\n\nIt is called at \(website.webhookURL ?? ""): \($0) holds the secret that its webhooks are signed with. Give it that, too."
             } ?? ""
         return Report(
             """

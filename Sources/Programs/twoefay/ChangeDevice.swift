@@ -23,14 +23,15 @@ extension Tool {
 
             """)
 
-    private static func change(_ verb: String, to state: DeviceState, _ about: String, notes: String = "") -> Verb {
-        Verb(
+    private static func change(_ verb: String, to state: DeviceState, _ about: String, notes: String = "") -> Subcommand
+    {
+        Subcommand(
             command: Command(
                 "device \(verb)", about,
                 operands: [.init("DEVICE", "The 32 digits of its id, as in log, audit and 'device list'.")],
                 notes: notes + "A relay that runs sees the change at the phone's next request.")
         ) { invocation throws(Failure) in
-            let desk = try OperatorsDesk(try Settings.load(invocation))
+            let desk = try OperatorStore(try Settings.load(invocation))
             defer { desk.close() }
             let device = try desk.device(invocation)
             guard
@@ -40,7 +41,7 @@ extension Tool {
             guard try desk.run({ Phones.change(change, as: $0) }) != nil else {
                 throw try desk.device(invocation).refused(state)
             }
-            let (done, next) = device.told(change)
+            let (done, next) = device.messages(change)
             return Report(
                 "The phone \(device.view.id.text) of \(device.owner) \(done).\n\(next) \(device.view.id.text)",
                 json: .object([
@@ -54,7 +55,7 @@ extension Tool {
 
 extension Accounts.Device {
     /// What was done, and the command that is next.
-    fileprivate func told(_ change: DeviceChange) -> (String, String) {
+    fileprivate func messages(_ change: DeviceChange) -> (String, String) {
         let (undo, see) = ("To undo it: twoefay device resume", "To see it: twoefay device show")
         switch change.state {
         case .suspended:

@@ -3,7 +3,7 @@ import JSON
 import Storage
 
 extension Tool {
-    static let disableWebsite = Verb(
+    static let disableWebsite = Subcommand(
         command: Command(
             "website disable", "Lets a website call no more, until it is enabled again.",
             operands: [.init("NAME", "A website that 'website list' shows.")],
@@ -13,14 +13,14 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in try set(invocation, isDisabled: true) }
 
-    static let enableWebsite = Verb(
+    static let enableWebsite = Subcommand(
         command: Command(
             "website enable", "Lets a website call again that was disabled.",
             operands: [.init("NAME", "A website that 'website list' shows.")])
     ) { invocation throws(Failure) in try set(invocation, isDisabled: false) }
 
     private static func set(_ invocation: Invocation, isDisabled: Bool) throws(Failure) -> Report {
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let website = try desk.website(named: invocation.operand(0))
         let state = isDisabled ? "disabled" : "active"

@@ -1,4 +1,3 @@
-import Calling
 import Daemon
 import Domain
 import JSON
@@ -8,7 +7,7 @@ import Webhooks
 import World
 
 extension Tool {
-    static let editWebsite = Verb(
+    static let editWebsite = Subcommand(
         command: Command(
             "website edit", "Changes a website's policies, its display name or its callback.",
             operands: [.init("NAME", "A website that 'website list' shows.")],
@@ -31,19 +30,19 @@ extension Tool {
         let settings = try Settings.load(invocation)
         let change = try WebsiteChange(
             displayName: invocation.value("display-name"), callback: invocation.value("callback"),
-            allowed: settings.callbacks.allowed,
+            allowed: settings.webhooks.allowed,
             policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } })
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         let website = try desk.website(named: invocation.operand(0))
         let new = try change.applied(to: website.traits)
         let differences = try Difference.between(website.traits, new, settings: settings)
         let name = website.name
-        let secret = try NewSecret(of: website, at: new.callback, invocation.value("out"), settings: settings)
+        let secret = try NewSecret(of: website, at: new.webhookURL, invocation.value("out"), settings: settings)
         guard new != website.traits || secret != nil else {
             return Report("\(name) is like that already.", json: Difference.json([], nil, website: name))
         }
-        if website.traits.callback == nil { try drop(website.id, desk) }
+        if website.traits.webhookURL == nil { try drop(website.id, desk) }
         try secret?.write()
         let edited: Bool
         do throws(Failure) {
@@ -65,18 +64,19 @@ extension Tool {
                 .conflict, "somebody else changed \(name) at the same moment",
                 next: "Nothing was changed here. Look at 'website show \(name)', and try again.")
         }
-        if new.callback == nil {
+        if new.webhookURL == nil {
             try drop(website.id, desk)
-        } else if new.callback != website.traits.callback {
+        } else if new.webhookURL != website.traits.webhookURL {
             // What failed elsewhere need not wait for that.
-            try desk.hastenCalls(of: website.id)
+            try desk.makeWebhooksDue(of: website.id)
         }
         var lines = ["\(name) is changed. It holds for logins asked from now on."]
         if let secret {
             lines.append(
                 "It is called from now on: \(secret.path) holds the secret that its webhooks are signed with. Give it that."
             )
-        } else if new.callback != website.traits.callback, website.standing?.isDisabled == true, new.callback != nil {
+        } else if new.webhookURL != website.traits.webhookURL, website.health?.isDisabled == true, new.webhookURL != nil
+        {
             lines.append("It is disabled still: 'twoefay website callback \(name) enable' has it called.")
         }
         let table = Table(["", "BEFORE", "AFTER"], differences.map { [$0.name, $0.before.shown, $0.after.shown] })
@@ -86,22 +86,22 @@ extension Tool {
     }
 
     /// What was to be told to a website that has no callback, some hundreds at a time.
-    private static func drop(_ website: WebsiteID, _ desk: OperatorsDesk) throws(Failure) {
-        while try desk.read(Callbacks.drop(website)) {}
+    private static func drop(_ website: WebsiteID, _ store: OperatorStore) throws(Failure) {
+        while try store.read(WebhookEndpoints.drop(website)) {}
     }
 }
 
 /// The secret of a callback where there was none, and the file that it is handed over in.
 private struct NewSecret {
     let path: String
-    let sealed: Callbacks.Secrets
+    let sealed: WebhookEndpoints.Secrets
     private let secret: WebhookSecret
 
     /// Nil where none is needed.
     init?(
         of website: Websites.Listed, at url: String?, _ directory: String?, settings: Settings
     ) throws(Failure) {
-        guard url != nil, website.traits.callback == nil || website.standing == nil else {
+        guard url != nil, website.traits.webhookURL == nil || website.health == nil else {
             guard directory == nil else {
                 throw Failure(
                     .usage, "--out is given, and no secret is made",
@@ -158,7 +158,7 @@ private struct Difference {
         let holding = try WebsitePolicy(traits, settings: settings)
         return [
             ("display-name", Value(text: traits.displayName, isOfSettings: false)),
-            ("callback", Value(text: traits.callback, isOfSettings: false)),
+            ("callback", Value(text: traits.webhookURL, isOfSettings: false)),
         ] + holding.rows.map { ($0.key, Value(text: $0.text, isOfSettings: !$0.isOwn)) }
     }
 

@@ -3,7 +3,7 @@ import JSON
 import Log
 
 extension Tool {
-    static let initialise = Verb(
+    static let initialise = Subcommand(
         command: Command(
             "init", "Makes a new installation: settings, keys, certificates and an empty store.",
             operands: [.init("DIR", "Where it will live; made if it is not there.")],

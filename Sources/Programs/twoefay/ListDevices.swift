@@ -4,12 +4,12 @@ import Storage
 import World
 
 extension Tool {
-    static let listDevices = Verb(
+    static let listDevices = Subcommand(
         command: Command(
             "device list", "Lists the phones of a user.",
-            operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite])
+            operands: [.init("USER", "The name that the website gave.")], options: [OperatorStore.usersWebsite])
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let user = try desk.user(invocation)
         let none =
@@ -23,12 +23,12 @@ extension Tool {
             ]))
     }
 
-    static let showDevice = Verb(
+    static let showDevice = Subcommand(
         command: Command(
             "device show", "Shows a phone, and whose it is.",
             operands: [.init("DEVICE", "The 32 digits of its id, as in log, audit and 'device list'.")])
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let device = try desk.device(invocation)
         let key = device.thumbprint.map { "its key has the thumbprint \($0)" } ?? "it has no key: its website keeps it"

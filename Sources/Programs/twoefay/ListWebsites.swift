@@ -5,7 +5,7 @@ import Storage
 import World
 
 extension Tool {
-    static let listWebsites = Verb(
+    static let listWebsites = Subcommand(
         command: Command("website list", "Lists the websites that are or were known, with their policies.")
     ) { invocation throws(Failure) in
         let store = try Settings.load(invocation).openStore()
@@ -23,7 +23,7 @@ extension Tool {
                     website.name, website.state, String(website.users), website.createdAt.rfc3339,
                     website.traits.displayName,
                     policies(website).map { "\($0.name)=\($0.value.string ?? "")" }.joined(separator: " "),
-                    website.standing?.word ?? "", website.traits.callback ?? "",
+                    website.health?.word ?? "", website.traits.webhookURL ?? "",
                 ]
             })
         let none = "There is no website yet. 'twoefay --config FILE website add NAME' makes one known."
@@ -36,8 +36,8 @@ extension Tool {
                             "website": .string(website.name), "display_name": .string(website.traits.displayName),
                             "state": .string(website.state), "users": .integer(website.users),
                             "policies": .object(JSONObject(policies(website).map { ($0.name, $0.value) })),
-                            "callback": .text(website.traits.callback),
-                            "callback_state": website.standing.map { .object($0.members) } ?? .null,
+                            "callback": .text(website.traits.webhookURL),
+                            "callback_state": website.health.map { .object($0.members) } ?? .null,
                             "created_at": .string(website.createdAt.rfc3339),
                         ])
                     })

@@ -5,12 +5,12 @@ import Storage
 import World
 
 extension Tool {
-    static let lockUser = Verb(
+    static let lockUser = Subcommand(
         command: Command(
             "user lock", "Lets nobody in as this user until an operator unlocks it; a login that waits fails.",
-            operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite])
+            operands: [.init("USER", "The name that the website gave.")], options: [OperatorStore.usersWebsite])
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let user = try desk.user(invocation)
         guard try desk.run({ Locks.lock(user.id, at: desk.now, as: $0) }) else {
@@ -28,16 +28,16 @@ extension Tool {
             """, json: user.changed(to: state))
     }
 
-    static let unlockUser = Verb(
+    static let unlockUser = Subcommand(
         command: Command(
             "user unlock", "Lifts a lock of the user or of their codes, or the freeze of a user who reported a fraud.",
-            operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite],
+            operands: [.init("USER", "The name that the website gave.")], options: [OperatorStore.usersWebsite],
             notes: """
                 A user is frozen who said that a login was not theirs: somebody else knows the password. Have it changed first,
                 and look at the phones with 'twoefay user show'.
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let user = try desk.user(invocation)
         guard try desk.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: desk.now, as: $0) })

@@ -3,7 +3,7 @@ import JSON
 import Storage
 
 extension Tool {
-    static let migrate = Verb(
+    static let migrate = Subcommand(
         command: Command(
             "migrate", "Makes the tables of the store, or brings them up to date.",
             options: [

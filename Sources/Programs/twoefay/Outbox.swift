@@ -8,7 +8,7 @@ import World
 /// What is still to be done, as operators see it: rows of the outbox, and what can be done about the dead ones.
 
 extension Tool {
-    static let listOutbox = Verb(
+    static let listOutbox = Subcommand(
         command: Command(
             "outbox list", "Lists what is still to be done, and what nobody tries any more, the oldest first.",
             options: [
@@ -27,12 +27,12 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in
         let wanted = try wanted(invocation)
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         if let website = wanted.website { _ = try desk.website(named: website) }
         var more = wanted
         more.limit += 1
-        let found = try desk.read(OutboxDesk.list(more))
+        let found = try desk.read(OutboxAdmin.list(more))
         let rows = found.prefix(wanted.limit)
         let headings = ["ID", "KIND", "TELLS", "WEBSITE", "USER", "STATE", "SINCE", "DUE", "TRIES", "REASON"]
         var lines = [rows.isEmpty ? "There is nothing." : Table(headings, rows.map { $0.cells(at: desk.now) }).text]
@@ -44,7 +44,7 @@ extension Tool {
             ]))
     }
 
-    static let replayOutbox = Verb(
+    static let replayOutbox = Subcommand(
         command: Command(
             "outbox replay", "Has dead ones tried again, as if they had been written just now.",
             operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list --dead'.", isMany: true)],
@@ -54,13 +54,13 @@ extension Tool {
                 was changed since: it stays dead until 'rows adopt outbox ID' vouches for it.
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let ids = try dead(invocation, desk)
-        var replayed: [ErrandID] = []
+        var replayed: [OutboxEntryID] = []
         let isForAll = invocation.has("all-dead")
         for id in ids {
-            let replay = { OutboxDesk.replay(id, at: desk.now, as: $0) }
+            let replay = { OutboxAdmin.replay(id, at: desk.now, as: $0) }
             // One that is not genuine keeps none of the others dead.
             let isDone = isForAll ? try desk.runIfGenuine(replay) : try desk.run(replay)
             if isDone == true { replayed.append(id) }
@@ -78,7 +78,7 @@ extension Tool {
             json: .object(["replayed": .array(replayed.map { .string($0.text) })]))
     }
 
-    static let dropOutbox = Verb(
+    static let dropOutbox = Subcommand(
         command: Command(
             "outbox drop", "Takes out what nobody is to be told of any more.",
             operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list'.", isMany: true)],
@@ -87,7 +87,7 @@ extension Tool {
                 follow it goes then, for it waits no longer.
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let ids = try ids(invocation)
         for id in ids {
@@ -98,17 +98,17 @@ extension Tool {
                     next: "Nothing was changed. A login ends when its website cancels it, or its user is locked.")
             }
         }
-        var dropped: [ErrandID] = []
-        for id in ids where try desk.run({ OutboxDesk.drop(id, at: desk.now, as: $0) }) { dropped.append(id) }
+        var dropped: [OutboxEntryID] = []
+        for id in ids where try desk.run({ OutboxAdmin.drop(id, at: desk.now, as: $0) }) { dropped.append(id) }
         return Report(
             "\(dropped.count) dropped: nobody is told.",
             json: .object(["dropped": .array(dropped.map { .string($0.text) })]))
     }
 
-    private static func wanted(_ invocation: Invocation) throws(Failure) -> OutboxDesk.Wanted {
-        var wanted = OutboxDesk.Wanted()
+    private static func wanted(_ invocation: Invocation) throws(Failure) -> OutboxAdmin.Filter {
+        var wanted = OutboxAdmin.Filter()
         wanted.kind = invocation.value("kind")
-        let kinds = ClaimedErrand.Kind.allCases.map(\.rawValue) + ["callback"]
+        let kinds = LeasedEntry.Kind.allCases.map(\.rawValue) + ["callback"]
         if let kind = wanted.kind, !kinds.contains(kind) {
             throw Failure(.usage, "there is no kind \(kind)", next: "There are: \(kinds.joined(separator: ", ")).")
         }
@@ -129,10 +129,10 @@ extension Tool {
         return wanted
     }
 
-    private static func ids(_ invocation: Invocation) throws(Failure) -> [ErrandID] {
-        var ids: [ErrandID] = []
+    private static func ids(_ invocation: Invocation) throws(Failure) -> [OutboxEntryID] {
+        var ids: [OutboxEntryID] = []
         for text in invocation.operands {
-            guard let id = ErrandID(text) else {
+            guard let id = OutboxEntryID(text) else {
                 throw Failure(
                     .usage, "\(text) is no ID: they have 32 digits", next: "'twoefay outbox list' shows them.")
             }
@@ -144,19 +144,19 @@ extension Tool {
         return ids
     }
 
-    private static func known(_ id: ErrandID, _ desk: OperatorsDesk) throws(Failure) -> OutboxDesk.Row {
-        if let row = try desk.read(OutboxDesk.row(id)) { return row }
+    private static func known(_ id: OutboxEntryID, _ store: OperatorStore) throws(Failure) -> OutboxAdmin.Row {
+        if let row = try store.read(OutboxAdmin.row(id)) { return row }
         throw Failure(
             .notFound, "there is no \(id) in the outbox",
             next: "Nothing was changed. What was done, or had its end, is in it no more.")
     }
 
     /// Those that are named, all of which are there and dead, or all that are dead.
-    private static func dead(_ invocation: Invocation, _ desk: OperatorsDesk) throws(Failure) -> [ErrandID] {
+    private static func dead(_ invocation: Invocation, _ store: OperatorStore) throws(Failure) -> [OutboxEntryID] {
         guard invocation.has("all-dead") else {
             let ids = try ids(invocation)
             for id in ids {
-                guard try known(id, desk).deadAt == nil else { continue }
+                guard try known(id, store).deadAt == nil else { continue }
                 throw Failure(
                     .conflict, "\(id) is not dead: it is done by itself",
                     next: "Nothing was changed. 'twoefay outbox list --dead' shows those that nobody tries any more.")
@@ -166,14 +166,14 @@ extension Tool {
         guard invocation.operands.isEmpty else {
             throw Failure(.usage, "IDs and --all-dead are given", next: "Give one or the other.")
         }
-        var wanted = OutboxDesk.Wanted()
+        var wanted = OutboxAdmin.Filter()
         wanted.onlyDead = true
         wanted.limit = .max
-        return try desk.read(OutboxDesk.list(wanted)).map(\.id)
+        return try store.read(OutboxAdmin.list(wanted)).map(\.id)
     }
 }
 
-extension OutboxDesk.Row {
+extension OutboxAdmin.Row {
     fileprivate func cells(at now: Timestamp) -> [String] {
         [
             id.text, kind, event ?? "", website ?? "", username ?? "", state(at: now).rawValue,

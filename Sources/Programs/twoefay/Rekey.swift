@@ -5,7 +5,7 @@ import Storage
 import World
 
 extension Tool {
-    static let rekey = Verb(
+    static let rekey = Subcommand(
         command: Command(
             "rekey", "Changes the master key, in steps: nothing stops, and nothing that is sealed is lost.",
             options: [
@@ -86,9 +86,9 @@ extension Tool {
                 next: "Nothing was changed. 'twoefay rekey' makes a new key.")
         }
         // Relays do so as well; there may be none that runs.
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
-        try desk.signAnew()
+        try desk.signAgain()
         let report = try KeyReport(keys, settings: settings)
         if let used = report.rows.first(where: { old.contains($0.id) && $0.isUsed }) {
             throw Failure(
@@ -140,25 +140,25 @@ private struct KeyReport {
         let id: String
         let role: String
         let factors: Int64
-        let callbacks: Int64
+        let webhooks: Int64
         let answers: Int64
         let operations: Int64
         /// Rows that it has signed.
         let signed: Int64
 
-        var isUsed: Bool { factors > 0 || callbacks > 0 || answers > 0 || operations > 0 || signed > 0 }
+        var isUsed: Bool { factors > 0 || webhooks > 0 || answers > 0 || operations > 0 || signed > 0 }
         var shown: String {
-            "\(factors) factors, \(callbacks) callbacks, \(signed) signed rows, \(answers) kept answers and the secrets of \(operations) operations"
+            "\(factors) factors, \(webhooks) callbacks, \(signed) signed rows, \(answers) kept answers and the secrets of \(operations) operations"
         }
     }
 
     let rows: [Row]
 
     init(_ keys: MasterKey, settings: Settings) throws(Failure) {
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         var factors = try desk.read(KeyUse.factors)
-        var callbacks = try desk.read(KeyUse.callbacks)
+        var callbacks = try desk.read(KeyUse.webhooks)
         var operations = try desk.read(KeyUse.operations)
         var signed = try desk.read(RowQueries.counts(of: try keys.usableRowAuthenticator()))
         var rows: [Row] = []
@@ -166,7 +166,7 @@ private struct KeyReport {
             rows.append(
                 Row(
                     id: key.id, role: keys.role(of: key), factors: factors.removeValue(forKey: key.id) ?? 0,
-                    callbacks: callbacks.removeValue(forKey: key.id) ?? 0,
+                    webhooks: callbacks.removeValue(forKey: key.id) ?? 0,
                     answers: try desk.read(KeyUse.answers(sealedBy: key.id)),
                     operations: operations.removeValue(forKey: key.id) ?? 0,
                     signed: signed.removeValue(forKey: key.id) ?? 0))
@@ -175,7 +175,7 @@ private struct KeyReport {
         for id in Set(factors.keys).union(callbacks.keys).union(operations.keys).union(signed.keys).sorted() {
             rows.append(
                 Row(
-                    id: id, role: "missing", factors: factors[id] ?? 0, callbacks: callbacks[id] ?? 0, answers: 0,
+                    id: id, role: "missing", factors: factors[id] ?? 0, webhooks: callbacks[id] ?? 0, answers: 0,
                     operations: operations[id] ?? 0, signed: signed[id] ?? 0))
         }
         self.rows = rows
@@ -186,7 +186,7 @@ private struct KeyReport {
             ["KEY", "", "FACTORS", "CALLBACKS", "KEPT ANSWERS", "OPERATIONS", "SIGNED ROWS"],
             rows.map {
                 [
-                    $0.id, $0.role, String($0.factors), String($0.callbacks), String($0.answers),
+                    $0.id, $0.role, String($0.factors), String($0.webhooks), String($0.answers),
                     String($0.operations), String($0.signed),
                 ]
             }
@@ -201,7 +201,7 @@ private struct KeyReport {
                     rows.map {
                         .object([
                             "id": .string($0.id), "role": .string($0.role), "factors": .integer($0.factors),
-                            "callbacks": .integer($0.callbacks), "answers": .integer($0.answers),
+                            "callbacks": .integer($0.webhooks), "answers": .integer($0.answers),
                             "operations": .integer($0.operations), "signed_rows": .integer($0.signed),
                         ])
                     })

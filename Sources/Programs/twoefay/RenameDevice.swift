@@ -5,7 +5,7 @@ import Relay
 import Storage
 
 extension Tool {
-    static let renameDevice = Verb(
+    static let renameDevice = Subcommand(
         command: Command(
             "device rename", "Gives a phone another name, as when its user tells two of them apart no more.",
             operands: [
@@ -19,7 +19,7 @@ extension Tool {
             throw Failure(
                 .usage, "NAME \(complaint)", next: "Run 'twoefay device rename --help' for what it takes.")
         }
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let device = try desk.device(invocation)
         var change = DeviceChange(device.view.id, of: device.user, by: .operator, at: desk.now)

@@ -4,7 +4,7 @@ import JSON
 import Storage
 
 extension Tool {
-    static let revokeWebsiteKey = Verb(
+    static let revokeWebsiteKey = Subcommand(
         command: Command(
             "website revoke-key", "Takes a key of a website out: its certificate counts no more.",
             operands: [
@@ -18,7 +18,7 @@ extension Tool {
                   twoefay --config /etc/twoefay/twoefay.yaml website revoke-key shop --all
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let website = try desk.website(named: invocation.operand(0))
         let thumbprint = try thumbprint(invocation)

@@ -6,12 +6,12 @@ import Storage
 import World
 
 extension Tool {
-    static let showUser = Verb(
+    static let showUser = Subcommand(
         command: Command(
             "user show", "Shows a user: state, newest login, phones, factors that are codes.",
-            operands: [.init("USER", "The name that the website gave.")], options: [OperatorsDesk.usersWebsite])
+            operands: [.init("USER", "The name that the website gave.")], options: [OperatorStore.usersWebsite])
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let user = try desk.user(invocation)
         return Report(user.text(at: desk.now), json: user.json(at: desk.now))

@@ -6,27 +6,27 @@ import Storage
 import World
 
 extension Tool {
-    static let showWebsite = Verb(
+    static let showWebsite = Subcommand(
         command: Command(
             "website show", "Shows a website with all policies that hold for it.",
             operands: [.init("NAME", "A website that 'website list' shows.")])
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         let website = try desk.website(named: invocation.operand(0))
         let rows = try WebsitePolicy(website.traits, settings: settings).rows
         let keys = try desk.read(Websites.keys(of: website.id))
         let keyRows = keys.map { [Hex.encode($0.thumbprint), $0.createdAt.rfc3339] }
         let keyText = keys.isEmpty ? "Keys: none" : Table(["KEY", "SINCE"], keyRows).text
-        let callback = try desk.read(Callbacks.find(website.id))
+        let callback = try desk.read(WebhookEndpoints.find(website.id))
         let standing = callback?.lines(of: website.name, at: desk.now).map { "\n  \($0)" }.joined() ?? ""
         return Report(
             """
             \(website.name), "\(website.traits.displayName)", is \(website.state), known since \(website.createdAt.rfc3339), \
             with \(website.users) users.
             \(keyText)
-            Callback: \(website.traits.callback ?? "none")\(standing)
+            Callback: \(website.traits.webhookURL ?? "none")\(standing)
 
             \(Table(["POLICY", "VALUE", "FROM"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
 
@@ -35,7 +35,7 @@ extension Tool {
             json: .object([
                 "website": .string(website.name), "display_name": .string(website.traits.displayName),
                 "state": .string(website.state), "users": .integer(website.users),
-                "callback": .text(website.traits.callback), "callback_state": callback?.json(at: desk.now) ?? .null,
+                "callback": .text(website.traits.webhookURL), "callback_state": callback?.json(at: desk.now) ?? .null,
                 "created_at": .string(website.createdAt.rfc3339),
                 "keys": .array(
                     keys.map {

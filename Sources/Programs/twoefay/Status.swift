@@ -5,7 +5,7 @@ import Storage
 import World
 
 extension Tool {
-    static let status = Verb(
+    static let status = Subcommand(
         command: Command(
             "status", "Tells whether the relay answers, and what its store says.",
             notes: """
@@ -65,13 +65,13 @@ extension Tool {
 
     private static func storeStatus(
         _ settings: Settings, at now: Timestamp
-    ) -> Result<(work: StoreStatus, texts: TextAccount), Failure> {
+    ) -> Result<(work: StoreStatus, texts: SMSUsageReport), Failure> {
         do throws(Failure) {
             let store = try settings.openStore()
             defer { store.close() }
             do throws(StoreFailure) {
                 return .success(
-                    (try store.runBlocking(StoreStatus.query), try store.runBlocking(TextAccount.query(of: now))))
+                    (try store.runBlocking(StoreStatus.query), try store.runBlocking(SMSUsageReport.query(of: now))))
             } catch {
                 return .failure(Failure(store: error))
             }
@@ -152,7 +152,7 @@ extension StoreStatus {
     }
 }
 
-extension TextAccount {
+extension SMSUsageReport {
     /// Of today (UTC); none where nobody was sent any.
     fileprivate var lines: [String] {
         guard total.messages > 0 || total.sent > 0 else { return [] }
@@ -168,7 +168,7 @@ extension TextAccount {
     }
 }
 
-extension TextAccount.Line {
+extension SMSUsageReport.Line {
     fileprivate var json: JSONValue {
         var members: JSONObject = [
             "messages": .integer(messages), "sent": .integer(sent), "parts": .integer(parts),

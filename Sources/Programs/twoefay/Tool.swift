@@ -2,20 +2,20 @@ import Daemon
 
 /// The operator's tool: its commands, and who carries each out.
 enum Tool {
-    struct Verb: Sendable {
+    struct Subcommand: Sendable {
         let command: Command
         let run: @Sendable (Invocation) throws(Failure) -> Report
     }
 
-    static let verbs: [Verb] = [
+    static let verbs: [Subcommand] = [
         demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, revokeWebsiteKey,
-        disableWebsite, enableWebsite, tendCallback,
+        disableWebsite, enableWebsite, webhookCommand,
         showUser,
-        lockUser, unlockUser, activateUser, forgetFactor, listDevices, showDevice, suspendDevice, resumeDevice,
+        lockUser, unlockUser, activateUser, removeFactor, listDevices, showDevice, suspendDevice, resumeDevice,
         renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
         unbindPhone,
-        revokePhone, importTokens, testMail, testText, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,
+        revokePhone, importTokens, testMail, testSMS, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,
         rekey, verifyRows, adoptRow, verifyAudit,
         status,
     ]

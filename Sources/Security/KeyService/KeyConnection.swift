@@ -8,7 +8,7 @@ final class KeyConnection {
     private let fd: Int32
     private let process: pid_t
     private let server: KeyServer
-    private var watch: Watch?
+    private var watch: DescriptorWatcher?
     private var deadline: TimerID?
     private var input = KeyFrameBuffer()
     /// Holds keys, so it is wiped.

@@ -40,7 +40,7 @@ public final class KeyServer {
     private let listener: KeyListener
     private let users: Set<uid_t>
     private let answer: (KeyRequest, pid_t) -> KeyReply
-    private var watch: Watch?
+    private var watch: DescriptorWatcher?
     private var connections: [ObjectIdentifier: KeyConnection] = [:]
 
     public init(

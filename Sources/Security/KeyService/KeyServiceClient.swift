@@ -12,7 +12,7 @@ public struct KeyServiceClient: Sendable {
     private let time: any TimeSource
 
     /// The longest time that a request takes.
-    public static let patience = Duration.seconds(5)
+    public static let timeout = Duration.seconds(5)
 
     public init(path: String, time: any TimeSource = SystemTime()) {
         self.path = path
@@ -44,14 +44,14 @@ public struct KeyServiceClient: Sendable {
     }
 
     /// The reason why the service cannot be reached; nil if it can. Only connects, and sends no request.
-    public var trouble: String? { UnixSocket.failureToConnect(path).map { Self.unreachable(path, $0) } }
+    public var fault: String? { UnixSocket.failureToConnect(path).map { Self.unreachable(path, $0) } }
 
     /// Connects, again and again until a moment: a service that begins at the same time may not listen yet.
     private func connect(until moment: Instant, deadline: Instant? = nil) throws(KeyServiceFailure) -> Connection {
         while true {
             do throws(SystemFailure) {
                 let fd = try UnixSocket.connect(path)
-                return Connection(fd: fd, deadline: deadline ?? (time.instant() + Self.patience), time: time)
+                return Connection(fd: fd, deadline: deadline ?? (time.instant() + Self.timeout), time: time)
             } catch {
                 guard time.instant() < moment, [ENOENT, ECONNREFUSED, EAGAIN].contains(error.code) else {
                     throw .unavailable(Self.unreachable(path, error))

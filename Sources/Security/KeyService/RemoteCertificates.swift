@@ -26,7 +26,7 @@ public final class RemoteCertificates: PhoneCertificates {
     public func certificate(
         for key: P256PublicKey, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String {
-        let deadline = time.instant() + KeyServiceClient.patience
+        let deadline = time.instant() + KeyServiceClient.timeout
         let outcome = await withUnsafeContinuation { continuation in
             worker.post { [client] in
                 continuation.resume(

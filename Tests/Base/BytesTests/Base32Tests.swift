@@ -8,20 +8,20 @@ import Testing
             ("", ""), ("f", "MY"), ("fo", "MZXQ"), ("foo", "MZXW6"), ("foob", "MZXW6YQ"), ("fooba", "MZXW6YTB"),
             ("foobar", "MZXW6YTBOI"),
         ])
-    func vectors(plain: String, text: String) {
+    func matchesRFC4648Vectors(plain: String, text: String) {
         #expect(Base32.encode(Array(plain.utf8)) == text)
         #expect(Base32.decode(text) == Array(plain.utf8))
         let padded = text + String(repeating: "=", count: (8 - text.count % 8) % 8)
         #expect(Base32.decode(padded) == Array(plain.utf8))
     }
 
-    @Test func isReadAsPeopleWriteIt() {
+    @Test func decodingIgnoresCaseAndSeparators() {
         #expect(Base32.decode("mzxw 6ytb-oi") == Array("foobar".utf8))
     }
 
     /// Foreign characters, lengths that no bytes have, bits that are left over, padding in the middle.
     @Test(arguments: ["MZXW0", "MZXW1", "M", "MZX", "MZXW6Y", "MZ", "MY==MY", "mzxw6\n", "ﬀ"])
-    func othersAreNone(text: String) {
+    func malformedBase32IsRefused(text: String) {
         #expect(Base32.decode(text) == nil)
     }
 }

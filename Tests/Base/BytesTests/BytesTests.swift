@@ -1,14 +1,14 @@
 import Bytes
 import Testing
 
-@Suite struct Texts {
+@Suite struct TextEncodingTests {
     @Test(
         "RFC 4648 §10, without padding",
         arguments: [
             ("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE"),
             ("foobar", "Zm9vYmFy"),
         ])
-    func base64URL(plain: String, text: String) {
+    func base64URLMatchesRFC4648Vectors(plain: String, text: String) {
         #expect(Base64URL.encode(Array(plain.utf8)) == text)
         #expect(Base64URL.decode(text) == Array(plain.utf8))
     }
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test("One text a value", arguments: ["Z", "Zg==", "Zh", "Zm9", "Zm+v", "Zm/v", "Zm9v\n", " Zm9v", "Zm9vé", "A"])
-    func base64URLRefusals(text: String) {
+    func malformedBase64URLIsRefused(text: String) {
         #expect(Base64URL.decode(text) == nil)
     }
 
@@ -29,7 +29,7 @@ import Testing
             ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
             ("foobar", "Zm9vYmFy"),
         ])
-    func base64(plain: String, text: String) {
+    func base64MatchesRFC4648Vectors(plain: String, text: String) {
         #expect(Base64.encode(Array(plain.utf8)) == text)
         #expect(Base64.decode(text) == Array(plain.utf8))
     }
@@ -45,11 +45,11 @@ import Testing
             "Z", "Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "Zm9v=", "Zm9v====", "Zm-v", "Zm_v", "Zm9v\n", " Zm9v", "Zg=v",
             "=", "====", "Zm9vé",
         ])
-    func base64Refusals(text: String) {
+    func malformedBase64IsRefused(text: String) {
         #expect(Base64.decode(text) == nil)
     }
 
-    @Test func everyLengthGoesThroughAll() {
+    @Test func everyLengthRoundTrips() {
         for length in 0..<100 {
             let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 * 7 + length) }
             #expect(Base64.decode(Base64.encode(bytes)) == bytes)
@@ -58,19 +58,19 @@ import Testing
         }
     }
 
-    @Test func hex() {
+    @Test func hexEncodesAndDecodes() {
         #expect(Hex.encode([0x00, 0x0f, 0xff]) == "000fff")
         #expect(Hex.decode("000fff") == [0x00, 0x0f, 0xff])
     }
 
     @Test(arguments: ["0", "0G", "FF", "0x", " 00", "００"])
-    func hexRefusals(text: String) {
+    func malformedHexIsRefused(text: String) {
         #expect(Hex.decode(text) == nil)
     }
 }
 
-@Suite struct Secrets {
-    @Test func printingShowsNothing() {
+@Suite struct SecretTests {
+    @Test func printingASecretShowsNothing() {
         let secret = Secret(utf8: "hunter2")
         #expect("\(secret)" == "[secret]")
         #expect(String(reflecting: secret) == "[secret]")
@@ -82,7 +82,7 @@ import Testing
         #expect(secret.count == 7)
     }
 
-    @Test func matching() {
+    @Test func matchesComparesWholeSecrets() {
         #expect(Secret.matches([1, 2, 3], [1, 2, 3]))
         #expect(Secret.matches([UInt8](), [UInt8]()))
         #expect(!Secret.matches([1, 2, 3], [1, 2, 4]))

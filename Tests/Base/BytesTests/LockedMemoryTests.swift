@@ -8,7 +8,7 @@ import Testing
 /// Locked memory holds keys and wipes them.
 @Suite struct LockedMemoryTests {
     /// The page stays mapped after the release, so it can be looked at.
-    @Test func aReleasedSecretIsWiped() throws {
+    @Test func releasedSecretIsWiped() throws {
         let memory = LockedMemory()
         let stays = Secret([7]).locked(in: memory)
         var address: UInt = 0
@@ -26,7 +26,7 @@ import Testing
         #expect(next.withBytes { UInt(bitPattern: $0.baseAddress) } == address)
     }
 
-    @Test func anArrayIsWipedWhereItLies() {
+    @Test func arrayIsWipedInPlace() {
         var bytes = Array(repeating: UInt8(0xa5), count: 64)
         let before = bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
         Wiping.wipe(&bytes)
@@ -35,7 +35,7 @@ import Testing
     }
 
     /// A secret of a request takes the array over, so the one place that holds the bytes is the one that is wiped.
-    @Test func aSecretTakesItsArrayOver() {
+    @Test func secretTakesOverItsArrayWithoutACopy() {
         let bytes = Array(repeating: UInt8(0xa5), count: 64)
         let address = bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
         let secret = Secret(bytes)
@@ -44,7 +44,7 @@ import Testing
     }
 
     /// `lo`: locked; `dd`: not dumped; `wf`: wiped in children.
-    @Test func itsPagesAreLockedAndLeftOutOfDumps() throws {
+    @Test func pagesAreLockedAndExcludedFromDumps() throws {
         let memory = LockedMemory()
         let secret = Secret([1, 2, 3]).locked(in: memory)
         let flags = try flags(of: secret.withBytes { UInt(bitPattern: $0.baseAddress) })
@@ -54,14 +54,14 @@ import Testing
         #expect(memory.usage.locked + memory.usage.unlocked == LockedMemory.regionSize)
     }
 
-    @Test func aLimitThatForbidsLockingIsCountedAndNoMore() {
+    @Test func missingMemlockLimitIsCountedAndTolerated() {
         let memory = LockedMemory { _, _ in false }
         let secret = Secret([1, 2, 3]).locked(in: memory)
         #expect(secret.reveal() == [1, 2, 3])
         #expect(memory.usage == LockedMemory.Usage(unlocked: LockedMemory.regionSize))
     }
 
-    @Test func regionsAreAddedWhenTheyAreFull() {
+    @Test func fullRegionIsFollowedByAnother() {
         let memory = LockedMemory()
         let size = LockedMemory.regionSize
         let secrets = (0..<40).map { Secret(Array(repeating: UInt8($0), count: 1000)).locked(in: memory) }

@@ -3,10 +3,10 @@ import Crypto
 import Testing
 import World
 
-@Suite struct Certificates {
+@Suite struct CertificateTests {
     private let now = SystemTime().now()
 
-    @Test func foreignCertificatesAreRead() throws {
+    @Test func certificatesOfOtherIssuersAreParsed() throws {
         let shell = try Shell()
         try shell.openssl(
             "req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -days 10 -subj /CN=x -set_serial 0x1234 "
@@ -28,7 +28,7 @@ import World
         #expect(try certificate.pem() == pem)
     }
 
-    @Test func keysOfManyForms() throws {
+    @Test func unencryptedPrivateKeyFormsAreRead() throws {
         let shell = try Shell()
         try shell.openssl("ecparam -name prime256v1 -genkey -out sec1.pem", making: "sec1.pem")
         try shell.openssl("pkcs8 -topk8 -nocrypt -in sec1.pem -out pkcs8.pem", making: "pkcs8.pem")
@@ -42,7 +42,7 @@ import World
         #expect(throws: CryptoFailure.self) { try P256PrivateKey(pem: Secret([])) }
     }
 
-    @Test func bundles() throws {
+    @Test func pemBundleYieldsItsCertificates() throws {
         let first = try CertificateAuthority.create(commonName: "1", days: 1, at: now)
         let second = try CertificateAuthority.create(commonName: "2", days: 1, at: now)
         let bundle =
@@ -56,7 +56,8 @@ import World
         #expect(throws: CryptoFailure.self) { try Certificate.all(pem: Array(bundle.prefix(200))) }
     }
 
-    @Test("Changed, cut and lengthened certificates are read or refused, and none crashes") func mutations() throws {
+    @Test("Changed, cut and lengthened certificates are read or refused, and none crashes")
+    func mutatedCertificatesAreParsedOrRefused() throws {
         let authority = try CertificateAuthority.create(commonName: "1", days: 1, at: now)
         let der = try authority.issueClient(uri: "twoefay:website:x", days: 1, at: now).certificate.der
         var refused = 0
@@ -77,7 +78,7 @@ import World
         #expect(throws: CryptoFailure.self) { try Certificate(der: der + [0]) }
     }
 
-    @Test("A name with a NUL in it stays what it is") func hiddenNames() throws {
+    @Test("A name with a NUL in it stays what it is") func nameWithNULIsKeptWhole() throws {
         let authority = try CertificateAuthority.create(commonName: "1", days: 1, at: now)
         let certificate = try authority.issueClient(uri: "twoefay:website:a\u{0}b", days: 1, at: now).certificate
         #expect(certificate.uris == ["twoefay:website:a\u{0}b"])

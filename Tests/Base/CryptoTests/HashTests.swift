@@ -2,7 +2,7 @@ import Bytes
 import Crypto
 import Testing
 
-@Suite struct Hashes {
+@Suite struct HashTests {
     @Test(
         "FIPS 180-4 examples",
         arguments: [
@@ -17,7 +17,7 @@ import Testing
                 "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
             ),
         ])
-    func sha256(message: String, hash: String) {
+    func sha256MatchesPublishedVectors(message: String, hash: String) {
         #expect(Hex.encode(SHA256.hash(Array(message.utf8))) == hash)
     }
 
@@ -65,19 +65,19 @@ import Testing
                 + "b6022cac3c4982b10d5eeb55c3e4de15134676fb6de0446065c97440fa8c6a58"),
     ]
 
-    @Test("RFC 4231 §4", arguments: rfc4231) func hmac(example: Case) {
+    @Test("RFC 4231 §4", arguments: rfc4231) func hmacMatchesRFC4231Vectors(example: Case) {
         #expect(Hex.encode(HMAC.sha256(key: Secret(example.key), example.message)) == example.sha256)
         #expect(Hex.encode(HMAC.sha512(key: Secret(example.key), example.message)) == example.sha512)
     }
 
-    @Test("RFC 2202 §3") func hmacSHA1() {
+    @Test("RFC 2202 §3") func hmacSHA1MatchesRFC2202Vectors() {
         let first = HMAC.sha1(key: Secret(Array(repeating: 0x0b, count: 20)), Array("Hi There".utf8))
         #expect(Hex.encode(first) == "b617318655057264e28bc0b6fb378c8ef146be00")
         let second = HMAC.sha1(key: Secret(utf8: "Jefe"), Array("what do ya want for nothing?".utf8))
         #expect(Hex.encode(second) == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")
     }
 
-    @Test func emptyKeyAndMessage() {
+    @Test func hmacOfEmptyKeyAndMessageIsDefined() {
         #expect(
             Hex.encode(HMAC.sha256(key: Secret([]), []))
                 == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")

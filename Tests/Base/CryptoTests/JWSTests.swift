@@ -3,12 +3,12 @@ import Crypto
 import JSON
 import Testing
 
-@Suite struct Signed {
+@Suite struct JWSTests {
     private let claims =
         "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ"
 
-    @Test("RFC 7515 A.3") func es256() throws {
-        let key = try P256PublicKey(jwk: try JSONReader.read(Array(JWK.rfc7515.utf8)))
+    @Test("RFC 7515 A.3") func es256VerifiesRFC7515Example() throws {
+        let key = try P256PublicKey(jwk: try JSONReader.read(Array(JWKTests.rfc7515.utf8)))
         let object = try JWS.parse(
             "eyJhbGciOiJFUzI1NiJ9.\(claims)."
                 + "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q")
@@ -19,7 +19,7 @@ import Testing
         #expect(try P256PrivateKey(scalar: Secret(scalar)).publicKey == key)
     }
 
-    @Test("RFC 7515 A.1") func hs256() throws {
+    @Test("RFC 7515 A.1") func hs256VerifiesRFC7515Example() throws {
         let secret = Secret(
             try #require(
                 Base64URL.decode(
@@ -33,7 +33,7 @@ import Testing
         #expect(throws: JWSError.algorithm) { try JWS.parse(text) }
     }
 
-    @Test func whatIsSignedReads() throws {
+    @Test func signedJWSParses() throws {
         let key = try P256PrivateKey.generate()
         let text = try JWS.sign(
             header: ["alg": "none", "typ": "twoefay-decision+jwt", "kid": "d1"], payload: [1, 2, 3], key: key)
@@ -50,7 +50,7 @@ import Testing
         #expect(try JWS.parse(sealed, algorithm: .hs256).verify(Secret([5])))
     }
 
-    @Test("No character can be changed") func tampering() throws {
+    @Test("No character can be changed") func changedJWSIsRefused() throws {
         let key = try P256PrivateKey.generate()
         let text = Array(try JWS.sign(header: ["typ": "x"], payload: Array("{}".utf8), key: key).utf8)
         for at in text.indices {
@@ -74,7 +74,7 @@ import Testing
             (#"{"alg":"none","alg":"ES256"}"#, .header("the name \"alg\" stands twice in one object, at byte 14")),
             (#"{"alg":"ES256"} x"#, .header("something follows the JSON value, at byte 16")),
         ])
-    func headers(header: String, error: JWSError) {
+    func malformedHeaderIsRefused(header: String, error: JWSError) {
         let signature = Base64URL.encode([UInt8](repeating: 1, count: 64))
         #expect(throws: error) { try JWS.parse("\(Base64URL.encode(Array(header.utf8))).e30.\(signature)") }
     }
@@ -82,11 +82,11 @@ import Testing
     @Test(arguments: [
         "", ".", "..", "...", "a.b", "e30.e30", "e30.e30.e30.e30", "e30=.e30.e30", "e30.e3.e30", "é.e30.e30",
     ])
-    func notThreeParts(text: String) {
+    func jwsWithoutThreePartsIsRefused(text: String) {
         #expect(throws: JWSError.self) { try JWS.parse(text) }
     }
 
-    @Test func signaturesHaveTheirLength() {
+    @Test func signatureOfWrongLengthIsRefused() {
         let header = Base64URL.encode(Array(#"{"alg":"ES256"}"#.utf8))
         for count in [0, 32, 63, 65, 70, 71, 72] {
             let signature = Base64URL.encode([UInt8](repeating: 0x30, count: count))
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func longOnesAreNotLookedAt() {
+    @Test func oversizedJWSIsRefusedUnread() {
         #expect(throws: JWSError.tooLong) { try JWS.parse(String(repeating: "e", count: 20_000)) }
         #expect(throws: JWSError.tooLong) { try JWS.parse("e30.e30.e30", maxBytes: 10) }
     }

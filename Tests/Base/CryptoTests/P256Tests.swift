@@ -6,7 +6,7 @@ import World
 
 private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(hex.lowercased())) }
 
-@Suite struct P256 {
+@Suite struct P256KeyTests {
     static let scalar = "C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721"
     static let point =
         "0460FED4BA255A9D31C961EB74C6356D68C049B8923B61FA6CE669622E60F29FB6"
@@ -25,7 +25,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
                 "019F4113742A2B14BD25926B49C649155F267E60D3814B4C0CC84250E46F0083"
             ),
         ])
-    func publishedSignatures(message: String, r: String, s: String) throws {
+    func publishedSignaturesVerify(message: String, r: String, s: String) throws {
         let key = try P256PublicKey(x963: try bytes(Self.point))
         #expect(key.verify(signature: try bytes(r + s), over: Array(message.utf8)))
         #expect(!key.verify(signature: try bytes(s + r), over: Array(message.utf8)))
@@ -46,7 +46,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         return result
     }
 
-    @Test func aPrivateKeyKnowsItsPublicKey() throws {
+    @Test func privateKeyDerivesItsPublicKey() throws {
         let key = try P256PrivateKey(scalar: Secret(try bytes(Self.scalar)))
         #expect(key.publicKey.x963 == (try bytes(Self.point)))
         let again = try P256PrivateKey(pem: try key.pem())
@@ -54,7 +54,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         #expect(again.publicKey.hashValue == key.publicKey.hashValue)
     }
 
-    @Test func whatIsSignedVerifies() throws {
+    @Test func signatureVerifies() throws {
         let key = try P256PrivateKey.generate()
         let other = try P256PrivateKey.generate()
         #expect(key.publicKey != other.publicKey)
@@ -69,7 +69,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         #expect(key.publicKey.verify(signature: try key.sign([]), over: []))
     }
 
-    @Test("Everything but r‖s of 64 bytes in range is refused") func badSignatures() throws {
+    @Test("Everything but r‖s of 64 bytes in range is refused") func invalidSignaturesAreRefused() throws {
         let key = try P256PrivateKey.generate()
         let signature = try key.sign([1])
         let verify = { (bytes: [UInt8]) in key.publicKey.verify(signature: bytes, over: [1]) }
@@ -117,7 +117,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         #expect(Hex.encode(generator[1..<33]) == "6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296")
     }
 
-    @Test func keysComeFromTheRandomnessGiven() throws {
+    @Test func keyIsGeneratedFromTheGivenRandomness() throws {
         struct Counting: Randomness {
             func fill(_ bytes: UnsafeMutableRawBufferPointer) {
                 for at in bytes.indices { bytes[at] = UInt8(at) }
@@ -126,7 +126,9 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         #expect(try P256PrivateKey.generate(Counting()).publicKey == P256PrivateKey.generate(Counting()).publicKey)
     }
 
-    @Test("The error queue is empty afterwards, so that no later call is blamed") func errorsAreDrained() throws {
+    @Test("The error queue is empty afterwards, so that no later call is blamed") func openSSLErrorQueueIsDrained()
+        throws
+    {
         #expect(throws: CryptoFailure.self) { try P256PublicKey(x963: [4] + [UInt8](repeating: 1, count: 64)) }
         #expect(throws: CryptoFailure.self) { try P256PrivateKey(pem: Secret(utf8: "nonsense")) }
         #expect(throws: CryptoFailure.self) { try Certificate(der: [0x30, 0x01]) }
@@ -135,7 +137,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
     }
 }
 
-@Suite struct JWK {
+@Suite struct JWKTests {
     static let rfc7515 = """
         {"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
          "y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}
@@ -145,7 +147,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         try P256PublicKey(jwk: try JSONReader.read(Array(text.utf8)))
     }
 
-    @Test func readAndWritten() throws {
+    @Test func jwkRoundTrips() throws {
         let key = try read(Self.rfc7515)
         #expect(key.jwk["x"] == "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")
         #expect(key.jwk["y"] == "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
@@ -154,7 +156,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         #expect(key.spkiThumbprint == SHA256.hash(key.spki))
     }
 
-    @Test("The key and its jkt of RFC 9449 §4.1 and §6.1") func thumbprint() throws {
+    @Test("The key and its jkt of RFC 9449 §4.1 and §6.1") func thumbprintMatchesRFC7638Example() throws {
         let key = try read(
             """
             {"kty":"EC","x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs",
@@ -174,7 +176,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
             #"{"kty":"EC","crv":"P-256","x":"X=","y":"Y"}"#, #"{"kty":"EC","crv":"P-256","x":"AQ","y":"Y"}"#,
             #"{"kty":"EC","crv":"P-256","x":1,"y":"Y"}"#, #"{"kty":"EC","crv":"P-256","x":"Y","y":"X"}"#, "[]", "null",
         ])
-    func refused(text: String) {
+    func malformedJWKIsRefused(text: String) {
         let key = text.replacing("\"X", with: "\"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")
             .replacing("\"Y", with: "\"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
         #expect(throws: CryptoFailure.self) { try read(key) }

@@ -3,7 +3,7 @@ import Crypto
 import Testing
 import World
 
-@Suite struct Sealing {
+@Suite struct SealerTests {
     struct Case: Sendable {
         let key: String
         let nonce: String
@@ -32,7 +32,9 @@ import World
             tag: "76fc6ece0f4e1768cddf8853bb2d551b"),
     ]
 
-    @Test("Test cases 13, 14 and 16 of the GCM submission to NIST", arguments: nist) func gcm(example: Case) throws {
+    @Test("Test cases 13, 14 and 16 of the GCM submission to NIST", arguments: nist) func gcmMatchesNISTVectors(
+        example: Case
+    ) throws {
         let key = Secret(try #require(Hex.decode(example.key)))
         let nonce = try #require(Hex.decode(example.nonce))
         let plaintext = try #require(Hex.decode(example.plaintext))
@@ -48,7 +50,7 @@ import World
     private let old = Sealer.Key(id: "2025", key: Secret(Array(repeating: 1, count: 32)))
     private let new = Sealer.Key(id: "2026", key: Secret(Array(repeating: 2, count: 32)))
 
-    @Test(arguments: [0, 1, 15, 16, 17, 20, 1000]) func whatIsSealedOpens(length: Int) throws {
+    @Test(arguments: [0, 1, 15, 16, 17, 20, 1000]) func sealedBytesOpen(length: Int) throws {
         let sealer = try Sealer(keys: [new])
         let plaintext = SystemRandomness().bytes(length)
         let sealed = try sealer.seal(plaintext, associated: [7])
@@ -57,7 +59,7 @@ import World
         #expect(try sealer.seal(plaintext, associated: [7]) != sealed)
     }
 
-    @Test func keysAreFoundByTheirId() throws {
+    @Test func keyIsFoundByItsID() throws {
         let sealed = try Sealer(keys: [old]).seal([1, 2, 3], associated: [])
         let sealer = try Sealer(keys: [new, old])
         #expect(try sealer.open(sealed, associated: []) == [1, 2, 3])
@@ -68,14 +70,14 @@ import World
         #expect(throws: SealFailure.tampered) { try Sealer(keys: [impostor]).open(sealed, associated: []) }
     }
 
-    @Test func otherAssociatedDataDoNotOpen() throws {
+    @Test func wrongAssociatedDataDoesNotOpen() throws {
         let sealer = try Sealer(keys: [new])
         let sealed = try sealer.seal([1, 2, 3], associated: Array("user 1".utf8))
         #expect(throws: SealFailure.tampered) { try sealer.open(sealed, associated: Array("user 2".utf8)) }
         #expect(throws: SealFailure.tampered) { try sealer.open(sealed, associated: []) }
     }
 
-    @Test("No bit of it can be changed, no byte be missing or added") func tampering() throws {
+    @Test("No bit of it can be changed, no byte be missing or added") func changedSealIsRefused() throws {
         let sealer = try Sealer(keys: [new, old])
         let sealed = try sealer.seal([1, 2, 3], associated: [9])
         for bit in 0..<sealed.count * 8 {
@@ -91,7 +93,7 @@ import World
         #expect(throws: SealFailure.malformed) { try sealer.isStale([2, 0]) }
     }
 
-    @Test func badKeysAreRefused() {
+    @Test func invalidKeysAreRefused() {
         #expect(throws: CryptoFailure.self) { try Sealer(keys: []) }
         #expect(throws: CryptoFailure.self) { try Sealer(keys: [.init(id: "a", key: Secret([1, 2, 3]))]) }
         #expect(throws: CryptoFailure.self) { try Sealer(keys: [.init(id: "", key: Secret(Array(1...32)))]) }

@@ -1,7 +1,7 @@
 import JSON
 import Testing
 
-@Suite struct Writing {
+@Suite struct JSONWriterTests {
     static let cases: [(JSONValue, String)] = [
         (.null, "null"), (true, "true"), (false, "false"), (.integer(.min), "-9223372036854775808"),
         (.number(0.1), "0.1"), (.number(1e21), "1e+21"), (.number(.infinity), "null"), ([], "[]"), ([:], "{}"),
@@ -13,17 +13,17 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func values(value: JSONValue, text: String) {
+    func valuesAreWritten(value: JSONValue, text: String) {
         #expect(JSONWriter.text(value) == text)
     }
 
-    @Test func whatIsReadIsWrittenTheSame() throws {
+    @Test func textRoundTrips() throws {
         let text = #"{"z":[1,2.5,-3],"a":{"n":null,"t":true},"s":"ä\\\"\n"}"#
         #expect(JSONWriter.text(try JSONReader.read(Array(text.utf8))) == text)
     }
 }
 
-@Suite struct Objects {
+@Suite struct JSONObjectTests {
     @Test func membersKeepTheirOrder() {
         var object: JSONObject = ["b": 1, "a": 2]
         object["c"] = 3
@@ -35,7 +35,7 @@ import Testing
         #expect(object["a"] == nil)
     }
 
-    @Test func orderIsNoDifference() {
+    @Test func equalObjectsIgnoreMemberOrder() {
         let object: JSONObject = ["a": 1, "b": 2]
         #expect(object == ["b": 2, "a": 1])
         #expect(object != ["a": 1])
@@ -43,13 +43,13 @@ import Testing
         #expect(object != ["a": 1, "c": 2])
     }
 
-    @Test("A name that Unicode calls equivalent is another name") func kelvin() throws {
+    @Test("A name that Unicode calls equivalent is another name") func unicodeEquivalentNamesAreDistinct() throws {
         let value = try JSONReader.read(Array("{\"\u{212a}\":1,\"K\":2}".utf8))
         #expect(value.object?["K"] == 2)
         #expect(value.object?["\u{212a}"] == 1)
     }
 
-    @Test func accessorsConvertNothing() {
+    @Test func accessorsDoNotConvertTypes() {
         #expect(JSONValue.string("1").integer == nil)
         #expect(JSONValue.number(1).integer == nil)
         #expect(JSONValue.integer(1).number == 1)

@@ -7,7 +7,7 @@ import World
 private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
 
 @Suite struct LogQueueTests {
-    @Test func linesComeOutInTheOrderInWhichTheyCame() throws {
+    @Test func linesKeepTheirOrder() throws {
         var queue = LogQueue(LogQueue.Bounds(lines: 4000))
         var expected: [UInt8] = []
         var taken: [UInt8] = []
@@ -30,7 +30,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         #expect(LogLevel.allCases.allSatisfy { queue.dropped($0) == 0 })
     }
 
-    @Test func theNumberOfLinesIsBounded() {
+    @Test func queuedLinesAreBounded() {
         var queue = LogQueue(LogQueue.Bounds(lines: 16, bytes: 1 << 20))
         for level in LogLevel.allCases {
             for _ in 0..<40 { queue.add(line("x"), level) }
@@ -40,7 +40,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         #expect(queue.lines == 16)
     }
 
-    @Test func theNumberOfBytesIsBounded() {
+    @Test func queuedBytesAreBounded() {
         var queue = LogQueue(LogQueue.Bounds(lines: 1000, bytes: 1000))
         let long = [UInt8](repeating: 0x78, count: 100)
         for _ in 0..<20 { queue.add(long, .info) }
@@ -49,7 +49,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         #expect(queue.bytes == 1000 && queue.dropped(.error) == 17)
     }
 
-    @Test func whatIsBeingWrittenCountsUntilItIsFinished() throws {
+    @Test func linesBeingWrittenCountAgainstTheLimit() throws {
         var queue = LogQueue(LogQueue.Bounds(lines: 4, bytes: 1 << 20))
         for _ in 0..<4 { queue.add(line("x"), .error) }
         let taken = queue.take(about: 1 << 20)
@@ -62,7 +62,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         #expect(queue.dropped(.error) == 1)
     }
 
-    @Test func whatCouldNotBeWrittenIsDroppedLineByLine() throws {
+    @Test func unwrittenLinesAreCountedAsDropped() throws {
         var queue = LogQueue(LogQueue.Bounds(lines: 100))
         for level in [LogLevel.info, .info, .error] { queue.add(line("1234567"), level) }
         let taken = queue.take(about: 1 << 20)
@@ -70,17 +70,17 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         // The first line, and a half of the second.
         queue.finish(batch, written: 12)
         #expect(queue.dropped(.info) == 1 && queue.dropped(.error) == 1)
-        let unsaid = queue.takeUnsaid()
+        let unsaid = queue.takeUnreported()
         #expect(unsaid.map(\.level) == [.info, .error] && unsaid.map(\.count) == [1, 1])
-        let nothing = queue.takeUnsaid()
+        let nothing = queue.takeUnreported()
         #expect(nothing.isEmpty)
-        queue.putBack(unsaid)
-        let again = queue.takeUnsaid()
+        queue.requeue(unsaid)
+        let again = queue.takeUnreported()
         #expect(again.map(\.count) == [1, 1])
     }
 
     /// A line that is longer than a batch is written all the same.
-    @Test func aLongLineIsABatchOfItsOwn() {
+    @Test func longLineFormsItsOwnBatch() {
         var queue = LogQueue(LogQueue.Bounds(lines: 100))
         let long = [UInt8](repeating: 0x78, count: 5000)
         queue.add(line("short"), .info)
@@ -133,7 +133,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
             run: { stand.post($0) })
     }
 
-    @Test func aWriterIsAskedOnceHoweverMuchIsLogged() {
+    @Test func concurrentLoggingStartsOneWriter() {
         let stand = Stand()
         let sink = sink(stand, lines: 100)
         let log = Log(time: Clock(), sink: sink)
@@ -147,7 +147,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         #expect(stand.run() == 1)
     }
 
-    @Test func whatWasDroppedIsSaidWithTheNextLines() {
+    @Test func droppedLinesAreReportedWithTheNextBatch() {
         let stand = Stand()
         let sink = sink(stand, lines: 8)
         let log = Log(time: Clock(), sink: sink)
@@ -166,7 +166,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         #expect(stand.text.split(separator: "\n").count == lines.count + 1)
     }
 
-    @Test func aFailureToWriteIsSaidOnceItIsOver() {
+    @Test func writeFailureIsReportedAfterRecovery() {
         let stand = Stand()
         let log = Log(time: Clock(), sink: sink(stand, lines: 100, .json))
         stand.take(false)

@@ -16,8 +16,8 @@ private func lines(
     return sink.lines
 }
 
-@Suite struct Logging {
-    @Test func logfmt() {
+@Suite struct LogTests {
+    @Test func logfmtLineIsFormatted() {
         let seen = lines {
             $0.info("login.asked", [.website: "shop", .status: 201, .outcome: true, .reason: "two words", .error: ""])
         }
@@ -28,7 +28,7 @@ private func lines(
             ])
     }
 
-    @Test func json() throws {
+    @Test func jsonLineIsFormatted() throws {
         let seen = lines(.json) { $0.error("store.lost", [.error: "a \"b\"\n", .count: -3]) }
         #expect(
             seen == [
@@ -37,7 +37,7 @@ private func lines(
             ])
     }
 
-    @Test func everyLevelFromTheMinimumOn() {
+    @Test func levelsBelowTheMinimumAreDropped() {
         let all: (Log) -> Void = {
             $0.debug("a")
             $0.info("b")
@@ -50,7 +50,7 @@ private func lines(
             lines(minimum: .warning, all).map { $0.suffix(21) } == ["level=warning event=d", "Z level=error event=e"])
     }
 
-    @Test func fieldsBelowTheMinimumAreNotMade() {
+    @Test func fieldsBelowTheMinimumAreNotEvaluated() {
         var made = 0
         func fields() -> LogFields {
             made += 1
@@ -63,7 +63,7 @@ private func lines(
         #expect(made == 1)
     }
 
-    @Test func childrenCarryTheirFields() {
+    @Test func childLogCarriesItsFields() {
         let seen = lines {
             let child = $0.with([.request: "r1", .website: "shop"])
             child.info("a", [.status: 200])
@@ -76,7 +76,7 @@ private func lines(
             ])
     }
 
-    @Test func missingValuesLeaveTheirKeyOut() {
+    @Test func nilValueOmitsItsKey() {
         let device: String? = nil
         let user: String? = "u"
         #expect(lines { $0.info("a", [.device: device, .user: user]) }.first?.hasSuffix("event=a user=u") == true)
@@ -92,7 +92,7 @@ private func lines(
             ("\u{2066}\u{200f}\u{feff}", #""\u2066\u200f\ufeff""#), ("\u{e0041}", #""\udb40\udc41""#),
             ("Grüße\t🙂", #""Grüße\t🙂""#),
         ])
-    func injection(text: String, logged: String) throws {
+    func logInjectionIsPrevented(text: String, logged: String) throws {
         let plain = try #require(lines { $0.info("a", [.error: text]) }.first)
         #expect(plain == "time=2026-11-21T08:22:34.123Z level=info event=a error=\(logged)")
         let json = try #require(lines(.json) { $0.info("a", [.error: text]) }.first)
@@ -110,14 +110,14 @@ private func lines(
         #expect(line.hasSuffix("x…\" status=1"))
     }
 
-    @Test func keysAreWords() {
+    @Test func logKeysAreLowercaseWords() {
         for key in LogKey.allCases {
             #expect(key.rawValue.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == 0x5f })
             #expect(!["time", "level", "event"].contains(key.rawValue))
         }
     }
 
-    @Test func linesAreWholeAndDrained() {
+    @Test func linesAreCompleteAndFlushed() {
         let sink = MemorySink()
         sink.write(Array("a b\n".utf8))
         #expect(sink.drain() == ["a b"])

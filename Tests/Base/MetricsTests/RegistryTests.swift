@@ -16,7 +16,7 @@ private struct Pair: Hashable {
     private let registry = Registry()
     private var text: String { String(decoding: registry.exposition(), as: UTF8.self) }
 
-    @Test func whatIsDeclaredIsShownFromTheStart() {
+    @Test func declaredSeriesAreShownAtZero() {
         let plain = registry.counter("app_events_total", "Events.")
         let colours = registry.counters("app_colours_total", "Colours seen.", by: "colour", Colour.self)
         let level = registry.gauge("app_level", "How high it stands.")
@@ -54,7 +54,7 @@ private struct Pair: Hashable {
         #expect(colours[.green] == 1 && colours.total == 1 && plain.value == 42 && level.value == 4)
     }
 
-    @Test func severalLabelsGoTogether() {
+    @Test func seriesMayHaveSeveralLabels() {
         let pairs = Colour.allCases.flatMap { left in (0..<2).map { Pair(left: left, right: $0) } }
         let counters = registry.counters("app_pairs_total", "Pairs.", by: ["left", "right"], pairs + pairs) {
             [$0.left.rawValue, "\($0.right)"]
@@ -68,7 +68,7 @@ private struct Pair: Hashable {
             ])
     }
 
-    @Test func keysMayBecomeKnownLater() {
+    @Test func growingCountersAcceptNewKeys() {
         let counters: GrowingCounters<String> = registry.growingCounters("app_grown_total", "Grown.", by: ["name"]) {
             [$0]
         }
@@ -82,10 +82,12 @@ private struct Pair: Hashable {
         #expect(lines() == ["app_grown_total{name=\"b\"} 2", "app_grown_total{name=\"a\"} 0"])
     }
 
-    @Test func aHistogramCountsUpToEachBound() {
+    @Test func histogramBucketsAreCumulative() {
         let took = registry.histogram(
             "app_seconds", "How long it took.", upTo: [.milliseconds(5), .milliseconds(250), .seconds(10)])
-        for milliseconds in [0, 5, 6, 250, 9_999, 10_000, 10_001, 3_600_000] { took.note(.milliseconds(milliseconds)) }
+        for milliseconds in [0, 5, 6, 250, 9_999, 10_000, 10_001, 3_600_000] {
+            took.observe(.milliseconds(milliseconds))
+        }
         #expect(took.count == 8)
         #expect(
             text == """
@@ -101,7 +103,7 @@ private struct Pair: Hashable {
                 """)
     }
 
-    @Test func aLevelOfWhichNothingIsKnownIsNotShown() {
+    @Test func unknownGaugeIsOmitted() {
         let known = Mutex<[String: Int64]>(["a": 7])
         let age = Mutex<Duration?>(nil)
         registry.gauges("app_levels", "Levels.", by: "of", ["a", "b"]) { word in known.withLock { $0[word] } }
@@ -115,7 +117,7 @@ private struct Pair: Hashable {
     }
 
     /// Backslash, quote and line feed, as the format wants them in values and in help.
-    @Test func textIsEscaped() {
+    @Test func helpAndLabelsAreEscaped() {
         registry.constant("app_info", "One\\two\n\"three\".", labels: [("said", "a\\b\"c\nd")], 1)
         #expect(
             text == """
@@ -126,7 +128,7 @@ private struct Pair: Hashable {
                 """)
     }
 
-    @Test func nothingIsLostBetweenThreads() async {
+    @Test func concurrentIncrementsAreExact() async {
         let counter = registry.counter("app_events_total", "Events.")
         let level = registry.gauge("app_level", "Level.")
         let registry = registry
@@ -147,13 +149,13 @@ private struct Pair: Hashable {
     }
 
     /// Read by Prometheus' own client library.
-    @Test func othersReadIt() async throws {
+    @Test func prometheusClientParsesTheExposition() async throws {
         registry.constant("app_info", "One\\two\n\"three\".", labels: [("said", "a\\b\"c\nd")], 1)
         registry.constant("app_started_seconds", "When it began.", 1_800_000_000.125)
         registry.counters("app_colours_total", "Colours seen.", by: "colour", Colour.self).add(.red, 9)
         let took = registry.histogram("app_seconds", "How long it took.", upTo: [.milliseconds(250), .seconds(10)])
-        took.note(.milliseconds(125))
-        took.note(.seconds(20))
+        took.observe(.milliseconds(125))
+        took.observe(.seconds(20))
         let directory = try TemporaryDirectory()
         try TextFile.write(registry.exposition(), to: directory("metrics.txt"))
         let script = """

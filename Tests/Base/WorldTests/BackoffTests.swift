@@ -4,7 +4,7 @@ import World
 @Suite struct BackoffTests {
     private static let bases: [Int64] = [1000, 2000, 4000, 8000, 16_000, 32_000, 40_000, 40_000]
 
-    @Test func doublesUpToItsLimit() {
+    @Test func backoffDoublesUpToItsLimit() {
         var backoff = Backoff()
         for base in Self.bases {
             let pause = backoff.failed(HighestChance())
@@ -12,7 +12,7 @@ import World
         }
     }
 
-    @Test func chanceAddsUpToHalf() {
+    @Test func jitterAddsUpToHalf() {
         var backoff = Backoff()
         for expected in Self.bases {
             let pause = backoff.failed(SystemRandomness()).wholeMilliseconds
@@ -23,7 +23,7 @@ import World
 
     private func next(_ backoff: inout Backoff) -> Duration { backoff.failed(HighestChance()) }
 
-    @Test func successStartsAnew() {
+    @Test func successResetsTheBackoff() {
         var backoff = Backoff()
         for _ in 0..<50 { _ = backoff.failed(HighestChance()) }
         backoff.succeeded()
@@ -31,7 +31,7 @@ import World
         #expect(next(&backoff) == .milliseconds(3000))
     }
 
-    @Test func someFailuresMayBeFree() {
+    @Test func firstFailuresMayBeFree() {
         var backoff = Backoff(free: 1)
         #expect(next(&backoff) == .zero)
         #expect(next(&backoff) == .milliseconds(1500))

@@ -9,12 +9,12 @@ import World
         arguments: [
             ("0", 0), ("1", 1), ("120", 120), ("007", 7), ("999999999", 999_999_999),
         ] as [(String, Int64)])
-    func seconds(text: String, seconds: Int64) {
+    func secondsAreParsed(text: String, seconds: Int64) {
         #expect(RetryAfter.wait(text, at: now) == .seconds(seconds))
     }
 
     @Test("More digits than a number has room for are a long time, and not none")
-    func tooMany() {
+    func hugeSecondsAreALongWait() {
         for text in ["10000000000", String(repeating: "9", count: 40)] {
             #expect(RetryAfter.wait(text, at: now).map { $0 >= .seconds(100 * 365 * 86_400) } == true)
         }
@@ -26,7 +26,7 @@ import World
             ("Mon, 07 Nov 1994 08:49:37 GMT", 86_400), ("Sat, 05 Nov 1994 08:49:37 GMT", 0),
             ("Fri, 31 Dec 1999 23:59:59 GMT", 162_573_022),
         ] as [(String, Int64)])
-    func dates(text: String, seconds: Int64) {
+    func datesAreParsed(text: String, seconds: Int64) {
         #expect(RetryAfter.wait(text, at: now) == .seconds(seconds))
     }
 
@@ -36,7 +36,7 @@ import World
         "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
         "Sun Nov  6 08:49:37 1994",
     ])
-    func whatIsNeither(text: String) {
+    func malformedRetryAfterIsIgnored(text: String) {
         #expect(RetryAfter.wait(text, at: now) == nil)
     }
 }

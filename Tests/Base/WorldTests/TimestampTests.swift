@@ -1,7 +1,7 @@
 import Testing
 import World
 
-@Suite struct Timestamps {
+@Suite struct TimestampTests {
     @Test(
         arguments: [
             ("1970-01-01T00:00:00.000Z", 0), ("1969-12-31T23:59:59.999Z", -1),
@@ -11,7 +11,7 @@ import World
             ("1900-02-28T23:59:59.000Z", -2_203_891_201_000), ("2038-01-19T03:14:08.000Z", 2_147_483_648_000),
             ("0001-01-01T00:00:00.000Z", -62_135_596_800_000), ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
         ] as [(String, Int64)])
-    func knownDates(text: String, milliseconds: Int64) {
+    func knownDatesRoundTrip(text: String, milliseconds: Int64) {
         #expect(Timestamp(rfc3339: text)?.milliseconds == milliseconds)
         #expect(Timestamp(milliseconds: milliseconds).rfc3339 == text)
         let sql = String(text.dropLast()).split(separator: "T").joined(separator: " ")
@@ -25,7 +25,7 @@ import World
             ("1985-04-12T23:20:50.52Z", 482_196_050_520), ("1990-12-31T23:59:60Z", 662_688_000_000),
             ("2026-11-21T08:22:34Z", 1_795_249_354_000), ("2026-11-21T08:22:34.123456789Z", 1_795_249_354_123),
         ] as [(String, Int64)])
-    func otherSpellings(text: String, milliseconds: Int64) {
+    func malformedTimestampsAreRefused(text: String, milliseconds: Int64) {
         #expect(Timestamp(rfc3339: text)?.milliseconds == milliseconds)
     }
 
@@ -37,11 +37,11 @@ import World
         "2026-01-01 00:00:00Z", "2026-01-01T00:00:00Zx", "+026-01-01T00:00:00Z", "２026-01-01T00:00:00Z",
         "2026-01-01T00:00:00.1", "2026-01-01t00:00:00Z", " 2026-01-01T00:00:00Z",
     ])
-    func refused(text: String) {
+    func impossibleTimestampsAreRefused(text: String) {
         #expect(Timestamp(rfc3339: text) == nil)
     }
 
-    @Test("Every day of four centuries is followed by the next, and reads back") func everyDay() throws {
+    @Test("Every day of four centuries is followed by the next, and reads back") func everyDayRoundTrips() throws {
         var previous = Timestamp(rfc3339: "1799-12-31T00:00:00.000Z")
         for day in 0..<146_097 {
             let timestamp = Timestamp(milliseconds: -5_364_662_400_000 + Int64(day) * 86_400_000)
@@ -53,7 +53,7 @@ import World
         #expect(previous?.rfc3339 == "2199-12-31T00:00:00.000Z")
     }
 
-    @Test func arithmetic() {
+    @Test func timestampArithmeticIsExact() {
         let moment = Timestamp(milliseconds: 1_500)
         #expect(moment + .seconds(2) == Timestamp(milliseconds: 3_500))
         #expect(moment - .milliseconds(2_000) == Timestamp(milliseconds: -500))
@@ -67,8 +67,8 @@ import World
     }
 }
 
-@Suite struct Systems {
-    @Test func clocksGoForward() {
+@Suite struct SystemSourceTests {
+    @Test func monotonicClockNeverGoesBack() {
         let time = SystemTime()
         let first = time.instant()
         #expect(time.instant() >= first)

@@ -16,8 +16,8 @@ private func failure(_ bytes: [UInt8]) -> String? {
 
 private func failure(_ text: String) -> String? { failure(Array(text.utf8)) }
 
-@Suite struct Reading {
-    @Test("Settings as they are written, with the place of everything") func settings() throws {
+@Suite struct YAMLReaderTests {
+    @Test("Settings as they are written, with the place of everything") func settingsDocumentIsRead() throws {
         let root = try read(
             """
             # Settings
@@ -48,12 +48,12 @@ private func failure(_ text: String) -> String? { failure(Array(text.utf8)) }
         #expect(root["nothing"] == nil)
         #expect((root.line, root.column) == (2, 1))
         #expect(root["tls"].map { ($0.line, $0.column) } ?? (0, 0) == (4, 10))
-        #expect(root["tls"]?["key"]?.place == YAMLPlace(file: "t.yaml", line: 4, column: 42))
-        #expect(root["tls"]?.mapping?[1].place == YAMLPlace(file: "t.yaml", line: 4, column: 37))
+        #expect(root["tls"]?["key"]?.place == YAMLPosition(file: "t.yaml", line: 4, column: 42))
+        #expect(root["tls"]?.mapping?[1].place == YAMLPosition(file: "t.yaml", line: 4, column: 37))
         #expect(root["sms"]?["gateways"]?.sequence?[1]["name"]?.place.line == 12)
     }
 
-    @Test func blocksOfText() throws {
+    @Test func blockScalarsAreRead() throws {
         let root = try read("folded: >\n  a\n  b\nkept: |\n  a\n  b\nescaped: \"a\\n\\u00e9\"\nlong: a\n  b")
         #expect(root["folded"]?.string == "a b\n")
         #expect(root["kept"]?.string == "a\nb\n")
@@ -62,11 +62,11 @@ private func failure(_ text: String) -> String? { failure(Array(text.utf8)) }
     }
 
     @Test("Nothing, or only comments, is a null", arguments: ["", "\n\n", "# a comment\n", "---\n", "---\n...\n"])
-    func empty(text: String) throws {
+    func emptyDocumentIsRead(text: String) throws {
         #expect(try read(text).isNull)
     }
 
-    @Test func aSecretInQuotesStaysText() throws {
+    @Test func quotedNumberStaysText() throws {
         for text in ["'true'", "\"1\"", "'~'", "'null'", "''"] {
             let node = try read(text)
             #expect(node.bool == nil)
@@ -79,32 +79,34 @@ private func failure(_ text: String) -> String? { failure(Array(text.utf8)) }
     @Test(arguments: [
         ("0", 0), ("-1", -1), ("8080", 8080), ("9223372036854775807", Int64.max), ("-9223372036854775808", Int64.min),
     ])
-    func integers(text: String, value: Int64) throws {
+    func integersAreParsed(text: String, value: Int64) throws {
         #expect(try read(text).integer == value)
     }
 
     @Test(arguments: [
         "010", "0x10", "1_000", "1.0", "1e3", "+1", "--1", "-a", "９", "9223372036854775808", "1 2", "~", "-01",
     ])
-    func notIntegers(text: String) throws {
+    func malformedIntegersAreText(text: String) throws {
         #expect(try read(text).integer == nil)
     }
 
-    @Test(arguments: ["yes", "on", "True", "TRUE", "y", "1", "no", "off"]) func notTruthValues(text: String) throws {
+    @Test(arguments: ["yes", "on", "True", "TRUE", "y", "1", "no", "off"]) func yesAndNoAreNotBooleans(text: String)
+        throws
+    {
         #expect(try read(text).bool == nil)
     }
 
-    @Test func byteOrderMarkAndCarriageReturns() throws {
+    @Test func byteOrderMarkAndCRLFAreAccepted() throws {
         #expect(try read("\u{feff}a: 1\r\nb: 2\r\n")["b"]?.integer == 2)
     }
 
-    @Test func namesAreComparedByteForByte() throws {
+    @Test func keysAreComparedByteForByte() throws {
         let root = try read("\u{212a}: 1\nK: 2\n")
         #expect(root["K"]?.integer == 2)
     }
 }
 
-@Suite struct Refusing {
+@Suite struct YAMLRefusalTests {
     @Test(arguments: [
         ("a: 1\nb: 2\na: 3\n", "t.yaml:3:1: \"a\" stands already in line 1"),
         ("x:\n  { a: 1, a: 2 }\n", "t.yaml:2:11: \"a\" stands already in line 2"),
@@ -131,24 +133,25 @@ private func failure(_ text: String) -> String? { failure(Array(text.utf8)) }
         ("a: 1\nbé: \u{1}\n", "t.yaml:2:5: control characters are not allowed"),
         ("a: \0\n", "t.yaml:1:4: control characters are not allowed"),
     ])
-    func withThePlace(text: String, message: String) {
+    func refusalNamesItsPosition(text: String, message: String) {
         #expect(failure(text) == message)
     }
 
-    @Test func invalidUTF8() {
+    @Test func invalidUTF8IsRefused() {
         #expect(failure(Array("a: 1\nb: é".utf8) + [0xff]) == "t.yaml:2:5: not valid UTF-8")
         #expect(failure([0xff, 0xfe, 0x61, 0x00]) == "t.yaml:1:1: not valid UTF-8")
         #expect(failure([0x61, 0x00, 0x3a, 0x00]) != nil)
     }
 
-    @Test func sizeAndDepth() {
+    @Test func sizeAndDepthAreLimited() {
         #expect(failure(String(repeating: "[", count: 32) + String(repeating: "]", count: 32)) == nil)
         #expect(failure(String(repeating: "[", count: 33)) == "t.yaml:1:33: nested too deeply")
         #expect(failure(String(repeating: "[", count: 100_000)) == "t.yaml:1:33: nested too deeply")
         #expect(failure(String(repeating: "#", count: 1_048_577)) == "t.yaml:1:1: larger than 1048576 bytes")
     }
 
-    @Test("Every cut and every changed byte is read or refused, and none crashes") func mutations() {
+    @Test("Every cut and every changed byte is read or refused, and none crashes") func mutatedDocumentIsReadOrRefused()
+    {
         let text = Array("a: { b: [1, 'x'], c: \"\\u00e9\" }\nd: |\n  é\n# end\n".utf8)
         for end in text.indices { _ = failure(Array(text[..<end])) }
         var refused = 0

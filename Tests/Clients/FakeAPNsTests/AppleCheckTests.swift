@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func aRightRequestIsReadWhole() throws {
+    @Test func validRequestIsParsed() throws {
         guard case .right(let push) = Self.check.look(at: Self.request(), providerToken: "token") else {
             Issue.record("refused")
             return
@@ -47,7 +47,7 @@ import Testing
         #expect(push.alert == ["title": "t"])
     }
 
-    @Test func whatMayBeLeftOut() {
+    @Test func optionalHeadersMayBeOmitted() {
         for name in ["apns-priority", "apns-expiration", "apns-collapse-id"] {
             #expect(Self.finding(Self.request(without: name)) == nil)
         }
@@ -72,11 +72,11 @@ import Testing
         (request(body: ""), .payloadEmpty), (request(body: "{"), .payloadEmpty), (request(body: "{}"), .payloadEmpty),
         (request(body: #"{"aps":{"x":""# + String(repeating: "x", count: 4096) + #""}}"#), .payloadTooLarge),
     ])
-    func aWrongRequestHasItsReason(request: Request, reason: AppleReason) {
+    func invalidRequestGetsItsReason(request: Request, reason: AppleReason) {
         #expect(Self.finding(request) == reason)
     }
 
-    @Test func thePayloadsLimitIsItsLastByte() {
+    @Test func payloadLimitIsInclusive() {
         let around = #"{"aps":{"x":""}}"#.utf8.count
         func body(_ count: Int) -> String {
             #"{"aps":{"x":""# + String(repeating: "x", count: count - around) + #""}}"#

@@ -20,17 +20,17 @@ import World
         }
     }
 
-    @Test func nothingSaidIsNothingWrong() throws {
+    @Test func emptyControlFileIsValid() throws {
         for text in ["", "# nothing\n", "tokens:\nevery:\n"] {
             let control = try read(text)
-            #expect(control.scripts.isEmpty && control.receptions.isEmpty && control.mischief.rules.isEmpty)
-            #expect(control.mischief.latency == .zero)
+            #expect(control.scripts.isEmpty && control.receptions.isEmpty && control.faults.rules.isEmpty)
+            #expect(control.faults.latency == .zero)
             // As Apple has it.
-            #expect(control.mischief.streams?.unproved == 1)
+            #expect(control.faults.streams?.unproved == 1)
         }
     }
 
-    @Test func everyReasonOfApple() throws {
+    @Test func everyAppleReasonIsAccepted() throws {
         for reason in AppleReason.allCases {
             let control = try read("tokens: {aa: \(reason.rawValue)}")
             guard case .refuse(reason, nil, nil) = control.scripts.first?.answers.first else {
@@ -50,7 +50,7 @@ import World
         ("{answer: Unregistered, timestamp: 2026-01-31T12:00:00Z}", "Unregistered 1769860800000 -"),
         ("{answer: TooManyRequests, retry-after: 2m}", "TooManyRequests - 120000"),
         ("{answer: respond, status: 502, body: bad}", "502 bad"),
-    ]) func answers(text: String, meaning: String) throws {
+    ]) func everyAnswerFormIsParsed(text: String, meaning: String) throws {
         let control = try read("tokens: {aa: \(text)}")
         #expect(Self.spell(try #require(control.scripts.first?.answers.first)) == meaning)
     }
@@ -74,7 +74,7 @@ import World
         }
     }
 
-    @Test func listsRulesStreamsAndConnections() throws {
+    @Test func listsRulesStreamsAndConnectionsAreParsed() throws {
         let control = try read(
             """
             latency: 3s
@@ -89,17 +89,17 @@ import World
             connections: [wrong-name, hang, serve]
             frozen: [2, 3]
             """)
-        #expect(control.mischief.latency == .seconds(3))
+        #expect(control.faults.latency == .seconds(3))
         #expect(control.scripts.map(\.prefix) == ["", "0f"])
         #expect(control.scripts.last?.answers.count == 2)
-        #expect(control.mischief.rules.map(\.requests) == [500])
-        #expect(control.mischief.streams?.unproved == 1)
-        #expect(control.mischief.streams?.steps.map(\.limit) == [1, 0, nil])
-        #expect(control.mischief.streams?.steps.map(\.requests) == [5, nil, nil])
-        #expect(control.mischief.streams?.steps.map(\.duration) == [nil, .milliseconds(200), nil])
+        #expect(control.faults.rules.map(\.requests) == [500])
+        #expect(control.faults.streams?.unproved == 1)
+        #expect(control.faults.streams?.steps.map(\.limit) == [1, 0, nil])
+        #expect(control.faults.streams?.steps.map(\.requests) == [5, nil, nil])
+        #expect(control.faults.streams?.steps.map(\.duration) == [nil, .milliseconds(200), nil])
         #expect(control.receptions == [.tls(.wrongName), .hang, .serve])
-        #expect(control.mischief.frozen == [2, 3])
-        #expect(try read("streams: none").mischief.streams?.steps.map(\.limit) == [nil])
+        #expect(control.faults.frozen == [2, 3])
+        #expect(try read("streams: none").faults.streams?.steps.map(\.limit) == [nil])
         #expect(try read("connections: expired").receptions == [.tls(.expired)])
     }
 
@@ -158,19 +158,19 @@ import World
         ),
         ("frozen: 2", "control:1:9: frozen must be a list"),
         ("latency: 3s\nlatency: 4s", "control:2:1: \"latency\" stands already in line 1"),
-    ]) func whatIsWrongIsSaidWithItsPlace(text: String, fault: String) {
+    ]) func problemIsReportedWithItsPosition(text: String, fault: String) {
         #expect(faults(text) == [fault])
     }
 
-    @Test func everythingThatIsWrongIsSaidAtOnce() {
+    @Test func allControlFileProblemsAreReported() {
         #expect(faults("latency: soon\ntokens: {aa: nonsense}\nfrozen: [x]\nevry: []").count == 4)
     }
 
     /// As it is printed, and with everything that is left out put in.
-    @Test func theExampleIsRight() throws {
+    @Test func exampleControlFileIsValid() throws {
         let control = try read(Control.example)
         #expect(control.scripts.count == 14)
-        #expect(control.mischief.rules.isEmpty && control.mischief.frozen.isEmpty && control.receptions.isEmpty)
+        #expect(control.faults.rules.isEmpty && control.faults.frozen.isEmpty && control.receptions.isEmpty)
         let lines = Control.example.split(separator: "\n", omittingEmptySubsequences: false)
         let keys = ["latency", "every", "streams", "connections", "frozen"]
         var isCode = false
@@ -184,19 +184,19 @@ import World
             return isCode ? String(line.dropFirst(2)) : String(line)
         }.joined(separator: "\n")
         let all = try read(whole)
-        #expect(all.mischief.latency == .milliseconds(250))
-        #expect(all.mischief.rules.map(\.requests) == [500, 1000, 5000])
-        #expect(all.mischief.streams?.steps.map(\.limit) == [1000, 1, 0])
+        #expect(all.faults.latency == .milliseconds(250))
+        #expect(all.faults.rules.map(\.requests) == [500, 1000, 5000])
+        #expect(all.faults.streams?.steps.map(\.limit) == [1000, 1, 0])
         #expect(all.receptions == [.hang, .tls(.expired), .goAway, .serve])
-        #expect(all.mischief.frozen == [2])
+        #expect(all.faults.frozen == [2])
         // Every word there is stands in it.
-        for word in Control.Meeting.words.map(\.0) + ErrorCode.names.map(\.0) {
+        for word in Control.BehaviorName.words.map(\.0) + ErrorCode.names.map(\.0) {
             #expect(Control.example.contains(word), "\(word)")
         }
     }
 
     /// Nonsense of every kind is refused, or means something; nothing ends the program.
-    @Test func nonsenseIsBorne() {
+    @Test func malformedControlFileIsRefused() {
         var state: UInt64 = 0x9e37_79b9_7f4a_7c15
         func next(_ bound: Int) -> Int {
             state ^= state << 13

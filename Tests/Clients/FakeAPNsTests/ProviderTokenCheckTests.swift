@@ -30,7 +30,7 @@ import World
         return Request(method: "POST", path: "/3/device/ab", fields: Fields(fields))
     }
 
-    @Test func aRightTokenCountsForAnHour() throws {
+    @Test func validTokenIsAcceptedForAnHour() throws {
         var check = check()
         let token = try token(1_800_000_000)
         #expect(check.look(at: request("bearer " + token), now: now) == .right(token: token))
@@ -39,7 +39,7 @@ import World
             check.look(at: request("bearer " + token), now: now + .seconds(3601)) == .wrong(.expiredProviderToken))
     }
 
-    @Test func whatIsMissingOrWrong() throws {
+    @Test func missingOrInvalidTokenIsRefused() throws {
         var check = check()
         let stranger = try P256PrivateKey.generate()
         #expect(check.look(at: request(nil), now: now) == .wrong(.missingProviderToken))
@@ -53,7 +53,7 @@ import World
         }
     }
 
-    @Test func oneTokenTooManyWithinTwentyMinutes() throws {
+    @Test func tooManyTokenUpdatesWithin20MinutesAreRefused() throws {
         var check = check(limit: 2)
         let tokens = try (0..<3).map { try token(.integer(1_800_000_000 + $0)) }
         #expect(check.look(at: request("bearer " + tokens[0]), now: now) == .right(token: tokens[0]))
@@ -64,7 +64,7 @@ import World
         #expect(check.look(at: request("bearer " + tokens[2]), now: later) == .right(token: tokens[2]))
     }
 
-    @Test func aCertificateCountsWhereNoTokenIsBrought() throws {
+    @Test func certificateIsAcceptedWithoutAToken() throws {
         var check = ProviderTokenCheck(team.anyAuthentication, updateLimit: 5)
         let token = try token(1_800_000_000)
         #expect(check.look(at: request(nil), now: now) == .wrong(.missingProviderToken))
@@ -77,7 +77,7 @@ import World
         #expect(check.look(at: both, now: now) == .wrong(.invalidProviderToken))
     }
 
-    @Test func withCertificatesNoTokenIsAskedFor() {
+    @Test func certificateAuthenticationNeedsNoToken() {
         var check = ProviderTokenCheck(.certificate, updateLimit: 1)
         #expect(check.look(at: request(nil), now: now) == .wrong(.missingProviderToken))
         var shown = request(nil)

@@ -18,7 +18,7 @@ import World
         #expect(reason(script.take(for: "abc")) == nil)
     }
 
-    @Test func theLastAnswerMayStay() {
+    @Test func lastAnswerRepeats() {
         var script = Script()
         script.set("ab", [.accept, .refuse(.badTopic)], repeatsLast: true)
         #expect((0..<4).map { _ in reason(script.take(for: "ab")) } == [nil, .badTopic, .badTopic, .badTopic])
@@ -26,7 +26,7 @@ import World
         #expect(reason(script.take(for: "ab")) == nil)
     }
 
-    @Test func theLongestBeginningCounts() {
+    @Test func longestTokenPrefixApplies() {
         var script = Script()
         script.set("", [.refuse(.shutdown)], repeatsLast: true)
         script.set("a", [.refuse(.badTopic)], repeatsLast: true)
@@ -38,11 +38,13 @@ import World
 }
 
 @Suite struct MailboxTests {
-    @Test func inOrderAndNotForEver() async throws {
+    @Test func mailboxKeepsOrderAndTimesOut() async throws {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let box = Mailbox<Int>(loop: group.loops[0])
-        await #expect(throws: NothingCame(within: .milliseconds(10))) { try await box.next(within: .milliseconds(10)) }
+        await #expect(throws: MailboxTimeout(within: .milliseconds(10))) {
+            try await box.next(within: .milliseconds(10))
+        }
         box.put(1)
         box.put(2)
         #expect(try await box.next(within: .seconds(120)) == 1)

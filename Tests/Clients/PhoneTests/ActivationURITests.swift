@@ -8,7 +8,7 @@ struct ActivationURITests {
     static let right =
         "twoefay://enrol?relay=https%3A%2F%2Flogin.example.com%3A8080&website=shop&token=ab12&code=f91r8F9C&pin=\(pin)"
 
-    @Test func readsWhatTheRelayWrites() throws {
+    @Test func activationURIOfTheRelayIsRead() throws {
         let activation = try ActivationURI(Self.right)
         #expect(activation.relay.text == "https://login.example.com:8080")
         #expect(activation.website == "shop")
@@ -18,7 +18,7 @@ struct ActivationURITests {
         #expect(activation.websiteKey == nil)
     }
 
-    @Test func takesTheWebsitesOwnKeyAndPassesOverWhatItDoesNotKnow() throws {
+    @Test func websiteKeyIsReadAndUnknownParametersAreIgnored() throws {
         let key = Base64URL.encode([UInt8](repeating: 7, count: 32))
         let activation = try ActivationURI("\(Self.right)&k=\(key)&later=%C3%A4")
         #expect(activation.websiteKey?.reveal() == [UInt8](repeating: 7, count: 32))
@@ -46,7 +46,7 @@ struct ActivationURITests {
     ]
 
     @Test(arguments: faults)
-    func refusesWhatCouldBeTakenInTwoWays(part: String, replacement: String, message: String) throws {
+    func ambiguousActivationURIIsRefused(part: String, replacement: String, message: String) throws {
         let parts = Self.right.split(separator: part, maxSplits: 1, omittingEmptySubsequences: false)
         try #require(parts.count == 2)
         let problem = #expect(throws: ActivationURI.Malformed.self) {

@@ -31,7 +31,7 @@ import Testing
         return try #require(try JSONReader.read(object.payload).object)
     }
 
-    @Test func approvesWhatIsAskedNow() async throws {
+    @Test func approveAnswersTheOpenChallenge() async throws {
         relay.answer(200, Listed.answer([listed("c1")]))
         relay.answer(200, ["login": "success"])
         let ended = try await relay.run { _, address in
@@ -47,7 +47,7 @@ import Testing
         #expect(claims["decision"] == "approve" && claims["number"] == "47" && claims["uv"] == "biometric")
     }
 
-    @Test(arguments: ["deny", "fraud"]) func saysNo(word: String) async throws {
+    @Test(arguments: ["deny", "fraud"]) func denyAndFraudAnswerTheChallenge(word: String) async throws {
         relay.answer(200, Listed.answer([listed("c1"), listed("c2")]))
         relay.answer(200, ["login": "failure"])
         let ended = try await relay.run { _, address in
@@ -77,7 +77,7 @@ import Testing
         (["approve", "--number", "47", "--challenge", "c9"], 3, "c9 is not asked"),
         (["deny", "--device", "d9"], 3, "there is no phone d9"),
     ])
-    func answersNothingUnclear(arguments: [String], status: Int32, message: String) async throws {
+    func ambiguousAnswerIsNotSent(arguments: [String], status: Int32, message: String) async throws {
         relay.answer(200, Listed.answer([listed("c1")]))
         let ended = try await relay.run { _, address in
             try owner.keep(try relay.bound(address))
@@ -87,7 +87,7 @@ import Testing
         #expect(relay.asked.allSatisfy { $0.path == "/pending" })
     }
 
-    @Test func answersNeitherOfTwoNorWhatItDoesNotKnow() async throws {
+    @Test func ambiguousOrUnknownChallengeIsNotAnswered() async throws {
         relay.answer(200, Listed.answer([listed("c1"), listed("c2")]))
         relay.answer(200, Listed.answer([]))
         relay.answer(200, Listed.answer([Listed { $0["v"] = 2 }]))
@@ -103,7 +103,7 @@ import Testing
         #expect(relay.asked.map(\.path) == ["/pending", "/pending", "/pending"])
     }
 
-    @Test func saysThatAnAnswerDoesNotCount() async throws {
+    @Test func ineffectiveAnswerIsReported() async throws {
         relay.answer(200, Listed.answer([listed("c1")]))
         relay.answer(200, ["login": "failure"])
         relay.answer(200, Listed.answer([listed("c1")]))
@@ -124,7 +124,7 @@ import Testing
 
     /// Whatever else is known beforehand: a number that was copied says nothing about what is agreed to.
     @Test(arguments: [(Int64(0), []), (2, ["--number", "47"]), (0, ["--challenge", "c1"])] as [(Int64, [String])])
-    func signsNothingThatThePersonHasNotAgreedTo(digits: Int64, arguments: [String]) async throws {
+    func nothingIsSignedWithoutConsent(digits: Int64, arguments: [String]) async throws {
         relay.answer(200, Listed.answer([listed("c1", digits: digits)]))
         relay.answer(200, Listed.answer([listed("c1", digits: digits)]))
         relay.answer(200, ["login": "success"])
@@ -154,7 +154,7 @@ import Testing
         #expect(try claims(2)["number"]?.string == (digits == 0 ? nil : "47"))
     }
 
-    @Test func whoCarriesTheNumberOverHasSeenTheRequest() async throws {
+    @Test func numberOptionCountsAsConsent() async throws {
         relay.answer(200, Listed.answer([listed("c1")]))
         relay.answer(200, ["login": "success"])
         let terminal = try Input.terminal()
@@ -172,7 +172,7 @@ import Testing
 
     /// Not even the relay is asked.
     @Test(arguments: [["approve"], ["approve", "--json", "--number", "47"]])
-    func approvesNothingUnseen(arguments: [String]) async throws {
+    func challengeIsShownBeforeApproval(arguments: [String]) async throws {
         let ended = try await relay.run { _, address in
             try owner.keep(try relay.bound(address))
             return try await owner.begin(arguments + ["--keys", owner.keys]).ended()
@@ -181,7 +181,7 @@ import Testing
         #expect(relay.asked.isEmpty)
     }
 
-    @Test func watchesWithoutAnybody() async throws {
+    @Test func watchRunsUnattendedWithAuto() async throws {
         relay.answer(503, ["code": "unavailable"])
         var newer = Listed { $0["v"] = 2 }
         newer.challenge = "c0"
@@ -206,7 +206,7 @@ import Testing
         #expect(relay.asked[0].fields["prefer"] == "wait=60")
     }
 
-    @Test func readsNumbersFromWhoeverHandsThemOver() async throws {
+    @Test func numbersAreReadFromStandardInput() async throws {
         relay.answer(200, Listed.answer([listed("c1")]))
         let relay = relay
         for _ in 0..<200 {
@@ -224,7 +224,7 @@ import Testing
         #expect(try claims(answered)["number"] == "46")
     }
 
-    @Test func asksAPersonAtATerminal() async throws {
+    @Test func watchPromptsAtATerminal() async throws {
         let relay = relay
         for _ in 0..<200 {
             relay.answer { asked in
@@ -251,7 +251,7 @@ import Testing
         #expect(try claims(answered)["number"] == "47")
     }
 
-    @Test func watchesNothingWhereNobodyCanAnswer() async throws {
+    @Test func watchRefusesToRunWithoutInput() async throws {
         let ended = try await owner.phone("watch")
         #expect(ended.status == 2 && ended.errors.contains("there is nobody to ask"))
         #expect(try await owner.phone("watch", "--auto", "sometimes").status == 2)

@@ -37,7 +37,7 @@ import World
         }
     }
 
-    @Test func keepsItsKeyWhereNobodyElseReadsIt() async throws {
+    @Test func keyFileIsPrivate() async throws {
         verify()
         let bound = try await relay.run { _, address in
             try await owner.phone("enrol", uri(address), "--name", "Alice's", "--json")
@@ -72,7 +72,7 @@ import World
         }
     }
 
-    @Test func waitsForAnApproval() async throws {
+    @Test func enrolWaitsForApproval() async throws {
         relay.answer(200, ["login": "wait", "device": "d1", "number": "47"])
         verify()
         let bound = try await relay.run { _, address in try await owner.phone("enrol", uri(address), "--json") }
@@ -84,7 +84,7 @@ import World
         #expect(relay.asked[0].body == relay.asked[1].body)
     }
 
-    @Test func takesUpWhatWasCutOff() async throws {
+    @Test func interruptedEnrolmentIsResumed() async throws {
         relay.answer(500, [:])
         relay.answer(200, ["login": "wait", "device": "d1"])
         verify()
@@ -102,7 +102,7 @@ import World
     }
 
     /// More than ten minutes after it was bound, /verify says no more than to a stranger.
-    @Test func findsOutThatItWasBoundByAnAnswerThatWasLost() async throws {
+    @Test func lostBindingAnswerIsDetected() async throws {
         let relay = relay
         relay.answer(500, [:])
         relay.answer(401, ["code": "unauthenticated", "detail": "no"])
@@ -131,7 +131,7 @@ import World
     }
 
     /// As long as nobody has said that the key is no phone's, it may be one.
-    @Test func keepsAKeyOfWhichItIsNotKnownWhetherItIsBound() async throws {
+    @Test func keyIsKeptWhileTheBindingIsUncertain() async throws {
         relay.answer(401, ["code": "unauthenticated", "detail": "no"])
         relay.answer(503, ["code": "unavailable"])
         verify()
@@ -145,7 +145,7 @@ import World
     }
 
     /// A relay that was just started takes no nonce of its neighbour's; one with no room may have some later.
-    @Test func keepsAKeyThatMayBeBoundYet() async throws {
+    @Test func keyIsKeptWhileItMayStillBeBound() async throws {
         relay.answer(401, ["code": "unauthenticated", "detail": "no"])
         for nonce in ["n1", "n2"] {
             relay.answer(
@@ -169,7 +169,7 @@ import World
         #expect(keys[0] != nil && keys[0] == keys[1] && keys[1] == keys[2])
     }
 
-    @Test func keepsNothingOfACodeThatIsRefused() async throws {
+    @Test func refusedCodeLeavesNoKey() async throws {
         relay.answer(401, ["code": "unauthenticated", "detail": "no"])
         relay.answer(401, ["code": "unauthenticated"])
         let refused = try await relay.run { _, address in try await owner.phone("enrol", uri(address), "--json") }
@@ -182,7 +182,7 @@ import World
         #expect(none.status == 3 && none.errors.contains("there is no phone in \(owner.keys)"))
     }
 
-    @Test func changesAndUnbinds() async throws {
+    @Test func phoneIsChangedAndUnbound() async throws {
         relay.answer(200, [:])
         relay.answer(200, [:])
         relay.answer(401, ["code": "unauthenticated"])
@@ -218,7 +218,7 @@ import World
     }
 
     /// Every sixty-fourth code begins with a dash, and so does every sixty-fourth pin.
-    @Test func printsACommandThatRevokesWhateverTheCodeIs() async throws {
+    @Test func printedRevokeCommandWorksForAnyCode() async throws {
         verify("-r_c")
         relay.answer(204, [:])
         let revoked = try await relay.run { _, address in
@@ -231,7 +231,7 @@ import World
         #expect(relay.asked.last?.body == ["revocation_code": "-r_c"])
     }
 
-    @Test func renewsWhatIsNearlyOver() async throws {
+    @Test func expiringCertificateIsRenewed() async throws {
         let relay = relay
         try await relay.run { _, address in
             let old = try relay.bound(address, days: 29)
@@ -245,7 +245,7 @@ import World
         #expect(relay.asked.map(\.path) == ["/device", "/pending"])
     }
 
-    @Test func revokesWithTheCodeAlone() async throws {
+    @Test func revokeNeedsOnlyTheCode() async throws {
         relay.answer(200, [:])
         let pin = Base64URL.encode(relay.authority.keyThumbprint)
         let (revoked, distrusted) = try await relay.run { _, address in

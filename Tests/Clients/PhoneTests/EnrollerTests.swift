@@ -11,7 +11,7 @@ import World
 
 @Suite(.timeLimit(.minutes(15))) struct EnrollerTests {
     /// Nothing may be said to a relay that has not shown the pinned key.
-    @Test func tellsNothingToAnotherRelay() async throws {
+    @Test func enrollerSendsNothingToAnUnpinnedRelay() async throws {
         let relay = try FakeRelay()
         let other = try CertificateAuthority.create(commonName: "relay", days: 1, at: SystemTime().now())
         let failure = await #expect(throws: CallFailure.self) {
@@ -29,7 +29,7 @@ import World
         #expect(relay.asked.isEmpty)
     }
 
-    @Test func provesItsKeyUntilItIsBound() async throws {
+    @Test func enrollerRepeatsTheProofUntilBound() async throws {
         let relay = try FakeRelay((200, ["login": "wait", "device": "d1", "number": "47"]))
         let websiteKey = [UInt8](repeating: 7, count: 32)
         let (origin, begun, outcomes) = try await relay.run { loop, address in
@@ -85,7 +85,7 @@ import World
     }
 
     /// Neither in the body nor in what it signs.
-    @Test func namesNoPushTokenWhereItHasNone() async throws {
+    @Test func missingPushTokenIsOmitted() async throws {
         let relay = try FakeRelay((200, ["login": "wait", "device": "d1"]))
         try await relay.run { loop, address in
             let begun = try Enrolment(try relay.activation(address), at: loop.time.now())
@@ -100,7 +100,7 @@ import World
         #expect(claims?.names == ["v", "aud", "id_token", "activation_code", "iat"])
     }
 
-    @Test func acceptsNoCertificateForAnotherKey() async throws {
+    @Test func certificateForAnotherKeyIsRefused() async throws {
         let relay = try FakeRelay()
         let failure = await #expect(throws: CallFailure.self) {
             try await relay.run { loop, address in

@@ -11,7 +11,7 @@ import World
 struct EnrolmentTests {
     private let address = WebAddress(secure: true, host: "::1", port: 8443)
 
-    @Test func isReadAsItWasWritten() throws {
+    @Test func enrolmentRoundTrips() throws {
         let relay = try FakeRelay()
         let now = Timestamp(milliseconds: 1_795_255_200_000)
         let begun = try Enrolment(
@@ -41,13 +41,13 @@ struct EnrolmentTests {
         ("v", JSONValue.integer(2)), ("relay", "http://a"), ("pin", "AA"), ("key", "none"), ("certificate", "none"),
         ("website", .null), ("made_at", "x"), ("platform", "phone"),
     ])
-    func isRefusedWhereItIsDamaged(name: String, value: JSONValue) throws {
+    func damagedEnrolmentIsRefused(name: String, value: JSONValue) throws {
         var object = try FakeRelay().bound(address).json()
         object[name] = value
         #expect(throws: Enrolment.Malformed.self) { try Enrolment(object) }
     }
 
-    @Test func isRefusedWithACertificateForAnotherKey() throws {
+    @Test func enrolmentWithAForeignCertificateIsRefused() throws {
         let relay = try FakeRelay()
         var object = try relay.bound(address).json()
         object["certificate"] = try relay.bound(address).json()["certificate"]

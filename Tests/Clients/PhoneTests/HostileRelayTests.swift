@@ -32,7 +32,7 @@ struct HostileRelayTests {
         }
     }
 
-    @Test(arguments: texts) func namesNoPhoneLikeThat(text: String) async throws {
+    @Test(arguments: texts) func unprintableNamesAreRefused(text: String) async throws {
         let text = JSONValue.string(text)
         let waiting = try await enrol(["login": "wait", "device": text])
         #expect(waiting?.description == "the relay answered 200, with a device that is none")
@@ -44,7 +44,7 @@ struct HostileRelayTests {
         #expect(coded?.description == "the relay answered 200, with a revocation_code that is none")
     }
 
-    @Test(arguments: texts) func asksNothingUnderSuchAName(text: String) async throws {
+    @Test(arguments: texts) func challengeWithAnUnprintableNameIsRefused(text: String) async throws {
         var listed = Listed()
         listed.challenge = text
         let relay = try FakeRelay((200, Listed.answer([listed])))
@@ -57,7 +57,7 @@ struct HostileRelayTests {
         #expect(pending.refused == [.init(challenge: nil, reason: "it has no challenge")])
     }
 
-    @Test func saysOnlyWhatWasAgreedOn() async throws {
+    @Test func hostileTextIsNotPrinted() async throws {
         let relay = try FakeRelay((200, ["login": "wait\u{1b}[2J"]), (200, ["login": "\u{1b}]0;hello\u{7}"]))
         let refused: [(Int, JSONObject)] = [
             (403, ["code": "forbidden\u{202e}", "detail": "a\u{200b}b\r\nc\u{2066}"]),
@@ -89,7 +89,7 @@ struct HostileRelayTests {
             ])
     }
 
-    @Test func noActivationDrivesTheScreen() {
+    @Test func activationCannotSendControlCodes() {
         for text in ["twoefay://enrol?a\u{1b}[2J", "twoefay://enrol?a\u{202e}=1&a\u{202e}=1"] {
             do throws(ActivationURI.Malformed) {
                 _ = try ActivationURI(text)

@@ -5,11 +5,12 @@ import Testing
 
 /// The demo's phone in the browser is held to what `Phone` is held to: the same tables, the same worked examples.
 struct PhonePageTests {
-    @Test(arguments: ["talk.test.mjs", "requests.test.mjs"]) func talksAsTheProtocolSays(file: String) async throws {
+    @Test(arguments: ["talk.test.mjs", "requests.test.mjs"]) func phonePageFollowsTheProtocol(file: String) async throws
+    {
         try await PhonePage().passes(file)
     }
 
-    @Test func readsActivations() async throws {
+    @Test func phonePageReadsActivationURIs() async throws {
         let key = Base64URL.encode([UInt8](repeating: 7, count: 32))
         let right = ActivationURITests.right
         var uris = [right, "\(right)&k=\(key)&later=%C3%A4"]
@@ -29,7 +30,7 @@ struct PhonePageTests {
         }
     }
 
-    @Test func showsWhatWasAskedAndRefusesTheRest() async throws {
+    @Test func phonePageShowsTheContextAndRefusesUnknownMembers() async throws {
         func call(_ entry: JSONValue) -> JSONObject {
             ["call": "question", "entry": entry, "website": "shop", "now": "2026-11-21T10:01:00.000Z"]
         }
@@ -50,8 +51,8 @@ struct PhonePageTests {
         }
     }
 
-    @Test func signsAsTheProtocolPageShows() async throws {
-        let page = try ProtocolPage()
+    @Test func phonePageSignsAsDocumented() async throws {
+        let page = try ProtocolPageTests()
         let claims = try page.members("decision claims")
         let header = try page.members("decision header")
         func now(_ name: String) throws -> JSONValue {
@@ -97,7 +98,7 @@ struct PhonePageTests {
     }
 
     /// RFC 6238, appendix B, with each of its three seeds.
-    @Test func makesCodes() async throws {
+    @Test func phonePageTOTPMatchesRFC6238() async throws {
         let moments: [(seconds: Int64, codes: [String])] = [
             (59, ["94287082", "46119246", "90693936"]),
             (1_111_111_109, ["07081804", "68084774", "25091201"]),
@@ -116,7 +117,7 @@ struct PhonePageTests {
         #expect(answers.map { $0["left"]?.integer } == [1, 1, 1, 1, 1, 1, 10, 10, 10])
     }
 
-    @Test func readsAuthenticatorURIs() async throws {
+    @Test func phonePageReadsOTPAuthURIs() async throws {
         let right = "otpauth://totp/Shop%20%C3%9C%20%26%20Co:a%20b%40c?secret=GEZDGNBV&issuer=Shop%20%C3%9C"
         let wrong = [
             "otpauth://hotp/x?secret=GEZDGNBV", "otpauth://totp/x?secret=GEZDGNB1", "otpauth://totp/x",
@@ -137,7 +138,7 @@ struct PhonePageTests {
         }
     }
 
-    @Test func showsWhatIsNotSeen() async throws {
+    @Test func phonePageMakesInvisibleCharactersVisible() async throws {
         let texts = ["Zoë 😀", "a\u{200b}b", "a\u{202e}b\u{0}", "\u{3164}"]
         let answers = try await PhonePage().answers(texts.map { ["call": "visible", "text": .string($0)] })
         #expect(

@@ -7,9 +7,8 @@ import World
 
 @testable import Phone
 
-/// docs/phones/device-protocol.md: its worked examples, made by another program with the key of RFC 6979, against this
-/// one.
-struct ProtocolPage {
+/// docs/phones/device-protocol.md: its worked examples, made by another program with the key of RFC 6979, against this one.
+struct ProtocolPageTests {
     let page: String
     private let examples: [String: String]
     let key: P256PrivateKey
@@ -72,20 +71,20 @@ struct ProtocolPage {
         return Timestamp(seconds: try #require(claims?["iat"]?.integer))
     }
 
-    @Test func namesTheKey() throws {
+    @Test func protocolPageKeyAndThumbprintAreCorrect() throws {
         #expect(try example("jwk") == JSONWriter.text(.object(key.publicKey.jwk)))
         #expect(try example("thumbprint") == key.publicKey.thumbprint)
     }
 
-    @Test func showsTheProofAndTheBinding() throws {
+    @Test func protocolPageProofAndBindingAreCorrect() throws {
         let (enrolment, code, k) = try enrolment()
-        let proof = try Statement.enrolment(enrolment, code: code, at: try issuedAt("enrol"))
+        let proof = try SignedStatement.enrolment(enrolment, code: code, at: try issuedAt("enrol"))
         #expect(try unsigned(proof) == signed("enrol"))
         _ = try signed("binding", .hs256, k)
-        #expect(try Statement.binding(enrolment, websiteKey: k) == example("binding jws"))
+        #expect(try SignedStatement.binding(enrolment, websiteKey: k) == example("binding jws"))
     }
 
-    @Test func showsADecision() throws {
+    @Test func protocolPageDecisionIsCorrect() throws {
         let claims = try #require(try JSONReader.read(Array(try example("decision claims").utf8)).object)
         let context = Array(try example("context").utf8)
         #expect(try Base64URL.decode(example("context base64url")) == context)
@@ -93,16 +92,16 @@ struct ProtocolPage {
             "challenge": claims["challenge"] ?? .null, "nonce": claims["nonce"] ?? .null,
             "context": .string(try example("context base64url")), "expires_at": "2026-11-21T10:09:30.120Z",
         ]
-        let question = try Question(.object(entry), website: "shop", now: try issuedAt("decision"))
+        let question = try ChallengePrompt(.object(entry), website: "shop", now: try issuedAt("decision"))
         let header = try #require(try JSONReader.read(Array(try example("decision header").utf8)).object)
-        let statement = try Statement.decision(
+        let statement = try SignedStatement.decision(
             .approve(number: "47"), about: question, by: try enrolment().enrolment,
             device: try #require(header["kid"]?.string), uv: .biometric, at: try issuedAt("decision"))
         #expect(try unsigned(statement) == signed("decision"))
         #expect(question.context.lines.contains { $0.label == "to" && $0.value == "Zoë Müller" })
     }
 
-    @Test func showsDPoPAndAnotherPushToken() throws {
+    @Test func protocolPageDPoPAndPushTokenAreCorrect() throws {
         let claims = try #require(try JSONReader.read(Array(try example("dpop claims").utf8)).object)
         let proof = try DPoP.proof(
             "POST", "https://login.example.com:8080/pending", nonce: claims["nonce"]?.string,
@@ -111,7 +110,7 @@ struct ProtocolPage {
         let header = try #require(try JSONReader.read(Array(try example("token header").utf8)).object)
         let token = try #require(
             try JSONReader.read(Array(try example("token claims").utf8)).object?["dev_token"]?.string)
-        let statement = try Statement.pushToken(
+        let statement = try SignedStatement.pushToken(
             token, of: try enrolment().enrolment, device: try #require(header["kid"]?.string),
             at: try issuedAt("token"))
         #expect(try unsigned(statement) == signed("token"))

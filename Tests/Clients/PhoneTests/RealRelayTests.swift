@@ -14,7 +14,7 @@ import Testing
         let number: String
     }
 
-    private func ask(_ site: Caller, _ user: String, details: [JSONValue] = []) async throws -> Asked {
+    private func ask(_ site: CurlCaller, _ user: String, details: [JSONValue] = []) async throws -> Asked {
         let asked = try await site.say(
             "POST", "/login",
             [
@@ -26,14 +26,14 @@ import Testing
             challenge: try #require(asked["challenge"]?.string), number: try #require(asked["number"]?.string))
     }
 
-    private func told(_ site: Caller, _ asked: Asked) async throws -> [String?] {
+    private func told(_ site: CurlCaller, _ asked: Asked) async throws -> [String?] {
         let told = try await site.say(
             "POST", "/auth", ["challenge": .string(asked.challenge)], fields: ["prefer": "wait=60"])
         return [told["login"]?.string, told["reason"]?.string, told["proof"]?.string]
     }
 
     /// Registers a user, whose phone reads the activation.
-    private func enrol(_ site: Caller, _ user: String, _ more: String...) async throws -> JSONObject {
+    private func enrol(_ site: CurlCaller, _ user: String, _ more: String...) async throws -> JSONObject {
         let registered = try await site.say("POST", "/register", ["username": .string(user)])
         let uri = try #require(registered["activation"]?.object?["uri"]?.string, "\(registered)")
         let ended = try await owner.begin(["enrol", uri, "--json", "--keys", owner.keys] + more).ended()
@@ -43,7 +43,7 @@ import Testing
 
     private func other(_ number: String) -> String { number == "12" ? "13" : "12" }
 
-    @Test(arguments: [[], ["--dpop"]]) func answersOneByOne(identity: [String]) async throws {
+    @Test(arguments: [[], ["--dpop"]]) func phoneAnswersChallengesOneByOne(identity: [String]) async throws {
         let relay = try await RunningRelay.start()
         let shop = try await relay.website("shop", "--display-name", "The Shop")
         let bound = try await enrol(shop, "alice", "--name", "Alice's")
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// Held at the relay, woken by each login; there is no push service.
-    @Test(arguments: [[], ["--dpop"]]) func watches(identity: [String]) async throws {
+    @Test(arguments: [[], ["--dpop"]]) func watchReceivesEachChallenge(identity: [String]) async throws {
         let relay = try await RunningRelay.start()
         let shop = try await relay.website("shop")
         _ = try await enrol(shop, "alice")
@@ -116,7 +116,7 @@ import Testing
     }
 
     /// Two websites ask the same person at once.
-    @Test func answersTheOneThatIsMeant() async throws {
+    @Test func answerNamesItsChallenge() async throws {
         let relay = try await RunningRelay.start()
         let (shop, bank) = (try await relay.website("shop"), try await relay.website("bank"))
         let first = try await enrol(shop, "alice")
@@ -145,7 +145,7 @@ import Testing
         #expect(await watch.ended().status == 0)
     }
 
-    @Test func isToldThatACodeIsUsedUpAndThatItIsRevoked() async throws {
+    @Test func usedCodeAndRevocationAreReported() async throws {
         let relay = try await RunningRelay.start()
         let shop = try await relay.website("shop")
         let registered = try await shop.say("POST", "/register", ["username": "alice"])
@@ -163,7 +163,7 @@ import Testing
     }
 }
 
-extension Caller {
+extension CurlCaller {
     fileprivate func say(
         _ method: String, _ path: String, _ body: JSONObject? = nil, fields: [String: String] = [:]
     ) async throws -> Answer {

@@ -11,7 +11,7 @@ import World
 @testable import Phone
 
 @Suite(.timeLimit(.minutes(15))) struct ResponderTests {
-    @Test func saysWhoItIsByItsCertificate() async throws {
+    @Test func responderAuthenticatesByCertificate() async throws {
         let relay = try FakeRelay((200, Listed.answer([Listed()])), (200, Listed.answer([])))
         try await relay.run { loop, address in
             let phone = try Responder(try relay.bound(address), loop: loop)
@@ -27,7 +27,7 @@ import World
     }
 
     /// RFC 9449: the first proof has no nonce, the refusal brings one, and the request is sent once more with it.
-    @Test func saysWhoItIsByItsKey() async throws {
+    @Test func responderAuthenticatesByDPoP() async throws {
         let relay = try FakeRelay()
         let nonce = { (text: String) in [Fields.Field("dpop-nonce", text)] }
         relay.answer(401, ["code": "unauthenticated"], fields: nonce("n1"))
@@ -62,7 +62,7 @@ import World
         }
     }
 
-    @Test func signsWhatWasShown() async throws {
+    @Test func responderSignsTheShownContext() async throws {
         let listed = Listed()
         let relay = try FakeRelay(
             (200, Listed.answer([listed])), (200, ["login": "success"]), (200, ["login": "failure"]),
@@ -102,7 +102,7 @@ import World
         }
     }
 
-    @Test func keepsApartWhatItMustNotAnswer() async throws {
+    @Test func unanswerableChallengesAreListedSeparately() async throws {
         var newer = Listed { $0["v"] = 2 }
         newer.challenge = "c2"
         var other = Listed { $0["website"] = "bank" }
@@ -117,7 +117,7 @@ import World
         #expect(pending.refused.map(\.challenge) == ["c2", "c3"])
     }
 
-    @Test func changesWhatTheRelayKnowsOfIt() async throws {
+    @Test func responderUpdatesItsNameAndPushToken() async throws {
         let relay = try FakeRelay((200, [:]), (204, [:]))
         let (origin, before, after, key) = try await relay.run { loop, address in
             let enrolment = try relay.bound(address, days: 29)
@@ -147,7 +147,7 @@ import World
     }
 
     /// A certificate whose time is over would be refused in TLS: the key still says who is calling.
-    @Test func renewsACertificateThatIsOver() async throws {
+    @Test func expiredCertificateIsRenewed() async throws {
         let relay = try FakeRelay((200, Listed.answer([])))
         try await relay.run { loop, address in
             let phone = try Responder(try relay.bound(address, days: -1), loop: loop)
@@ -159,7 +159,7 @@ import World
         #expect(asked.certificate == nil && asked.fields["dpop"] != nil)
     }
 
-    @Test func revokesFromAnywhere() async throws {
+    @Test func revocationNeedsNoEnrolment() async throws {
         let relay = try FakeRelay((200, [:]), (401, ["code": "unauthenticated", "detail": "a\u{1b}[31mb"]))
         try await relay.run { loop, address in
             let roots = [UInt8](relay.authority.keyThumbprint)

@@ -14,11 +14,11 @@ struct ScreenTests {
         ("a\u{3164}b\u{fe0f}c\u{e0041}d\u{34f}", "a\\u{3164}b\\u{fe0f}c\\u{e0041}d\\u{34f}"),
         ("a\u{2028}b\u{e000}c", "a\\u{2028}b\\u{e000}c"),
     ])
-    func everythingIsSeen(text: String, seen: String) {
+    func invisibleCharactersAreMadeVisible(text: String, seen: String) {
         #expect(ScreenText.visible(text) == seen)
     }
 
-    @Test func aShortTextStandsInItsRow() {
+    @Test func shortTextFitsItsRow() {
         let rows = [("user", "alice"), ("amount", "12.00 EUR")]
         #expect(
             ScreenRows.text("The Shop (shop) asks", rows, columns: 80) == """
@@ -29,7 +29,7 @@ struct ScreenTests {
     }
 
     /// As a user agent can be: with just so many spaces that the screen would have begun another row with it.
-    @Test(arguments: [20, 33, 80]) func noTextForgesARow(columns: Int) {
+    @Test(arguments: [20, 33, 80]) func textCannotForgeARow(columns: Int) {
         let forged = "  amount  1.00 EUR"
         for count in 0..<(columns * 2) {
             for filler in ["x", " ", "\u{3000}", "値"] {
@@ -46,7 +46,7 @@ struct ScreenTests {
         }
     }
 
-    @Test func noLabelForgesARowAndNothingIsLost() throws {
+    @Test func labelCannotForgeARow() throws {
         let label = String(repeating: "long ", count: 12)
         let shown = ScreenRows.text("T", [(label, "1.00 EUR"), ("  ", "blank"), ("to", "Bob")], columns: 40)
         let lines = shown.split(separator: "\n")
@@ -56,7 +56,7 @@ struct ScreenTests {
         #expect(joined.contains(label + "  1.00 EUR"), "\(joined)")
     }
 
-    @Test func aLongTitleIsNoRow() {
+    @Test func longTitleIsNotARow() {
         let title = String(repeating: "x", count: 79) + "  amount  1.00 EUR asks: is this you?"
         let lines = ScreenRows.text(title, [("user", "alice")], columns: 80).split(separator: "\n")
         #expect(lines.count == 3 && lines[1] == "      |   amount  1.00 EUR asks: is this you?")

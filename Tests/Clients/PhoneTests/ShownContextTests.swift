@@ -5,7 +5,7 @@ import World
 @testable import Phone
 
 struct ShownContextTests {
-    @Test func showsAllThatWasAsked() throws {
+    @Test func contextShowsEveryField() throws {
         let context = try ShownContext(Listed().bytes)
         #expect(context.displayName == "The Shop" && context.website == "shop")
         #expect(context.request == "r-1" && context.numberDigits == 2)
@@ -16,12 +16,12 @@ struct ShownContextTests {
             ])
     }
 
-    @Test func passesOverWhatItDoesNotKnow() throws {
+    @Test func unknownMembersAreIgnored() throws {
         let listed = Listed { $0["later"] = ["a": [1, 2]] }
         #expect(try ShownContext(listed.bytes).username == "alice")
     }
 
-    @Test func takesWhatTheWebsiteDidNotSay() throws {
+    @Test func absentMembersAreAccepted() throws {
         let listed = Listed { context in
             for name in ["service", "action", "details", "ip", "place", "user_agent", "request"] {
                 context[name] = nil
@@ -44,14 +44,14 @@ struct ShownContextTests {
     ]
 
     @Test(arguments: faults)
-    func refuses(name: String, value: JSONValue) {
+    func malformedContextIsRefused(name: String, value: JSONValue) {
         let listed = Listed { $0[name] = value }
         #expect(throws: ShownContext.Malformed.self) { try ShownContext(listed.bytes) }
     }
 
     static let noObjects = ["", "[]", "{\"v\":1,\"v\":1}", "{\"v\":1"]
 
-    @Test(arguments: noObjects) func refusesWhatIsNoObject(text: String) {
+    @Test(arguments: noObjects) func nonObjectContextIsRefused(text: String) {
         #expect(throws: ShownContext.Malformed.self) { try ShownContext(Array(text.utf8)) }
     }
 
@@ -63,9 +63,9 @@ struct ShownContextTests {
     ]
 
     @Test(arguments: pieces)
-    func refusesRequestsInPieces(value: JSONValue) {
-        #expect(throws: Question.Refused.self) {
-            try Question(value, website: "shop", now: Timestamp(milliseconds: 0))
+    func incompleteContextIsRefused(value: JSONValue) {
+        #expect(throws: ChallengePrompt.Refused.self) {
+            try ChallengePrompt(value, website: "shop", now: Timestamp(milliseconds: 0))
         }
     }
 }

@@ -8,7 +8,7 @@ import World
     private let browsers = KnownBrowsers(key: Secret([UInt8](repeating: 7, count: 32)))
     private let now = Timestamp(seconds: 1_795_249_354)
 
-    @Test func itIsKnownAsItsOwnUsersAlone() {
+    @Test func cookieIsValidOnlyForItsUser() {
         let value = browsers.value(for: "ada", at: now)
         #expect(browsers.knows(value, as: "ada", at: now))
         #expect(!browsers.knows(value, as: "bob", at: now))
@@ -19,7 +19,7 @@ import World
         #expect(value.utf8.count < 128 && value.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" })
     }
 
-    @Test func itEndsWithItsAgeOrEarlier() {
+    @Test func cookieExpires() {
         let value = browsers.value(for: "ada", at: now)
         #expect(browsers.knows(value, as: "ada", at: now + KnownBrowsers.life - .seconds(1)))
         #expect(!browsers.knows(value, as: "ada", at: now + KnownBrowsers.life))
@@ -30,7 +30,7 @@ import World
         #expect(!browsers.knows(value, as: "ada", at: now - .seconds(61)))
     }
 
-    @Test func whatWasChangedIsNotKnown() throws {
+    @Test func changedCookieIsRefused() throws {
         let value = browsers.value(for: "ada", at: now)
         let bytes = try #require(Base64URL.decode(value))
         for index in bytes.indices {

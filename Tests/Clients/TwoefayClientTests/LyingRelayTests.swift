@@ -5,8 +5,8 @@ import Testing
 import TwoefayClient
 
 /// The relay turned against its websites: it holds no key of a phone, and everything else.
-@Suite struct LyingRelay {
-    @Test(arguments: Lie.all + Lie.ofForm) func isNotBelieved(lie: Lie) async throws {
+@Suite struct LyingRelayTests {
+    @Test(arguments: Lie.all + Lie.ofForm) func forgedReceiptIsRefused(lie: Lie) async throws {
         var login = try Login()
         let answered = try lie.tell(&login)
         #expect(await login.fault(answered) == lie.fault)
@@ -16,13 +16,17 @@ import TwoefayClient
         "website", "username", "service", "action", "details", "ip", "user_agent", "request", "number_digits",
     ]
 
-    @Test("Left out of what the phone shows", arguments: sent) func missing(name: String) async throws {
+    @Test("Left out of what the phone shows", arguments: sent) func contextWithAMissingFieldIsRefused(name: String)
+        async throws
+    {
         var login = try Login()
         login.context[name] = nil
         #expect(await login.fault(try login.signed()) == .field(name))
     }
 
-    @Test("Changed in what the phone shows", arguments: sent + ["display_name"]) func changed(name: String)
+    @Test("Changed in what the phone shows", arguments: sent + ["display_name"]) func contextWithAChangedFieldIsRefused(
+        name: String
+    )
         async throws
     {
         for value: JSONValue in ["another", 3, .null, [], [:]] {
@@ -33,7 +37,7 @@ import TwoefayClient
     }
 
     @Test("Shown though it was never sent", arguments: ["service", "action", "details", "ip", "user_agent"])
-    func added(name: String) async throws {
+    func contextWithAnAddedFieldIsRefused(name: String) async throws {
         var login = try Login()
         switch name {
         case "service": login.asked.service = nil
@@ -45,7 +49,7 @@ import TwoefayClient
         #expect(await login.fault(try login.signed()) == .field(name))
     }
 
-    @Test func aContextThatReadsInTwoWays() async throws {
+    @Test func ambiguousContextIsRefused() async throws {
         var login = try Login()
         guard case .context(let why) = await login.fault(try Lie.readInTwoWays(&login)) else {
             Issue.record("believed")
@@ -55,9 +59,10 @@ import TwoefayClient
     }
 
     /// A website that chooses the number wants no relay to: not by another in the answer, not by none.
-    @Test("A number of its own in place of the one that was chosen") func choosesTheNumber() async throws {
+    @Test("A number of its own in place of the one that was chosen") func numberChosenByTheRelayIsRefused() async throws
+    {
         var request = LoginRequest(username: "ada")
-        let other = ScriptedCarrier(.asked)
+        let other = ScriptedTransport(.asked)
         request.number = "11"
         let fault = await #expect(throws: CallFault.self) { try await other.client().ask(request) }
         guard case .odd = fault else {
@@ -65,9 +70,9 @@ import TwoefayClient
             return
         }
         request.number = "47"
-        #expect(try await ScriptedCarrier(.asked).client().ask(request).number == "47")
+        #expect(try await ScriptedTransport(.asked).client().ask(request).number == "47")
         // Of a user who is locked the answer has none.
-        let none = ScriptedCarrier(
+        let none = ScriptedTransport(
             .reply(
                 201, ["login": "verified", "challenge": "c1", "expires_at": "2026-11-21T10:09:47.940Z"]))
         #expect(try await none.client().ask(request).asked.number == "47")
@@ -77,7 +82,9 @@ import TwoefayClient
         #expect(await login.fault(try login.signed()) == .number)
     }
 
-    @Test("No character of what is handed over can be changed") func tampering() async throws {
+    @Test("No character of what is handed over can be changed") func receiptWithAChangedCharacterIsRefused()
+        async throws
+    {
         let login = try Login()
         let honest = try login.signed()
         func changes(_ text: String) -> [String] {
@@ -92,12 +99,12 @@ import TwoefayClient
         }
         for receipt in changes(honest.receipt) {
             let fault = await login.fault(
-                Answered(device: honest.device, receipt: receipt, context: honest.context))
+                LoginEvidence(device: honest.device, receipt: receipt, context: honest.context))
             #expect(fault != nil)
         }
         for context in changes(honest.context) {
             let fault = await login.fault(
-                Answered(device: honest.device, receipt: honest.receipt, context: context))
+                LoginEvidence(device: honest.device, receipt: honest.receipt, context: context))
             #expect(fault != nil)
         }
     }

@@ -4,7 +4,7 @@ import JSON
 import Testing
 import TwoefayClient
 
-@Suite struct Pinning {
+@Suite struct PinningTests {
     private let honest: Binding
 
     init() throws { honest = try Binding() }
@@ -15,11 +15,11 @@ import TwoefayClient
         return binding
     }
 
-    @Test func anHonestOneGivesTheKey() throws {
+    @Test func validBindingPinsTheKey() throws {
         #expect(try honest.pinned() == PinnedPhone(device: "d1", key: honest.key.publicKey))
     }
 
-    @Test func theRelaysOwnKeyIsNotPinned() throws {
+    @Test func keyOfTheRelayIsNotPinned() throws {
         let own = try P256PrivateKey.generate().publicKey
         // Beside the phone's true binding, and with a binding under a k of its own.
         #expect(throws: BindingFault.key) { try changed { $0.told = own }.pinned() }
@@ -31,7 +31,7 @@ import TwoefayClient
         #expect(throws: BindingFault.code) { try forged.pinned() }
     }
 
-    @Test(arguments: ["device", "jwk", "binding"]) func nothingIsPinnedOnAPartOfIt(name: String) {
+    @Test(arguments: ["device", "jwk", "binding"]) func incompleteBindingIsRefused(name: String) {
         var device = honest.device
         device[name] = nil
         let check = BindingCheck(origin: Login.origin, website: "shop")
@@ -42,15 +42,17 @@ import TwoefayClient
         ("aud", "\(Login.origin)#bank", BindingFault.audience), ("aud", "https://relay.example.net#shop", .audience),
         ("id_token", "another", .token),
     ])
-    func aBindingIsForOneUserOfOneWebsite(name: String, value: String, fault: BindingFault) {
+    func bindingOfAnotherUserOrWebsiteIsRefused(name: String, value: String, fault: BindingFault) {
         #expect(throws: fault) { try changed { $0.claims[name] = .string(value) }.pinned() }
     }
 
-    @Test(arguments: [nil, "twoefay-enrol+jwt", "twoefay-decision+jwt", "JWT"]) func onlyABindingIsOne(type: String?) {
+    @Test(arguments: [nil, "twoefay-enrol+jwt", "twoefay-decision+jwt", "JWT"]) func otherStatementIsNoBinding(
+        type: String?
+    ) {
         #expect(throws: BindingFault.type) { try changed { $0.type = type }.pinned() }
     }
 
-    @Test func anotherAlgorithmProvesNothing() throws {
+    @Test func bindingWithAnotherAlgorithmIsRefused() throws {
         let payload = JSONWriter.write(honest.claims)
         let signed = try JWS.sign(header: ["typ": "twoefay-binding+jwt"], payload: payload, key: honest.key)
         let unsigned =
@@ -66,14 +68,14 @@ import TwoefayClient
         }
     }
 
-    @Test(arguments: ["v", "aud", "id_token", "jwk"]) func claimsAreWhole(name: String) {
+    @Test(arguments: ["v", "aud", "id_token", "jwk"]) func bindingWithIncompleteClaimsIsRefused(name: String) {
         for value: JSONValue? in [nil, .null, [:], 2] {
             #expect(throws: BindingFault.claims) { try changed { $0.claims[name] = value }.pinned() }
         }
     }
 
     /// A k of nothing, or of a byte, would be anybody's.
-    @Test(arguments: [0, 1, 31]) func aShortKProvesNothing(count: Int) {
+    @Test(arguments: [0, 1, 31]) func bindingWithAShortSecretIsRefused(count: Int) {
         let short = Secret([UInt8](repeating: 0, count: count))
         #expect(throws: BindingFault.code) {
             try changed {

@@ -9,11 +9,11 @@ import World
 
 /// From the activation to the receipt with nothing played: twoefayd and `twoefay phone` as they were built, and a website
 /// that believes neither, by TwoefayClient and by the code of docs/websites/receipts.md.
-@Suite("Receipts of a real relay", .timeLimit(.minutes(15))) struct RealReceipts {
+@Suite("Receipts of a real relay", .timeLimit(.minutes(15))) struct RealReceiptTests {
     /// A website's user with one pinned phone.
     private struct Customer {
         let relay: RunningRelay
-        let shop: Caller
+        let shop: CurlCaller
         let token: String
         let k: Secret
         let device: JSONObject
@@ -41,8 +41,8 @@ import World
         }
 
         /// Asks with everything that can be sent, and has the phone approve it.
-        func approved(_ request: String, number: String) async throws -> (asked: Asked, answer: JSONObject) {
-            let sent = Asked(
+        func approved(_ request: String, number: String) async throws -> (asked: LoginRecord, answer: JSONObject) {
+            let sent = LoginRecord(
                 challenge: "", username: "ada", request: request, number: number, service: "Payments",
                 action: "transfer",
                 details: [.init(label: "amount", value: "12,00 €"), .init(label: "payee", value: "Zoë \"Z\" Ünal")],
@@ -64,14 +64,15 @@ import World
             return (asked, try #require(told.json?.object, "\(told)"))
         }
 
-        func fault(_ answer: JSONObject, _ asked: Asked, spend: (String) -> Bool = { _ in true }) async -> ReceiptFault?
+        func fault(_ answer: JSONObject, _ asked: LoginRecord, spend: (String) -> Bool = { _ in true }) async
+            -> ReceiptFault?
         {
             let check = ReceiptCheck(
                 origin: relay.origin, website: "shop", displayName: "The Shop", leastVerification: .passcode,
                 leastDigits: 2)
             do throws(ReceiptFault) {
                 let approval = try await check.approval(
-                    try Answered(answer), to: asked, from: [pinned], at: SystemTime().now().seconds, spend: spend)
+                    try LoginEvidence(answer), to: asked, from: [pinned], at: SystemTime().now().seconds, spend: spend)
                 #expect(approval.device == pinned.device && approval.userVerification == .passcode)
                 return nil
             } catch {
@@ -80,7 +81,9 @@ import World
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func areBelievedAndLiesAreNot(kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func realReceiptIsAcceptedAndForgeriesAreRefused(kind: StoreKind)
+        async throws
+    {
         let customer = try await Customer(kind)
         #expect(customer.device["device"]?.string == customer.pinned.device)
         let (asked, answer) = try await customer.approved("r-1", number: "07")
@@ -88,7 +91,7 @@ import World
         func spend(_ request: String) -> Bool { open.withLock { $0.remove(request) != nil } }
 
         // What is refused uses nothing up.
-        var lies: [(name: String, answer: JSONObject, asked: Asked, fault: ReceiptFault)] = [
+        var lies: [(name: String, answer: JSONObject, asked: LoginRecord, fault: ReceiptFault)] = [
             ("another amount in the context", try told(answer, amount: "92,00 €"), asked, .contextDigest)
         ]
         let own = try P256PrivateKey.generate()
@@ -143,7 +146,7 @@ import World
     }
 
     private func call(
-        _ name: String, _ answer: JSONObject, _ asked: Asked, _ customer: Customer, isHonest: Bool = true,
+        _ name: String, _ answer: JSONObject, _ asked: LoginRecord, _ customer: Customer, isHonest: Bool = true,
         again: Bool = false
     ) -> PageCode.Case {
         var kept: JSONObject = [
@@ -159,7 +162,7 @@ import World
     }
 }
 
-extension Caller {
+extension CurlCaller {
     fileprivate func post(_ path: String, _ body: JSONObject) async throws -> Answer {
         try await curl("POST", path, json: JSONWriter.text(.object(body)))
     }

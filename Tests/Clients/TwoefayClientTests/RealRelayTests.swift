@@ -8,8 +8,8 @@ import TwoefayClient
 import World
 
 /// RelayClient, and the daemon and phones as they were built.
-@Suite("A website at a real relay", .timeLimit(.minutes(15)), .mayBlock) struct RealRelay {
-    @Test func asksAndBelievesTheAnswer() async throws {
+@Suite("A website at a real relay", .timeLimit(.minutes(15)), .mayBlock) struct RealRelayTests {
+    @Test func loginIsAskedAndItsReceiptVerified() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         let registered = try await shop.client.register("ada", email: "ada@example.com")
         let k = Secret(SystemRandomness().bytes(32))
@@ -33,7 +33,7 @@ import World
         #expect(outcome.isSuccess && outcome.proof == .signed && outcome.assurance == .high)
         let check = ReceiptCheck(origin: shop.origin, website: "shop", displayName: "The Shop", leastDigits: 2)
         let approval = try await check.approval(
-            try Answered(outcome), to: login.asked, from: [phone], at: SystemTime().now().seconds
+            try LoginEvidence(outcome), to: login.asked, from: [phone], at: SystemTime().now().seconds
         ) { $0 == login.asked.request }
         #expect(approval.device == device.id)
 
@@ -42,10 +42,10 @@ import World
         try await shop.answer("deny", denied)
         let refusal = try await no
         #expect(refusal.login == .failure && refusal.reason == .denied && refusal.proof == .signed)
-        #expect(throws: ReceiptFault.notSuccessful) { try Answered(refusal) }
+        #expect(throws: ReceiptFault.notSuccessful) { try LoginEvidence(refusal) }
     }
 
-    @Test func hearsOfTheEndThatItMadeItself() async throws {
+    @Test func cancelledLoginEndsTheWait() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         let registered = try await shop.client.register("ada")
         try await shop.bind("ada", registered.activation.uri)
@@ -65,7 +65,7 @@ import World
         await #expect(throws: CallFault.self) { try await shop.client.unlock("ada") }
     }
 
-    @Test func looksAfterItsUsers() async throws {
+    @Test func usersAndPhonesAreManaged() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         let client = shop.client
         let registered = try await client.register("zoë/1", displayName: "Zoë", language: "de")
@@ -96,7 +96,7 @@ import World
     }
 
     /// A user without a phone: a token's codes.
-    @Test func letsCodesIn() async throws {
+    @Test func codeLogsAUserIn() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         let client = shop.client
         _ = try await client.register("ada")
@@ -117,7 +117,7 @@ import World
         try await client.dropHOTP(of: "ada")
     }
 
-    @Test func isToldWhatIsWrong() async throws {
+    @Test func refusalsAreReported() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         _ = try await shop.client.register("ada")
         func code(_ body: @Sendable () async throws -> Void) async -> Problem.Code? {
@@ -144,7 +144,7 @@ import World
     }
 
     /// The relay is killed while it holds the request, and comes back: the website hears of the end all the same.
-    @Test(arguments: [SIGKILL, SIGTERM]) func waitsThroughTheEndOfTheRelay(signal: Int32) async throws {
+    @Test(arguments: [SIGKILL, SIGTERM]) func waitSurvivesARelayRestart(signal: Int32) async throws {
         let relay = try await RunningRelay.start()
         let shop = try await RealShop(relay)
         let registered = try await shop.client.register("ada")
@@ -159,7 +159,7 @@ import World
         #expect(try await told.isSuccess)
     }
 
-    @Test func leavesTheChallengeWhenItStopsWaiting() async throws {
+    @Test func cancelledWaitLeavesTheChallengeOpen() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         let client = shop.client
         let registered = try await client.register("ada")
@@ -180,7 +180,7 @@ import World
     }
 
     /// The answer gets lost on its way: the login is asked once all the same.
-    @Test func asksOnceWhateverIsLost() async throws {
+    @Test func lostAnswersCreateOneChallenge() async throws {
         let relay = try await RunningRelay.start()
         let shop = try await RealShop(relay)
         let registered = try await shop.client.register("ada")
@@ -198,14 +198,14 @@ import World
 }
 
 /// Brings no answer home until it was asked twice.
-private final class LossyCarrier: Carrier {
-    private let carrier: HTTP2Carrier
+private final class LossyCarrier: RelayTransport {
+    private let carrier: HTTP2Transport
     private let carried = Mutex<Set<String>>([])
 
-    init(_ carrier: HTTP2Carrier) { self.carrier = carrier }
+    init(_ carrier: HTTP2Transport) { self.carrier = carrier }
 
-    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply {
-        let reply = try await carrier.carry(call)
+    func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+        let reply = try await carrier.send(call)
         guard let key = call.fields["idempotency-key"] else { return reply }
         if carried.withLock({ $0.insert(key).inserted }) { throw .unanswered("lost on its way") }
         return reply

@@ -5,7 +5,7 @@ import Testing
 import TwoefayClient
 
 /// What is no JWS of this kind is not looked into, whoever signed it.
-@Suite struct ReceiptForms {
+@Suite struct ReceiptFormTests {
     private let login: Login
 
     init() throws { login = try Login() }
@@ -14,11 +14,13 @@ import TwoefayClient
         #"{"alg":\#(algorithm),"typ":"twoefay-decision+jwt","kid":"\#(login.device)"}"#
     }
 
-    private func isMalformed(_ answered: Answered) async -> Bool {
+    private func isMalformed(_ answered: LoginEvidence) async -> Bool {
         if case .malformed = await login.fault(answered) { true } else { false }
     }
 
-    @Test("Signatures that no key makes", arguments: [UInt8(0), 0xff]) func empty(byte: UInt8) async {
+    @Test("Signatures that no key makes", arguments: [UInt8(0), 0xff]) func degenerateSignatureIsRefused(byte: UInt8)
+        async
+    {
         let answered = login.composed(header: header(#""ES256""#)) { _ in [UInt8](repeating: byte, count: 64) }
         #expect(await login.fault(answered) == .signature)
     }
@@ -33,12 +35,12 @@ import TwoefayClient
             #"{"alg":"ES256","typ":"twoefay-decision+jwt","kid":"KID"}x"#,
             #"["alg"]"#, "", "ES256",
         ])
-    func headers(template: String) async throws {
+    func malformedReceiptHeaderIsRefused(template: String) async throws {
         let header = template.split(separator: "KID", omittingEmptySubsequences: false).joined(separator: login.device)
         #expect(await isMalformed(try login.composed(header: header) { try login.key.sign($0) }))
     }
 
-    @Test("Written in another way than compactly") func forms() async throws {
+    @Test("Written in another way than compactly") func nonCompactJWSIsRefused() async throws {
         let honest = try login.signed()
         let parts = honest.receipt.split(separator: ".").map(String.init)
         let padded = parts.map { $0 + String(repeating: "=", count: (4 - $0.utf8.count % 4) % 4) }
@@ -50,31 +52,31 @@ import TwoefayClient
             padded.joined(separator: "."), json,
             honest.receipt + String(repeating: "A", count: 20_000),
         ] {
-            let answered = Answered(device: honest.device, receipt: receipt, context: honest.context)
+            let answered = LoginEvidence(device: honest.device, receipt: receipt, context: honest.context)
             #expect(await isMalformed(answered), "\(receipt)")
         }
         // An empty payload is well formed, and not what was signed.
-        let empty = Answered(
+        let empty = LoginEvidence(
             device: honest.device, receipt: "\(parts[0])..\(parts[2])", context: honest.context)
         #expect(await login.fault(empty) == .signature)
     }
 
     /// The bytes decide; but whoever writes them otherwise is not the relay that this was written for.
-    @Test(arguments: ["=", " ", "\n", "+"]) func aContextInAnotherAlphabet(ending: String) async throws {
+    @Test(arguments: ["=", " ", "\n", "+"]) func contextInAnotherBase64AlphabetIsRefused(ending: String) async throws {
         let honest = try login.signed()
-        let answered = Answered(device: honest.device, receipt: honest.receipt, context: honest.context + ending)
+        let answered = LoginEvidence(device: honest.device, receipt: honest.receipt, context: honest.context + ending)
         #expect(await login.fault(answered) == .context("not base64url, or too long"))
     }
 
     /// The last character of 64 bytes carries four bits that mean nothing.
-    @Test func bitsThatMeanNothing() async throws {
+    @Test func unusedBase64BitsAreRefused() async throws {
         let honest = try login.signed()
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         let last = try #require(honest.receipt.last.flatMap { alphabet.firstIndex(of: $0) })
         #expect(last.isMultiple(of: 16))
         let other = String(honest.receipt.dropLast()) + String(alphabet[last + 1])
         #expect(
-            await isMalformed(Answered(device: honest.device, receipt: other, context: honest.context)))
+            await isMalformed(LoginEvidence(device: honest.device, receipt: other, context: honest.context)))
     }
 
     @Test(
@@ -82,7 +84,7 @@ import TwoefayClient
         arguments: [
             "v", "aud", "challenge", "decision", "context", "nonce", "uv", "iat",
         ])
-    func claims(name: String) async throws {
+    func missingOrMistypedClaimIsRefused(name: String) async throws {
         for value: JSONValue? in [nil, .null, [], true] {
             var login = login
             if name == "context" {
@@ -99,17 +101,17 @@ import TwoefayClient
         arguments: [
             #"{"v":1,"v":1}"#, "[]", "", "7", #"{"v":1"#, #"{"v":1} {}"#,
         ])
-    func payloads(payload: String) async throws {
+    func ambiguousPayloadIsRefused(payload: String) async throws {
         let receipt = try JWS.sign(header: login.header, payload: Array(payload.utf8), key: login.key)
-        let answered = Answered(device: login.device, receipt: receipt, context: Base64URL.encode(login.shown))
+        let answered = LoginEvidence(device: login.device, receipt: receipt, context: Base64URL.encode(login.shown))
         #expect(await login.fault(answered) == .claims)
     }
 
-    @Test func aDecisionNamedTwice() async throws {
+    @Test func duplicateDecisionClaimIsRefused() async throws {
         let claims = String(decoding: login.payload, as: UTF8.self)
         let twice = #"{"decision":"deny","# + claims.dropFirst()
         let receipt = try JWS.sign(header: login.header, payload: Array(twice.utf8), key: login.key)
-        let answered = Answered(device: login.device, receipt: receipt, context: Base64URL.encode(login.shown))
+        let answered = LoginEvidence(device: login.device, receipt: receipt, context: Base64URL.encode(login.shown))
         #expect(await login.fault(answered) == .claims)
     }
 }

@@ -6,16 +6,18 @@ import Testing
 import TwoefayClient
 
 /// The code of docs/websites/receipts.md sees through the same lies as TwoefayClient.
-@Suite(.timeLimit(.minutes(15))) struct ReceiptsPage {
-    @Test func python() async throws {
+@Suite(.timeLimit(.minutes(15))) struct ReceiptsPageTests {
+    @Test func receiptsPagePythonCodeVerifies() async throws {
         try await PageCode.python().agrees(with: try Self.receipts() + Self.bindings())
     }
 
-    @Test(.enabled(if: PageCode.hasNode, "there is no Node with jose here")) func node() async throws {
+    @Test(.enabled(if: PageCode.hasNode, "there is no Node with jose here")) func receiptsPageNodeCodeVerifies()
+        async throws
+    {
         try await PageCode.node().agrees(with: try Self.receipts() + Self.bindings())
     }
 
-    @Test(.enabled(if: PageCode.hasPHP, "there is no PHP here")) func php() async throws {
+    @Test(.enabled(if: PageCode.hasPHP, "there is no PHP here")) func receiptsPagePHPCodeVerifies() async throws {
         try await PageCode.php().agrees(with: try Self.receipts() + Self.bindings())
     }
 
@@ -27,7 +29,7 @@ import TwoefayClient
         ]
         var bare = try Login()
         for name in ["service", "action", "details", "ip", "place", "user_agent"] { bare.context[name] = nil }
-        bare.asked = Asked(
+        bare.asked = LoginRecord(
             challenge: bare.asked.challenge, username: "ada", request: "r-7f3k", number: bare.asked.number,
             askedAt: bare.asked.askedAt)
         cases.append(receipt("bare", bare, try bare.signed()))
@@ -58,7 +60,7 @@ import TwoefayClient
     }
 
     private static func receipt(
-        _ name: String, _ login: Login, _ answered: Answered, isHonest: Bool = true, again: Bool = false
+        _ name: String, _ login: Login, _ answered: LoginEvidence, isHonest: Bool = true, again: Bool = false
     ) -> PageCode.Case {
         let asked = login.asked
         var kept: JSONObject = ["challenge": .string(asked.challenge), "sent": .object(asked.body)]

@@ -6,9 +6,9 @@ import TwoefayClient
 import World
 
 /// What each function sends, and what it makes of the answers of docs/websites/api.md.
-@Suite("The functions of RelayClient") struct Routes {
+@Suite("The functions of RelayClient") struct RouteTests {
     /// What was asked, as in `POST /login {"username":"ada"}`, and that every POST but /auth may be repeated.
-    private func lines(_ carrier: ScriptedCarrier) -> [String] {
+    private func lines(_ carrier: ScriptedTransport) -> [String] {
         for call in carrier.calls where call.path != "/auth" {
             #expect((call.fields["idempotency-key"] != nil) == (call.method == "POST"))
             #expect((call.fields["content-type"] == "application/json") == (call.body != nil))
@@ -27,8 +27,8 @@ import World
         "thumbprint": "t1", "binding": "b1", "created_at": "2026-11-21T08:22:34.123Z", "last_seen_at": .null,
     ]
 
-    @Test func makeUsersKnown() async throws {
-        let carrier = ScriptedCarrier(
+    @Test func registerRoutesAreCalled() async throws {
+        let carrier = ScriptedTransport(
             .reply(201, ["token": "t", "activation": .object(Self.activation)]),
             .reply(201, ["token": "t", "activation": .object(Self.activation)]), .reply(201, Self.activation),
             .reply(403, ["code": "approval_required", "challenge": "c9", "number": "12"]),
@@ -58,7 +58,7 @@ import World
             ])
     }
 
-    @Test func showAndChangeUsers() async throws {
+    @Test func userRoutesAreCalled() async throws {
         let user: JSONObject = [
             "token": "t", "email": "a@example.com", "phone": .null, "state": "locked", "stopped_by": "phone",
             "codes": "locked",
@@ -68,7 +68,7 @@ import World
             ],
             "devices": [.object(Self.phone)],
         ]
-        let carrier = ScriptedCarrier(
+        let carrier = ScriptedTransport(
             .reply(200, user), .reply(200, ["email": "b@example.com", "waiting": ["b@example.com"]]),
             .reply(200, ["waiting": []]), .reply(200, ["confirmed": false]), .reply(202, ["address": "b@example.com"]),
             .reply(204), .reply(204), .reply(200, ["unlocked": false]), .reply(204))
@@ -102,8 +102,8 @@ import World
             ])
     }
 
-    @Test func lookAfterPhones() async throws {
-        let carrier = ScriptedCarrier(
+    @Test func deviceRoutesAreCalled() async throws {
+        let carrier = ScriptedTransport(
             .reply(200, Self.phone), .reply(200, Self.phone), .reply(200, Self.phone), .reply(204))
         let client = carrier.client()
         #expect(try await client.suspend("d1", of: "ada").id == "d1")
@@ -118,12 +118,12 @@ import World
             ])
     }
 
-    @Test func lookAfterCodes() async throws {
+    @Test func codeRoutesAreCalled() async throws {
         let setup: JSONObject = [
             "secret": "GEZDGNBV", "uri": "otpauth://totp/x", "qr": "<svg/>",
             "expires_at": "2026-11-21T08:32:34.123Z",
         ]
-        let carrier = ScriptedCarrier(
+        let carrier = ScriptedTransport(
             .reply(201, setup), .reply(201, setup), .reply(200, ["confirmed": true]), .reply(204),
             .reply(201, ["kind": "hotp"]), .reply(200, ["resynced": true]), .reply(204),
             .reply(201, ["codes": ["a", "b"]]))
@@ -148,12 +148,12 @@ import World
             ])
     }
 
-    @Test func askAndHearTheEnd() async throws {
+    @Test func loginRoutesAreCalled() async throws {
         let steps: JSONValue = [
             ["factor": "push", "state": "undeliverable", "at": "2026-11-21T08:22:34.123Z", "reason": "410"],
             ["factor": "a new one", "state": "sent", "at": "2026-11-21T08:22:35.000Z"],
         ]
-        let carrier = ScriptedCarrier(
+        let carrier = ScriptedTransport(
             .asked,
             .reply(
                 201,
@@ -176,14 +176,14 @@ import World
         #expect(request.count == 32)
         #expect(
             login.asked
-                == Asked(
+                == LoginRecord(
                     challenge: "c1", username: "ada", request: request, number: "47", service: "Payments",
                     action: "transfer", details: full.details, ip: "203.0.113.7", userAgent: "Firefox",
                     askedAt: carrier.time.now().seconds))
         #expect(login.hasPhone && login.factor == .push && login.number == "47")
         #expect(login.expiresAt == Timestamp(rfc3339: "2026-11-21T10:09:47.940Z"))
         // As it lies in a session.
-        #expect(Asked(login.asked.json) == login.asked && Asked(["challenge": "c1"]) == nil)
+        #expect(LoginRecord(login.asked.json) == login.asked && LoginRecord(["challenge": "c1"]) == nil)
         let bare = try await client.ask(LoginRequest(username: "ada"))
         #expect(!bare.hasPhone && bare.factor == nil && bare.number == nil)
 
@@ -191,7 +191,7 @@ import World
         #expect(outcome.isSuccess && outcome.isDecided && outcome.proof == .signed && outcome.assurance == .high)
         #expect(outcome.steps.map(\.factor.rawValue) == ["push", "a new one"])
         #expect(outcome.steps.map(\.reason) == ["410", nil] && outcome.steps[0].state == "undeliverable")
-        #expect(try Answered(outcome) == Answered(device: "d1", receipt: "a.b.c", context: "e30"))
+        #expect(try LoginEvidence(outcome) == LoginEvidence(device: "d1", receipt: "a.b.c", context: "e30"))
         let nothing = try await client.result(of: "c0")
         #expect(nothing.login == .nothing && !nothing.isDecided)
         let wrong = try await client.enter("123456", for: "c1")
@@ -214,8 +214,8 @@ import World
             ])
     }
 
-    @Test func takeWhatHasNoFunction() async throws {
-        let carrier = ScriptedCarrier(.reply(200, ["login": "success"]), .reply(204))
+    @Test func genericCallReachesOtherRoutes() async throws {
+        let carrier = ScriptedTransport(.reply(200, ["login": "success"]), .reply(204))
         let client = carrier.client()
         #expect(
             try await client.call("POST", "/success", ["token": "t"], fields: ["x": "y"])["login"] == "success")

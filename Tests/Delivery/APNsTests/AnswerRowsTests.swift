@@ -1,8 +1,8 @@
 import APNs
+import DeliveryOutcomes
 import FakeAPNs
 import HTTP
 import HTTP2
-import Pushing
 import TestSupport
 import Testing
 import World
@@ -143,7 +143,7 @@ import World
         }
     }
 
-    @Test(arguments: rows) func asTheTableSays(_ row: Row) async throws {
+    @Test(arguments: rows) func everyAnswerHasTheConsequenceOfTheTable(_ row: Row) async throws {
         try await Rig.with { rig in
             // The connection has served, and its credential is known to be right.
             #expect(await rig.send(rig.push("b2")) == .accepted)
@@ -165,7 +165,7 @@ import World
                     Issue.record("sent with a credential that is refused: \(next)")
                     return
                 }
-                await #expect(throws: NothingCame.self) { try await rig.apple.nextRequest(within: .zero) }
+                await #expect(throws: MailboxTimeout.self) { try await rig.apple.nextRequest(within: .zero) }
             } else {
                 #expect(next == .accepted)
                 let after = try await rig.apple.nextRequest()
@@ -181,14 +181,14 @@ import World
             }
             #expect(rig.count("apns.token.minted") == 0, "no answer here asks for another token")
             let alarms = rig.sink.lines.filter {
-                WatchedSink.isOf("apns.refused", $0) && $0.contains("level=error")
+                ObservedSink.isOf("apns.refused", $0) && $0.contains("level=error")
             }
             #expect(alarms.isEmpty != row.alarms, "\(alarms)")
         }
     }
 
     /// Every reason that Apple has stands in a row.
-    @Test func noReasonIsLeftOut() {
+    @Test func tableCoversEveryReason() {
         var seen: Set<String> = []
         for row in Self.rows {
             for answer in row.answers { if case .refuse(let reason, _, _) = answer { seen.insert(reason.rawValue) } }
@@ -197,14 +197,14 @@ import World
     }
 
     /// As Apple does after a bad token.
-    @Test func beingDisconnectedAfterABadTokenHurtsNobody() async throws {
+    @Test func disconnectAfterABadTokenLosesNoPush() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.badDeviceToken))
             guard case .tokenDead = await rig.send(rig.push()) else {
                 Issue.record("not taken for dead")
                 return
             }
-            await rig.apple.sayGoAway()
+            await rig.apple.sendGoAway()
             await rig.sink.lines(of: "apns.disconnected", count: 1)
             #expect(await rig.send(rig.push("b2")) == .accepted)
             let connections = [
@@ -215,7 +215,7 @@ import World
     }
 
     /// Only those that were not processed are sent again, and the others are answered.
-    @Test func aGoAwayUnderWayReplaysExactlyThoseAboveIt() async throws {
+    @Test func goAwayResendsExactlyTheStreamsAboveIt() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push("b2")) == .accepted)
             _ = try await rig.apple.nextRequest()
@@ -224,7 +224,7 @@ import World
             let below = await rig.begin(rig.push("aa", number: 1))
             let above = await rig.begin(rig.push("cc", number: 2))
             for _ in 0..<2 { _ = try await rig.apple.nextRequest() }
-            await rig.apple.sayGoAway(replays: 1)
+            await rig.apple.sendGoAway(replays: 1)
             #expect(await above.outcome() == .accepted)
             #expect(await below.outcome() == .accepted)
             #expect(rig.apple.deliveries.twice == [])

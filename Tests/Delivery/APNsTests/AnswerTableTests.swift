@@ -1,7 +1,7 @@
+import DeliveryOutcomes
 import FakeAPNs
 import HTTP
 import JSON
-import Pushing
 import Testing
 import World
 
@@ -13,7 +13,7 @@ import World
     private static let deadSince = Timestamp(milliseconds: 1_600_000_000_123)
 
     private static func verdict(
-        _ status: Int, _ reason: String?, _ situation: APNsSituation = APNsSituation(sentAt: sentAt)
+        _ status: Int, _ reason: String?, _ situation: APNsRequestState = APNsRequestState(sentAt: sentAt)
     ) -> APNsVerdict {
         APNsAnswer(status: status, reason: reason).verdict(situation)
     }
@@ -96,11 +96,11 @@ import World
 
     static let rows = ourMistakes + refusedCredentials + others
 
-    @Test(arguments: rows) func firstAnswer(row: Row) {
+    @Test(arguments: rows) func firstAnswerHasTheVerdictOfTheTable(row: Row) {
         #expect(Self.verdict(row.status, row.reason) == row.verdict)
     }
 
-    @Test func noReasonOfAppleIsLeftOut() {
+    @Test func tableCoversEveryAppleReason() {
         let reasons = Set(Self.rows.compactMap(\.reason))
         #expect(AppleReason.allCases.filter { !reasons.contains($0.rawValue) }.isEmpty)
         for reason in AppleReason.allCases {
@@ -109,23 +109,23 @@ import World
     }
 
     @Test(arguments: [(400, "IdleTimeout"), (500, "InternalServerError"), (503, "ServiceUnavailable")])
-    func troubleIsRepeatedOnce(status: Int, reason: String) {
+    func serverErrorIsRetriedOnce(status: Int, reason: String) {
         let meaning = APNsAnswer(status: status, reason: reason).meaning
-        let again = Self.verdict(status, reason, APNsSituation(sentAt: Self.sentAt, repeatedFor: [meaning]))
+        let again = Self.verdict(status, reason, APNsRequestState(sentAt: Self.sentAt, repeatedFor: [meaning]))
         #expect(again.push == .settle(.retryAfter(.seconds(5), reason: reason)))
         #expect(again.connection == .replace)
     }
 
-    @Test func oneKindOfTroubleDoesNotUseUpAnother() {
-        let situation = APNsSituation(sentAt: Self.sentAt, repeatedFor: [.serverTrouble])
+    @Test func retriesAreCountedPerKindOfFailure() {
+        let situation = APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.serverTrouble])
         #expect(Self.verdict(403, "ExpiredProviderToken", situation).push == .repeatElsewhere)
         #expect(Self.verdict(503, "Shutdown", situation).push != .repeatElsewhere)
     }
 
-    @Test func aYoungTokenThatIsExpiredIsTheClocksFault() {
+    @Test func expiredAnswerToAYoungTokenBlamesTheClock() {
         for situation in [
-            APNsSituation(sentAt: Self.sentAt, mayRenew: false),
-            APNsSituation(sentAt: Self.sentAt, repeatedFor: [.expiredCredential]),
+            APNsRequestState(sentAt: Self.sentAt, mayRenew: false),
+            APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.expiredCredential]),
         ] {
             let verdict = Self.verdict(403, "ExpiredProviderToken", situation)
             #expect(
@@ -136,15 +136,15 @@ import World
         }
     }
 
-    @Test func anUnrelatedKeyIsRepeatedOnce() {
+    @Test func unrelatedKeyAnswerIsRetriedOnce() {
         let verdict = Self.verdict(
-            403, "UnrelatedKeyIdInToken", APNsSituation(sentAt: Self.sentAt, repeatedFor: [.unrelatedKey]))
+            403, "UnrelatedKeyIdInToken", APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.unrelatedKey]))
         #expect(verdict.push == .settle(.credentialFault("UnrelatedKeyIdInToken")))
         #expect(verdict.credential == .distrust)
     }
 
-    @Test func aDoubtfulEnvironmentKeepsItsTokens() {
-        let doubtful = APNsSituation(sentAt: Self.sentAt, doubtsEnvironment: true)
+    @Test func badTokenIsKeptWhenTheEnvironmentIsInDoubt() {
+        let doubtful = APNsRequestState(sentAt: Self.sentAt, doubtsEnvironment: true)
         let verdict = Self.verdict(400, "BadDeviceToken", doubtful)
         #expect(verdict == APNsVerdict(push: .settle(.badRequest("BadDeviceToken")), alarm: true))
         // That the app is gone is certain in any environment.
@@ -153,28 +153,28 @@ import World
                 == .settle(.tokenDead(since: Self.sentAt, reason: "Unregistered")))
     }
 
-    @Test func theTimestampOfADeadTokenIsInMilliseconds() {
+    @Test func unregisteredTimestampIsInMilliseconds() {
         let body = JSONWriter.write(["reason": "Unregistered", "timestamp": 1_600_000_000_123] as JSONObject)
         let answer = APNsAnswer(Response(status: 410, body: body))
         #expect(
-            answer.verdict(APNsSituation(sentAt: Self.sentAt)).push
+            answer.verdict(APNsRequestState(sentAt: Self.sentAt)).push
                 == .settle(.tokenDead(since: Self.deadSince, reason: "Unregistered")))
     }
 
     /// No moment that a database could not write, and none after the one at which the token was used.
-    @Test(arguments: [Int64.min, -1, Int64.max]) func aTimestampThatCannotBeIsNotBelieved(milliseconds: Int64) {
+    @Test(arguments: [Int64.min, -1, Int64.max]) func impossibleTimestampIsIgnored(milliseconds: Int64) {
         let body = JSONWriter.write(["reason": "Unregistered", "timestamp": .integer(milliseconds)] as JSONObject)
         #expect(
-            APNsAnswer(Response(status: 410, body: body)).verdict(APNsSituation(sentAt: Self.sentAt)).push
+            APNsAnswer(Response(status: 410, body: body)).verdict(APNsRequestState(sentAt: Self.sentAt)).push
                 == .settle(.tokenDead(since: Self.sentAt, reason: "Unregistered")))
     }
 
-    @Test func aPauseThatTheAnswerNamesIsKept() {
+    @Test func retryAfterOfTheAnswerIsUsed() {
         func pause(_ text: String) -> APNsVerdict.Next {
             let fields = Fields([Fields.Field("retry-after", text)])
             let body = JSONWriter.write(["reason": "TooManyRequests"] as JSONObject)
             return APNsAnswer(Response(status: 429, fields: fields, body: body))
-                .verdict(APNsSituation(sentAt: Self.sentAt)).push
+                .verdict(APNsRequestState(sentAt: Self.sentAt)).push
         }
         #expect(pause("45") == .settle(.retryAfter(.seconds(45), reason: "TooManyRequests")))
         #expect(pause("0") == .settle(.retryAfter(.seconds(1), reason: "TooManyRequests")))
@@ -183,12 +183,12 @@ import World
     }
 
     @Test(arguments: ["", "two\nlines", "schön", String(repeating: "x", count: 65)])
-    func aReasonThatIsNoWordIsLeftOut(reason: String) {
+    func unprintableReasonIsOmitted(reason: String) {
         let body = JSONWriter.write(["reason": .string(reason)] as JSONObject)
         #expect(APNsAnswer(Response(status: 400, body: body)) == APNsAnswer(status: 400))
     }
 
-    @Test func labelsAreFew() {
+    @Test func metricLabelsAreBounded() {
         #expect(APNsAnswer(status: 200).label == "Success")
         #expect(APNsAnswer(status: 400, reason: "Novelty").label == "Other")
         #expect(APNsAnswer(status: 503).label == "Other")
@@ -198,7 +198,7 @@ import World
     }
 
     @Test(arguments: ["", "<html>", "[]", "{\"reason\": 5}", "{\"reason\""])
-    func anUnreadableBodyLeavesTheStatus(body: String) {
+    func unreadableBodyKeepsTheStatus(body: String) {
         let answer = APNsAnswer(Response(status: 503, body: Array(body.utf8)))
         #expect(answer == APNsAnswer(status: 503))
     }

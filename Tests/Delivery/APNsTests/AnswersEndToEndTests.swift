@@ -1,9 +1,9 @@
 import APNs
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP
-import Pushing
 import TLS
 import Testing
 import World
@@ -11,7 +11,7 @@ import World
 /// One answer of each class, as it comes over the wire, and what is done about it.
 @Suite(.serialized) struct AnswersEndToEndTests {
     @Test(arguments: AppleReason.allCases.filter { [404, 405, 413].contains($0.status) } + [.badTopic, .payloadEmpty])
-    func ourMistakes(reason: AppleReason) async throws {
+    func invalidRequestIsReportedAsBadRequest(reason: AppleReason) async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(reason))
             #expect(await rig.send(rig.push()) == .badRequest(reason.rawValue))
@@ -21,7 +21,7 @@ import World
         }
     }
 
-    @Test func aDeadTokenIsDeadSinceTheTimestamp() async throws {
+    @Test func unregisteredTokenIsDeadSinceTheTimestamp() async throws {
         try await Rig.with { rig in
             let since = Timestamp(milliseconds: 1_600_000_000_123)
             rig.apple.script("a1", .refuse(.unregistered, timestamp: since))
@@ -29,7 +29,7 @@ import World
         }
     }
 
-    @Test func aBadTokenIsDeadSinceItWasSent() async throws {
+    @Test func badTokenIsDeadSinceItWasSent() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.badDeviceToken))
             let before = rig.time.now()
@@ -42,7 +42,7 @@ import World
     }
 
     @Test(arguments: [AppleReason.badDeviceToken, .deviceTokenNotForTopic])
-    func manyBadTokensAreTheSettingsFault(reason: AppleReason) async throws {
+    func manyBadTokensAreReportedAsMisconfiguration(reason: AppleReason) async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(reason), repeatsLast: true)
             for _ in 0..<5 {
@@ -60,7 +60,7 @@ import World
         }
     }
 
-    @Test func aBusyDeviceIsLeftAlone() async throws {
+    @Test func tooManyRequestsForADeviceDelaysIt() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.tooManyRequests))
             #expect(
@@ -73,7 +73,7 @@ import World
     @Test(arguments: [
         AppleReason.internalServerError, .serviceUnavailable, .shutdown, .idleTimeout, .unrelatedKeyIDInToken,
     ])
-    func troubleIsSentOnceMoreOnAnotherConnection(reason: AppleReason) async throws {
+    func serverErrorIsRetriedOnAnotherConnection(reason: AppleReason) async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(reason))
             let push = rig.push()
@@ -87,7 +87,7 @@ import World
         }
     }
 
-    @Test func troubleThatStaysComesBackLater() async throws {
+    @Test func persistentServerErrorReturnsRetryAfter() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.serviceUnavailable), repeatsLast: true)
             #expect(
@@ -102,26 +102,26 @@ import World
     }
 
     @Test(arguments: [AppleReason.invalidProviderToken, .forbidden, .topicDisallowed, .badCertificate])
-    func aRefusedCredentialStopsEverything(reason: AppleReason) async throws {
+    func refusedCredentialStopsSending(reason: AppleReason) async throws {
         let time = ManualTime(SystemTime().now())
         try await Rig.with(time: time) { rig in
             rig.apple.script("a1", .refuse(reason))
             let fault = PushOutcome.credentialFault(reason.rawValue)
             #expect(await rig.send(rig.push()) == fault)
             #expect(await rig.send(rig.push("b2")) == fault, "other phones would be refused alike")
-            #expect(rig.sender.trouble == reason.rawValue)
+            #expect(rig.sender.fault == reason.rawValue)
             #expect(rig.count("apns.credential.refused") == 1)
             #expect(rig.apple.acceptedCount == 0)
             time.advance(by: .seconds(30))
             #expect(await rig.send(rig.push("b2")) == .accepted)
-            #expect(rig.sender.trouble == nil)
+            #expect(rig.sender.fault == nil)
             #expect(rig.count("apns.credential.accepted") == 1)
             _ = try await rig.apple.nextRequest()
             #expect(try await rig.apple.nextRequest().outcome == .accepted, "nothing came in between")
         }
     }
 
-    @Test func aWrongKeyIsACredentialFault() async throws {
+    @Test func wrongKeyIsACredentialFault() async throws {
         try await Rig.with { rig in
             let other = try FakeTeam(at: rig.time.now())
             let sender = try APNsSender(
@@ -136,7 +136,7 @@ import World
         }
     }
 
-    @Test func anExpiredTokenIsReplacedOnceOnANewConnection() async throws {
+    @Test func expiredProviderTokenIsReplacedOnceOnANewConnection() async throws {
         // The first token was minted half an hour ago by both clocks.
         let time = ManualTime(SystemTime().now() - .seconds(1800))
         try await Rig.with(time: time) { rig in
@@ -151,7 +151,7 @@ import World
         }
     }
 
-    @Test func aYoungTokenIsNotReplaced() async throws {
+    @Test func youngProviderTokenIsNotReplaced() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.expiredProviderToken))
             #expect(
@@ -161,7 +161,7 @@ import World
         }
     }
 
-    @Test func tooManyRenewalsMintNothing() async throws {
+    @Test func tooManyTokenUpdatesMintNoNewToken() async throws {
         let time = ManualTime(SystemTime().now() - .seconds(2800))
         try await Rig.with(time: time, tokenUpdates: 1) { rig in
             #expect(await rig.send(rig.push()) == .accepted)
@@ -174,7 +174,7 @@ import World
         }
     }
 
-    @Test func nonsenseIsNotTakenForSuccess() async throws {
+    @Test func malformedAnswerIsNotSuccess() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .respond(Response(status: 204)), .respond(Response(status: 302)))
             #expect(await rig.send(rig.push()) == .badRequest("204"))

@@ -6,8 +6,8 @@ import World
 @Suite struct CredentialCircuitTests {
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
 
-    @Test func oneTrialAfterEachPause() {
-        var circuit = CredentialCircuit()
+    @Test func openCircuitAllowsOneProbePerPause() {
+        var circuit = CredentialCircuitBreaker()
         #expect(circuit.enter(at: at(0)) == .free)
         #expect(circuit.distrust("403 Forbidden", at: at(0)) == true)
         #expect(circuit.enter(at: at(29)) == .refused(reason: "403 Forbidden"))
@@ -17,8 +17,8 @@ import World
         #expect(circuit.enter(at: at(60)) == .trial, "a trial without an answer is followed by another")
     }
 
-    @Test func theOperatorIsToldOnce() {
-        var circuit = CredentialCircuit()
+    @Test func openCircuitIsLoggedOnce() {
+        var circuit = CredentialCircuitBreaker()
         #expect(circuit.distrust("403 Forbidden", at: at(0)) == true)
         #expect(circuit.distrust("403 Forbidden", at: at(1)) == false)
         #expect(circuit.reason == "403 Forbidden")
@@ -26,8 +26,8 @@ import World
 }
 
 @Suite struct TokenDoubtTests {
-    @Test func fiveBadTokensInARow() {
-        var doubt = TokenDoubt()
+    @Test func fiveBadTokensInARowRaiseDoubt() {
+        var doubt = TokenMismatchDetector()
         for _ in 0..<5 {
             #expect(!doubt.doubts(.production))
             doubt.bad(.production)

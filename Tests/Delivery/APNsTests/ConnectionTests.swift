@@ -1,17 +1,17 @@
 import APNs
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import Glibc
 import HTTP2
 import Log
-import Pushing
 import TestSupport
 import Testing
 import World
 
 /// What happens to pushes when connections end, are refused, or say nothing.
 @Suite(.serialized) struct ConnectionTests {
-    @Test func theServiceComesBack() async throws {
+    @Test func senderReconnectsWhenTheServiceIsBack() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             await rig.apple.stop()
@@ -20,7 +20,7 @@ import World
         }
     }
 
-    @Test func aPushWaitsForAServiceThatIsAboutToComeBack() async throws {
+    @Test func pushWaitsForAReconnect() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             await rig.apple.stop()
@@ -32,7 +32,7 @@ import World
         }
     }
 
-    @Test func aServiceThatStaysAwayIsReported() async throws {
+    @Test func unreachableServiceIsReported() async throws {
         var options = APNsOptions.patient
         options.deadline = .milliseconds(400)
         try await Rig.with(options: options) { rig in
@@ -45,11 +45,11 @@ import World
             #expect(reason.contains("connect"))
             // The first attempt is followed by another at once; with the third, the second has been reported.
             await rig.sink.lines(of: "apns.disconnected", count: 3)
-            #expect(rig.sender.trouble != nil)
+            #expect(rig.sender.fault != nil)
         }
     }
 
-    @Test func goingAwayLosesNothing() async throws {
+    @Test func goAwayLosesNoPush() async throws {
         try await Rig.with { rig in
             rig.apple.script("51", .after(.milliseconds(100), .accept))
             async let slow = rig.send(rig.push("51"))
@@ -62,7 +62,7 @@ import World
         }
     }
 
-    @Test func goingAwayUnderLoadLosesNothing() async throws {
+    @Test func goAwayUnderLoadLosesNoPush() async throws {
         try await Rig.with { rig in
             let outcomes = try await withThrowingTaskGroup(of: PushOutcome?.self) { group in
                 for number in 0..<300 {
@@ -88,7 +88,7 @@ import World
         }
     }
 
-    @Test func noAnswerIsAmbiguousInTime() async throws {
+    @Test func missingAnswerIsAmbiguousAtTheDeadline() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             rig.apple.script("a1", .silence)
@@ -100,7 +100,7 @@ import World
         }
     }
 
-    @Test func aConnectionLostAfterSendingIsAmbiguous() async throws {
+    @Test func connectionLostAfterSendingIsAmbiguous() async throws {
         var limits = FakeAPNs.limits
         limits.drain = .milliseconds(1)
         try await Rig.with(limits: limits) { rig in
@@ -117,7 +117,7 @@ import World
         }
     }
 
-    @Test func aConnectionThatIsDeadIsFoundBeforeTheDeadline() async throws {
+    @Test func deadConnectionIsFoundBeforeTheDeadline() async throws {
         var options = APNsOptions.patient
         options.deadline = .seconds(60)
         options.suspicion = .seconds(3)
@@ -149,11 +149,11 @@ import World
         }
     }
 
-    @Test func anAuthorityThatIsNotOursIsRefused() async throws {
+    @Test func untrustedAuthorityIsRefused() async throws {
         try await Rig.with(trusts: false) { rig in try await isRefusedByTLS(rig) }
     }
 
-    @Test func aNameThatIsNotTheServersIsRefused() async throws {
+    @Test func wrongServerNameIsRefused() async throws {
         try await Rig.with(names: ["push.example.com", "127.0.0.2"]) { rig in try await isRefusedByTLS(rig) }
     }
 
@@ -163,13 +163,13 @@ import World
         await rig.sink.lines(of: "apns.disconnected", count: 2)
         rig.sender.close()
         #expect(await outcome == .retryAfter(.seconds(1), reason: "closed"))
-        let lines = rig.sink.lines.filter { WatchedSink.isOf("apns.disconnected", $0) }
+        let lines = rig.sink.lines.filter { ObservedSink.isOf("apns.disconnected", $0) }
         #expect(lines.allSatisfy { $0.contains("TLS") }, "\(lines)")
         #expect(rig.count("apns.connected") == 0)
         #expect(rig.apple.acceptedCount == 0)
     }
 
-    @Test func oneStreamAtATimeIsEnough() async throws {
+    @Test func pushesArriveOverOneStreamAtATime() async throws {
         var limits = FakeAPNs.limits
         limits.streams = 1
         try await Rig.with(limits: limits) { rig in
@@ -185,7 +185,7 @@ import World
         }
     }
 
-    @Test func aClosedSenderRefuses() async throws {
+    @Test func closedSenderRefusesPushes() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             rig.sender.close()

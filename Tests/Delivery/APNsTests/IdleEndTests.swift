@@ -1,5 +1,5 @@
+import DeliveryOutcomes
 import HTTP2
-import Pushing
 import Testing
 import World
 
@@ -8,9 +8,9 @@ import World
 /// Connections that end while nothing is to be sent.
 @Suite struct IdleEndTests {
     /// Some service, or something on the way to it, does not like connections that say nothing.
-    @Test func closingIdleConnectionsIsNoFailure() throws {
-        let stand = try PoolStand(connections: 2)
-        stand.enter { stand.desk.warmUp() }
+    @Test func idleCloseIsNoFailure() throws {
+        let stand = try PoolBench(connections: 2)
+        stand.enter { stand.desk.connectEagerly() }
         for _ in 0..<10 {
             stand.open()
             #expect(stand.wires().count { $0.state == .open } == 2)
@@ -24,9 +24,9 @@ import World
         #expect(stand.outcomes(push) == [.accepted])
     }
 
-    @Test func closingThemAtOnceIsOne() throws {
-        let stand = try PoolStand()
-        stand.enter { stand.desk.warmUp() }
+    @Test func closeAfterOpeningIsAFailure() throws {
+        let stand = try PoolBench()
+        stand.enter { stand.desk.connectEagerly() }
         // The first two are for nothing; from then on each takes its time.
         for _ in 0..<5 {
             stand.open()
@@ -39,8 +39,8 @@ import World
     }
 
     /// So many connections are replaced that the next one that is opened without need would be opened late.
-    @Test func aPushOpensOneThatOnlyGivesWayToOthers() throws {
-        let stand = try PoolStand(connections: 2)
+    @Test func pushOpensAConnectionDelayedByReplacements() throws {
+        let stand = try PoolBench(connections: 2)
         for _ in 0..<100 {
             let push = stand.send()
             stand.open()
@@ -51,9 +51,9 @@ import World
         }
     }
 
-    @Test func aSteadyConnectionEndsWhatWasHeldAgainstItsAddress() throws {
-        let stand = try PoolStand()
-        stand.enter { stand.desk.warmUp() }
+    @Test func stableConnectionClearsTheFailuresOfItsAddress() throws {
+        let stand = try PoolBench()
+        stand.enter { stand.desk.connectEagerly() }
         stand.settle()
         for _ in 0..<6 {
             let last = try stand.wire()

@@ -1,7 +1,7 @@
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP2
-import Pushing
 import Synchronization
 import Testing
 import World
@@ -23,8 +23,8 @@ private final class Notes: APNsObserver {
         durations.withLock { $0.append(duration) }
         note("answered \(status) \(reason)")
     }
-    func unanswered(_ why: APNsSilence, after duration: Duration) { note("unanswered \(why)") }
-    func unsent(_ why: APNsUnsent) { note("unsent \(why)") }
+    func unanswered(_ why: APNsUnansweredReason, after duration: Duration) { note("unanswered \(why)") }
+    func unsent(_ why: APNsUnsentReason) { note("unsent \(why)") }
     func connected(host: String) { note("connected \(host)") }
     func disconnected(host: String, reason: String) { note("disconnected \(host)") }
     func goAway(host: String, reason: String) { note("goaway \(host)") }
@@ -32,7 +32,7 @@ private final class Notes: APNsObserver {
 }
 
 @Suite(.serialized) struct ObserverTests {
-    @Test func itIsToldWhatHappens() async throws {
+    @Test func observerReceivesEveryEvent() async throws {
         let notes = Notes()
         try await Rig.with(observer: notes) { rig in
             rig.apple.script("a1", .refuse(.unregistered), .reset(.internalError, accepts: false), .accept)
@@ -47,14 +47,14 @@ private final class Notes: APNsObserver {
                     "answered 200 Success", "unsent invalid", "unsent expired",
                 ])
             #expect(notes.shortest > .zero)
-            await rig.apple.sayGoAway()
+            await rig.apple.sendGoAway()
             #expect(await rig.send(rig.push()) == .accepted)
             #expect(notes.all.contains("goaway 127.0.0.1"))
             #expect(notes.all.contains("disconnected 127.0.0.1"))
         }
     }
 
-    @Test func timeoutsAndLossesAreToldApart() async throws {
+    @Test func observerDistinguishesTimeoutsAndLosses() async throws {
         let notes = Notes()
         try await Rig.with(observer: notes) { rig in
             #expect(await rig.send(rig.push()) == .accepted)
@@ -69,7 +69,7 @@ private final class Notes: APNsObserver {
         }
     }
 
-    @Test func howThingsStand() async throws {
+    @Test func snapshotReportsConnectionsAndQueue() async throws {
         let time = ManualTime(SystemTime().now())
         try await Rig.with(time: time) { rig in
             #expect(rig.sender.snapshot().connections == 0)
@@ -93,11 +93,11 @@ private final class Notes: APNsObserver {
         }
     }
 
-    @Test func everyGoAwayIsCountedOnce() throws {
+    @Test func goAwayIsCountedOnce() throws {
         let notes = Notes()
-        let stand = try PoolStand(observer: notes)
+        let stand = try PoolBench(observer: notes)
         func goAways() -> Int { notes.all.count { $0.hasPrefix("goaway") } }
-        stand.enter { stand.desk.warmUp() }
+        stand.enter { stand.desk.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         let first = stand.send()

@@ -1,11 +1,11 @@
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP
 import HTTP2
 import JSON
 import Log
-import Pushing
 import TLS
 import TestSupport
 import Testing
@@ -15,7 +15,7 @@ import World
 
 /// A pool under everything that can happen to it, in an order that a seed draws, in virtual time.
 @Suite struct PoolSimulationTests {
-    @Test(arguments: 1...24 as ClosedRange<UInt64>) func whateverHappens(seed: UInt64) throws {
+    @Test(arguments: 1...24 as ClosedRange<UInt64>) func everyPushHasOneOutcomeUnderRandomFaults(seed: UInt64) throws {
         let drill = try PoolDrill(seed: seed)
         drill.run(events: 3000)
         #expect(drill.accepted > 100, "something was delivered, too")
@@ -35,9 +35,9 @@ private final class PoolDrill {
 
     private let world: SimulatedWorld
     private let loop: EventLoop
-    private let desk: APNsDesk
+    private let desk: APNsLoop
     private let gauges = APNsGauges()
-    private let office: APNsOffice
+    private let office: APNsSharedState
     private let ledger: Ledger
     private var chance: SeededRandomness { world.chance }
     private(set) var accepted = 0
@@ -45,7 +45,7 @@ private final class PoolDrill {
 
     private final class Ledger {
         var told: [String: Told] = [:]
-        var wires: [SimulatedWire] = []
+        var wires: [SimulatedTransport] = []
         var number: UInt64 = 0
         /// Without an outcome.
         var left = 0
@@ -72,14 +72,14 @@ private final class PoolDrill {
         options.resolver = { _, port in
             .success((1...3).compactMap { SocketAddress(host: "127.0.0.\($0)", port: port) })
         }
-        office = APNsOffice(
+        office = APNsSharedState(
             endpoint: .production, topic: "com.example.app", identity: identity, time: world.time,
             randomness: world.chance, log: log, options: options, observer: nil)
         let (loop, office, gauges) = (loop, office, gauges)
         desk = loop.asCurrent {
-            APNsDesk(loop: loop, office: office, gauges: gauges) { _, _ in
+            APNsLoop(loop: loop, shared: office, gauges: gauges) { _, _ in
                 { address, opened in
-                    let wire = SimulatedWire(
+                    let wire = SimulatedTransport(
                         address: address.description, isCautious: isCautious,
                         took: { id in
                             #expect(ledger.told[id]?.isOut == false, "sent twice")
@@ -164,7 +164,7 @@ private final class PoolDrill {
         }
     }
 
-    private func answer(_ wire: SimulatedWire, _ number: Int32) {
+    private func answer(_ wire: SimulatedTransport, _ number: Int32) {
         var body: JSONObject = [:]
         var status = 200
         switch roll(40) {
@@ -186,12 +186,12 @@ private final class PoolDrill {
         wire.answer(number, response)
     }
 
-    private func reset(_ wire: SimulatedWire, _ number: Int32, isRefused: Bool) {
+    private func reset(_ wire: SimulatedTransport, _ number: Int32, isRefused: Bool) {
         if isRefused, let id = wire.id(of: number) { ledger.told[id]?.isOut = false }
         wire.reset(number, isRefused: isRefused)
     }
 
-    private func goAway(_ wire: SimulatedWire, last: Int32) {
+    private func goAway(_ wire: SimulatedTransport, last: Int32) {
         guard wire.state == .open else { return }
         for number in wire.underway where number > last {
             if let id = wire.id(of: number) { ledger.told[id]?.isOut = false }

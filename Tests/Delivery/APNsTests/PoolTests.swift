@@ -1,9 +1,9 @@
 import APNs
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP2
-import Pushing
 import Synchronization
 import TestSupport
 import Testing
@@ -25,7 +25,7 @@ private final class Names: Sendable {
     }
 
     private static func connected(_ rig: Rig, to host: String) -> Int {
-        rig.sink.lines.count { WatchedSink.isOf("apns.connected", $0) && $0.contains("address=\(host):") }
+        rig.sink.lines.count { ObservedSink.isOf("apns.connected", $0) && $0.contains("address=\(host):") }
     }
 
     /// All at once, from one loop. Returns what became of them.
@@ -42,7 +42,7 @@ private final class Names: Sendable {
         return outcomes
     }
 
-    @Test func connectionsGoToDifferentAddresses() async throws {
+    @Test func poolUsesDifferentAddresses() async throws {
         var options = Self.two
         let names = Names()
         options.resolver = { host, port in
@@ -51,7 +51,7 @@ private final class Names: Sendable {
         }
         try await Rig.with(names: ["localhost"], options: options, host: "localhost") { rig in
             _ = try await rig.apple.start(host: "0.0.0.0")
-            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.loops[1].perform { rig.sender.connectEagerly() }
             await rig.sink.lines(of: "apns.connected", count: 2)
             #expect(Self.connected(rig, to: "127.0.0.1") == 1)
             #expect(Self.connected(rig, to: "127.0.0.2") == 1)
@@ -60,9 +60,9 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func whenOneIsLostTheOtherGoesOn() async throws {
+    @Test func lossOfOneConnectionLeavesTheOther() async throws {
         try await Rig.with(options: Self.two) { rig in
-            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.loops[1].perform { rig.sender.connectEagerly() }
             await rig.sink.lines(of: "apns.connected", count: 2)
             let first = try #require(await rig.apple.connections.min())
             await rig.apple.cut(connection: first)
@@ -73,13 +73,13 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func aHalfOpenConnectionIsFoundWhenItIsNeeded() async throws {
+    @Test func halfOpenConnectionIsDetectedOnUse() async throws {
         var options = Self.two
         options.quiet = .zero
         options.pingTimeout = .seconds(2)
         options.userTimeout = .seconds(60)
         try await Rig.with(options: options) { rig in
-            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.loops[1].perform { rig.sender.connectEagerly() }
             await rig.sink.lines(of: "apns.connected", count: 2)
             for connection in await rig.apple.connections { await rig.apple.freeze(connection: connection) }
             #expect(await rig.send(rig.push(lives: .seconds(60))) == .ambiguous("no answer to a PING"))
@@ -91,7 +91,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func anOverdueAnswerIsAskedAfter() async throws {
+    @Test func overdueAnswerTriggersAPing() async throws {
         var options = APNsOptions.patient
         options.suspicion = .milliseconds(200)
         options.pingTimeout = .seconds(5)
@@ -103,18 +103,18 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func goingAwayBeforeSettingsWedgesNothing() async throws {
+    @Test func goAwayBeforeSettingsDoesNotBlockThePool() async throws {
         try await Rig.with { rig in
-            rig.apple.meet(.goAway)
+            rig.apple.setConnectionBehavior(.goAway)
             #expect(await rig.send(rig.push()) == .accepted)
             #expect(rig.count("apns.connected") == 1)
             #expect(rig.count("apns.disconnected") == 1)
         }
     }
 
-    @Test func streamsThatBecomeFewerAndMore() async throws {
+    @Test func changedStreamLimitIsFollowed() async throws {
         try await Rig.with(options: Self.two) { rig in
-            await rig.apple.misbehave(Mischief(streams: .changing([1, 1000, 3, nil], every: 50)))
+            await rig.apple.injectFaults(FaultPlan(streams: .changing([1, 1000, 3, nil], every: 50)))
             let outcomes = await send(600, rig)
             #expect(outcomes.allSatisfy { $0 == .accepted }, "\(outcomes.filter { $0 != .accepted })")
             #expect(rig.apple.deliveries.accepted == 600)
@@ -123,21 +123,21 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func oneStreamUntilTheTokenIsTaken() async throws {
+    @Test func oneStreamIsUsedUntilTheTokenIsAccepted() async throws {
         try await Rig.with { rig in
-            await rig.apple.misbehave(Mischief(streams: .afterProof(1000)))
+            await rig.apple.injectFaults(FaultPlan(streams: .afterProof(1000)))
             let outcomes = await send(100, rig)
             #expect(outcomes.allSatisfy { $0 == .accepted })
             #expect(rig.sender.snapshot().streamLimit == 1000)
         }
     }
 
-    @Test func aStormLosesNothing() async throws {
+    @Test func burstOfPushesLosesNothing() async throws {
         var options = Self.two
         options.capacity = 5000
         try await Rig.with(options: options) { rig in
-            await rig.apple.misbehave(
-                Mischief(
+            await rig.apple.injectFaults(
+                FaultPlan(
                     rules: [
                         .every(300, .goAway(replays: 3)), .every(170, .reset(.refusedStream, accepts: false)),
                         .every(110, .refuse(.serviceUnavailable)),
@@ -159,7 +159,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func whatWaitsTooLongIsNotSent() async throws {
+    @Test func expiredQueuedPushIsNotSent() async throws {
         var limits = FakeAPNs.limits
         limits.streams = 1
         limits.drain = .milliseconds(1)
@@ -177,7 +177,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func aCertificateIsReplacedWithoutLosingAPush() async throws {
+    @Test func certificateReplacementLosesNoPush() async throws {
         try await Rig.with(.certificate, options: Self.two) { rig in
             var begun: [Begun] = []
             for number in 0..<300 as Range<UInt64> {
@@ -195,21 +195,21 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func aKeyIsReplacedByAnotherAndBack() async throws {
+    @Test func keyCanBeReplacedAndRestored() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             let other = try P256PrivateKey.generate()
             let (keyID, teamID) = (rig.team.keyID, rig.team.teamID)
             try rig.sender.replace(credential: .token(key: other, keyID: keyID, teamID: teamID))
             #expect(await rig.send(rig.push()) == .credentialFault("InvalidProviderToken"))
-            #expect(rig.sender.trouble == "InvalidProviderToken")
+            #expect(rig.sender.fault == "InvalidProviderToken")
             try rig.sender.replace(credential: .token(key: rig.team.key, keyID: keyID, teamID: teamID))
-            #expect(rig.sender.trouble == nil, "what was held against the other key does not count")
+            #expect(rig.sender.fault == nil, "what was held against the other key does not count")
             #expect(await rig.send(rig.push()) == .accepted)
         }
     }
 
-    @Test func theSameKeyChangesNothing() async throws {
+    @Test func identicalKeyKeepsTheConnections() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted)
             let again = try P256PrivateKey(pem: try rig.team.key.pem())
@@ -222,7 +222,7 @@ private final class Names: Sendable {
         }
     }
 
-    @Test func aWrongCertificateIsNotTaken() async throws {
+    @Test func invalidCertificateIsRefused() async throws {
         try await Rig.with { rig in
             let nonsense = Array("nonsense".utf8)
             #expect(throws: (any Error).self) {

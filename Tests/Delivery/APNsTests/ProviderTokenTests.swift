@@ -27,7 +27,7 @@ import World
 
     private func minutes(_ count: Int) -> Duration { .seconds(count * 60) }
 
-    @Test func itIsWhatAppleWants() throws {
+    @Test func providerTokenHasTheFormAppleRequires() throws {
         let bearer = bearer()
         #expect(bearer.hasPrefix("bearer "))
         let object = try JWS.parse(String(bearer.dropFirst(7)))
@@ -37,7 +37,7 @@ import World
         #expect(try JSONReader.read(object.payload).object == ["iss": "DEF123GHIJ", "iat": 1_800_000_000])
     }
 
-    @Test func oneTokenForFortyFiveMinutes() {
+    @Test func providerTokenIsReusedFor45Minutes() {
         let first = bearer()
         time.advance(by: minutes(44) + .seconds(59))
         #expect(bearer() == first)
@@ -46,20 +46,20 @@ import World
         #expect(bearer() != first)
     }
 
-    @Test func anOldTokenIsNotSent() {
+    @Test func expiredProviderTokenIsNotSent() {
         let first = bearer()
         time.advance(by: minutes(50))
         #expect(token.bearer { _ in Issue.record("this renewal cannot wait") } != first)
     }
 
-    @Test func aRenewalIsAskedForOnce() {
+    @Test func renewalIsRequestedOnce() {
         time.advance(by: minutes(46))
         var asked = 0
         for _ in 0..<10 { _ = token.bearer { _ in asked += 1 } }
         #expect(asked == 1)
     }
 
-    @Test func mintedOnceHoweverManyAsk() async {
+    @Test func concurrentRequestsMintOneToken() async {
         time.advance(by: minutes(55))
         let bearers = await withTaskGroup(of: String.self) { group in
             for _ in 0..<64 { group.addTask { token.bearer { $0() } } }
@@ -69,7 +69,7 @@ import World
         #expect(sink.lines.filter { $0.contains("apns.token.minted") }.count == 1)
     }
 
-    @Test func replacedOnceHoweverManyWereRefused() async {
+    @Test func concurrentRefusalsReplaceTheTokenOnce() async {
         let first = bearer()
         time.advance(by: minutes(21))
         await withTaskGroup(of: Void.self) { group in
@@ -79,7 +79,7 @@ import World
         #expect(sink.lines.filter { $0.contains("apns.token.minted") }.count == 1)
     }
 
-    @Test func noNewTokenWithinTwentyMinutes() {
+    @Test func noNewTokenIsMintedWithin20Minutes() {
         let first = bearer()
         time.advance(by: minutes(20) - .seconds(1))
         #expect(!token.mayFollow(first))
@@ -92,7 +92,7 @@ import World
         #expect(token.mayFollow(first), "there is another one already")
     }
 
-    @Test func afterTooManyTheOneBeforeIsUsedAgain() {
+    @Test func previousTokenIsUsedAfterTooManyUpdates() {
         let first = bearer()
         time.advance(by: minutes(45))
         _ = bearer()
@@ -107,7 +107,7 @@ import World
         #expect(bearer() != first)
     }
 
-    @Test func theOneThatCameTooSoonFollowsTheOneThatRunsOut() {
+    @Test func prematureTokenReplacesTheExpiringToken() {
         let first = bearer()
         time.advance(by: minutes(46))
         _ = bearer()
@@ -121,7 +121,7 @@ import World
         #expect(sink.lines.filter { $0.contains("apns.token.minted") }.count == 1)
     }
 
-    @Test func anAnswerCanSayThatItHasRunOut() {
+    @Test func expiredAnswerInvalidatesTheToken() {
         let first = bearer()
         time.advance(by: minutes(46))
         _ = bearer()
@@ -133,7 +133,7 @@ import World
         #expect(sink.lines.filter { $0.contains("apns.token.minted") }.count == 1)
     }
 
-    @Test func aKeyThatComesBackHasItsToken() throws {
+    @Test func restoredKeyKeepsItsToken() throws {
         let team = try FakeTeam(at: time.now())
         let provider = try team.issueProvider(at: time.now())
         let log = Log(time: time, sink: sink)
@@ -153,7 +153,7 @@ import World
         #expect(try identity(mine, after: nil).token !== first.token)
     }
 
-    @Test func withNothingBeforeItTheTokenStays() {
+    @Test func firstTokenIsKeptAfterTooManyUpdates() {
         let first = bearer()
         token.tooMany(first)
         #expect(bearer() == first)

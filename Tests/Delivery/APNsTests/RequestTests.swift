@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import HTTP
 import HTTP2
-import Pushing
 import Testing
 import World
 
@@ -12,7 +12,7 @@ import World
             .fields
     }
 
-    @Test func whatAllHaveInCommon() {
+    @Test func sharedHeaderFieldsAreFormedOnce() {
         #expect(
             common(authorization: "bearer x") == [
                 .init(":method", "POST"), .init(":scheme", "https"), .init(":authority", "api.push.apple.com"),
@@ -21,7 +21,7 @@ import World
             ])
     }
 
-    @Test func whatIsEachOnesOwn() {
+    @Test func eachPushHasItsOwnHeaderFields() {
         let request = APNsRequest.own(Sample.push())
         #expect(
             request.fields == [
@@ -31,11 +31,11 @@ import World
         #expect(request.body == Sample.payload)
     }
 
-    @Test func aCertificateNeedsNoAuthorization() {
+    @Test func certificateCredentialSendsNoAuthorization() {
         #expect(!common(authorization: nil).contains { $0.name == "authorization" })
     }
 
-    @Test func whatAppleWouldRefuseIsNotSent() {
+    @Test func invalidNotificationIsNotSent() {
         func fault(
             id: String = Sample.id, payload: [UInt8] = Sample.payload, collapseID: String? = Sample.collapseID
         ) -> String? {
@@ -57,7 +57,7 @@ import World
         }
     }
 
-    @Test func theEarlierEndCounts() {
+    @Test func earlierOfExpiryAndDeadlineApplies() {
         func end(_ expiresAt: Int64, _ deliverBy: Int64?) -> Int64 {
             APNsNotification(
                 id: Sample.id, deviceToken: Sample.token, payload: Sample.payload,
@@ -70,7 +70,7 @@ import World
     }
 
     @Test(arguments: ["ab", "0123456789abcdefABCDEF", String(repeating: "f", count: 200)])
-    func tokensOfAnyLength(token: String) {
+    func deviceTokenLengthsAreAccepted(token: String) {
         #expect(APNsRequest.isToken(token))
     }
 
@@ -78,11 +78,11 @@ import World
         "", "a", "xyz", "../../3/device/ab", "ab?c", "ab cd", "ab\r\n", "ａｂ", "e\u{301}",
         String(repeating: "f", count: 513),
     ])
-    func whatIsNoTokenNeverBecomesPath(token: String) {
+    func malformedTokenNeverReachesThePath(token: String) {
         #expect(!APNsRequest.isToken(token))
     }
 
-    @Test func sandboxTokensGoToTheSandboxOfApple() {
+    @Test func sandboxTokensUseTheSandboxHost() {
         #expect(APNsEndpoint.production.serving(.sandbox) == .sandbox)
         #expect(APNsEndpoint.production.serving(.production) == .production)
         #expect(
@@ -93,7 +93,7 @@ import World
         #expect(own.serving(.sandbox) == own)
     }
 
-    @Test func authorities() {
+    @Test func authorityOmitsTheDefaultPort() {
         #expect(APNsEndpoint(host: "push.example.com").authority == "push.example.com")
         #expect(APNsEndpoint(host: "push.example.com", port: 2197).authority == "push.example.com:2197")
         #expect(APNsEndpoint(host: "::1", port: 8443).authority == "[::1]:8443")

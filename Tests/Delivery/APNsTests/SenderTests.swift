@@ -1,17 +1,17 @@
 import APNs
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP2
 import JSON
 import Log
-import Pushing
 import TestSupport
 import Testing
 import World
 
 /// The sender against a service that checks everything, over TLS and HTTP/2.
 @Suite(.serialized) struct SenderTests {
-    @Test(arguments: [Rig.Kind.token, .certificate]) func aPushArrives(kind: Rig.Kind) async throws {
+    @Test(arguments: [Rig.Kind.token, .certificate]) func pushArrivesAtTheService(kind: Rig.Kind) async throws {
         try await Rig.with(kind) { rig in
             let push = rig.push()
             #expect(await rig.send(push) == .accepted)
@@ -26,11 +26,11 @@ import World
             #expect(received.challenge == Sample.collapseID)
             #expect(received.alert["title"] == "Example Bank")
             #expect((received.providerToken != nil) == (kind == .token))
-            #expect(rig.sender.trouble == nil)
+            #expect(rig.sender.fault == nil)
         }
     }
 
-    @Test func manyAtOnceShareOneConnectionAndOneToken() async throws {
+    @Test func concurrentPushesShareOneConnectionAndToken() async throws {
         try await Rig.with { rig in
             let outcomes = try await withThrowingTaskGroup(of: PushOutcome.self) { group in
                 for number in 0..<200 {
@@ -54,7 +54,7 @@ import World
         }
     }
 
-    @Test func everyLoopHasAConnectionOfItsOwn() async throws {
+    @Test func eachLoopOpensItsOwnConnection() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push(), on: 1) == .accepted)
             #expect(await rig.send(rig.push(), on: 2) == .accepted)
@@ -66,15 +66,15 @@ import World
         }
     }
 
-    @Test func aWarmCourierIsConnectedBeforeTheFirstPush() async throws {
+    @Test func warmedSenderConnectsBeforeTheFirstPush() async throws {
         try await Rig.with { rig in
-            await rig.loops[1].perform { rig.sender.warmUp() }
+            await rig.loops[1].perform { rig.sender.connectEagerly() }
             #expect(await rig.send(rig.push()) == .accepted)
             #expect(rig.count("apns.connected") == 1)
         }
     }
 
-    @Test func whatIsNoTokenIsNotSent() async throws {
+    @Test func malformedTokenIsNotSent() async throws {
         try await Rig.with { rig in
             let outcome = await rig.send(rig.push("not-hex"))
             #expect(outcome == .badRequest("the device token is not hexadecimal"))
@@ -84,7 +84,7 @@ import World
         }
     }
 
-    @Test func whatHasExpiredIsNotSent() async throws {
+    @Test func expiredPushIsNotSent() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push("ee", lives: .zero)) == .retryAfter(.seconds(1), reason: "expired unsent"))
             #expect(await rig.send(rig.push()) == .accepted)
@@ -93,7 +93,7 @@ import World
         }
     }
 
-    @Test func aFullQueueRefusesWithAReason() async throws {
+    @Test func fullQueueRefusesWithAReason() async throws {
         var options = APNsOptions.patient
         options.capacity = 1
         var limits = FakeAPNs.limits
@@ -117,7 +117,7 @@ import World
         }
     }
 
-    @Test func noDeviceTokenAndNoBearerInTheLog() async throws {
+    @Test func logContainsNoTokens() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.unregistered), .refuse(.badTopic), .refuse(.internalServerError))
             for _ in 0..<4 { _ = await rig.send(rig.push()) }

@@ -1,4 +1,4 @@
-import Pushing
+import DeliveryOutcomes
 import Testing
 import World
 
@@ -6,15 +6,15 @@ import World
 
 /// Phones say which of Apple's two hosts they are to be reached by: what happens at the one is not the other's trouble.
 @Suite struct TwoHostsTests {
-    @Test func aCredentialThatOneHostRefusesIsGoodForTheOther() throws {
-        let stand = try PoolStand()
+    @Test func credentialRefusedByOneHostIsUsedForTheOther() throws {
+        let stand = try PoolBench()
         let first = stand.send(.sandbox)
         stand.open()
         try stand.answer(stand.wire(.sandbox), 403, "BadCertificateEnvironment")
         #expect(stand.outcomes(first) == [.credentialFault("BadCertificateEnvironment")])
         let second = stand.send(.sandbox)
         #expect(stand.outcomes(second) == [.credentialFault("BadCertificateEnvironment")], "not tried again at once")
-        #expect(stand.office.trouble == nil, "everybody else is served")
+        #expect(stand.office.fault == nil, "everybody else is served")
         let other = stand.send(.production)
         stand.open()
         try stand.answer(stand.wire())
@@ -25,27 +25,27 @@ import World
             "that production takes it says nothing about the sandbox")
     }
 
-    @Test func theHostThatWasSetIsTheOneThatCounts() throws {
-        let stand = try PoolStand()
+    @Test func configuredHostDecidesTheCredentialState() throws {
+        let stand = try PoolBench()
         let first = stand.send(.production)
         stand.open()
         try stand.answer(stand.wire(), 403, "Forbidden")
         #expect(stand.outcomes(first) == [.credentialFault("Forbidden")])
-        #expect(stand.office.trouble == "Forbidden")
+        #expect(stand.office.fault == "Forbidden")
         let other = stand.send(.sandbox)
         stand.open()
         try stand.answer(stand.wire(.sandbox))
         #expect(stand.outcomes(other) == [.accepted])
-        #expect(stand.office.trouble == "Forbidden", "the sandbox cannot end that")
+        #expect(stand.office.fault == "Forbidden", "the sandbox cannot end that")
         stand.pass(.seconds(30))
         let trial = stand.send(.production)
         try stand.answer(stand.wire())
         #expect(stand.outcomes(trial) == [.accepted])
-        #expect(stand.office.trouble == nil)
+        #expect(stand.office.fault == nil)
     }
 
-    @Test func aSandboxOutOfReachIsNotOurTrouble() throws {
-        let stand = try PoolStand()
+    @Test func unreachableSandboxIsNoFault() throws {
+        let stand = try PoolBench()
         let first = stand.send(.production)
         stand.open()
         try stand.answer(stand.wire())
@@ -53,7 +53,7 @@ import World
         stand.send(.sandbox)
         let sandbox = try stand.wire(.sandbox)
         stand.enter { sandbox.refuse() }
-        #expect(stand.office.withBook(.sandbox) { $0.trouble } != nil)
-        #expect(stand.office.trouble == nil)
+        #expect(stand.office.withHostHealth(.sandbox) { $0.fault } != nil)
+        #expect(stand.office.fault == nil)
     }
 }

@@ -7,7 +7,7 @@ import World
 @testable import Couriers
 
 /// What Python's email package reads is what was meant.
-@Suite(.mayBlock) struct InternetMessages {
+@Suite(.mayBlock) struct InternetMessageTests {
     private struct Read {
         let from: String
         let sender: String
@@ -31,7 +31,7 @@ import World
         subject: String = "Ihr Code", sender: String? = "Shop", from: String = "login@example.com", text: String = "a\n"
     ) throws -> InternetMessage {
         InternetMessage(
-            from: try #require(MailSender(from)), senderName: sender, to: "bob@example.org", subject: subject,
+            from: try #require(MailAddress(from)), senderName: sender, to: "bob@example.org", subject: subject,
             date: try #require(Timestamp(rfc3339: "2026-11-22T01:02:03.456Z")), id: "abc@example.com", language: "de",
             text: text)
     }
@@ -52,7 +52,7 @@ import World
             fields: object["fields"]?.array?.compactMap(\.string) ?? [], defects: object["defects"]?.integer ?? -1)
     }
 
-    @Test func everyFieldIsThereOnce() async throws {
+    @Test func eachHeaderFieldAppearsOnce() async throws {
         let read = try await read(try message())
         #expect(
             read.fields.sorted() == [
@@ -72,7 +72,7 @@ import World
         String(repeating: "NoSpacesAndAllOfItASCII", count: 50), "short " + String(repeating: "x", count: 68),
         "two  spaces", " leading", "trailing ",
     ])
-    func whateverIsSaidComesThrough(_ text: String) async throws {
+    func textRoundTripsThroughAMail(_ text: String) async throws {
         let read = try await read(
             try message(subject: text, sender: text, text: "\(text)\n\n.\nFrom x\n\(text) \nend=\n"))
         #expect(read.subject == text)
@@ -83,7 +83,7 @@ import World
         #expect(read.defects == 0)
     }
 
-    @Test func linesAreBroken() async throws {
+    @Test func longLinesAreFolded() async throws {
         let long =
             String(repeating: "äöü=x ", count: 300) + "\n" + String(repeating: "x", count: 76) + "\n"
             + String(repeating: "y", count: 77) + "\n"
@@ -91,7 +91,7 @@ import World
     }
 
     /// Values are cleaned where they come in; here nothing gets out of its field even so.
-    @Test func nothingGetsOutOfItsField() throws {
+    @Test func headerInjectionIsPrevented() throws {
         let evil = "x\r\nBcc: all@example.com\r\n\r\nbody"
         let message = try message(subject: evil, sender: evil)
         let text = String(decoding: message.bytes(), as: UTF8.self)
@@ -100,7 +100,7 @@ import World
         #expect(head.split(separator: "\r\n").count { !$0.hasPrefix(" ") } == 10)
     }
 
-    @Test func theSettingsNameIsTakenFirst() async throws {
+    @Test func senderNameFromTheSettingsWins() async throws {
         #expect(try await read(try message(from: "Anmeldung <a@b.example>")).sender == "Anmeldung")
         #expect(try await read(try message(sender: nil)).sender == "")
     }
@@ -110,8 +110,8 @@ import World
         ("\"Login, please\" <a@b.example>", "a@b.example", "Login, please"), ("<a@b.example>", "a@b.example", nil),
         ("Zoë <a@b.example>", "a@b.example", "Zoë"),
     ])
-    func readsSenders(_ text: String, _ address: String, _ name: String?) throws {
-        let sender = try #require(MailSender(text))
+    func validSendersAreParsed(_ text: String, _ address: String, _ name: String?) throws {
+        let sender = try #require(MailAddress(text))
         #expect(sender.address == address)
         #expect(sender.name == name)
         #expect(sender.domain == address.split(separator: "@")[1])
@@ -121,7 +121,7 @@ import World
         "", "a", "a@b", "a@b.example, c@d.example", "x\r\n <a@b.example>", "zoë@example.com", "<a@b.example",
         "Login a@b.example",
     ])
-    func refusesSenders(_ text: String) { #expect(MailSender(text) == nil) }
+    func malformedSendersAreRefused(_ text: String) { #expect(MailAddress(text) == nil) }
 
     /// RFC 5322 §3.3; what was a Thursday in 1970 is known.
     @Test(arguments: [
@@ -130,7 +130,7 @@ import World
         ("2026-12-31T12:00:00Z", "Thu, 31 Dec 2026 12:00:00 +0000"),
         ("2026-11-28T12:00:00Z", "Sat, 28 Nov 2026 12:00:00 +0000"),
     ])
-    func datesAreWrittenAsMailWantsThem(_ moment: String, _ text: String) throws {
+    func dateHasTheRFC5322Form(_ moment: String, _ text: String) throws {
         #expect(InternetMessage.text(of: try #require(Timestamp(rfc3339: moment))) == text)
     }
 }

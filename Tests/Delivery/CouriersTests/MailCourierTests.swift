@@ -1,19 +1,19 @@
 import Bytes
 import Curl
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import JSON
 import Log
-import Messaging
 import Relay
+import Templates
 import TestSupport
 import Testing
-import Wording
 import World
 
 @testable import Couriers
 
-@Suite(.timeLimit(.minutes(5))) struct MailCouriers {
+@Suite(.timeLimit(.minutes(5))) struct MailCourierTests {
     private func message(
         to: String = "bob@example.org", website: String = "Bücher & Mehr", language: String? = "de-AT",
         left: Duration = .seconds(299), content: Message.Content? = nil
@@ -21,7 +21,7 @@ import World
         let code = Message.Code(
             digits: Secret(utf8: "042137"), purpose: .login, service: nil, ip: "203.0.113.7", place: "Köln")
         return Message(
-            id: try #require(ErrandID("0123456789abcdef0123456789abcdef")), to: to, website: website, name: "Zoë",
+            id: try #require(OutboxEntryID("0123456789abcdef0123456789abcdef")), to: to, website: website, name: "Zoë",
             language: language, content: content ?? .code(code), expiresAt: SystemTime().now() + left)
     }
 
@@ -32,8 +32,8 @@ import World
         var server = SMTPServer(try #require(SMTPAddress(url ?? "smtp://localhost:\(test.port)")))
         if trusted { server.extraTrust = test.authority }
         let client = SMTPClient(server, time: SystemTime())
-        let from = try #require(MailSender("login@shop.example"))
-        let courier = MailCourier(client: client, from: from, words: WordingBook(), time: SystemTime(), log: log)
+        let from = try #require(MailAddress("login@shop.example"))
+        let courier = MailCourier(client: client, from: from, words: CurrentCatalog(), time: SystemTime(), log: log)
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let outcomes = await group.loops[0].perform {
@@ -41,12 +41,12 @@ import World
             for message in messages { outcomes.append(await courier.send(message)) }
             return outcomes
         }
-        trouble(courier.trouble)
+        trouble(courier.fault)
         courier.close()
         return outcomes
     }
 
-    @Test func aCodeComesInTheUsersLanguage() async throws {
+    @Test func codeMailUsesTheUsersLanguage() async throws {
         let test = try await TestMailServer.start()
         #expect(try await send(test, [try message()]) == [.accepted(by: nil)])
         let mail = try await test.mail()
@@ -60,10 +60,10 @@ import World
         #expect(mail.data.contains("K=C3=B6ln"))
     }
 
-    @Test func announcementsAreMailsToo() async throws {
+    @Test func accountEventsAreMailed() async throws {
         let test = try await TestMailServer.start()
         let at = try #require(Timestamp(rfc3339: "2026-11-22T01:02:03Z"))
-        let messages = try Announcement.allCases.map {
+        let messages = try AccountEvent.allCases.map {
             try message(language: "en", content: .announcement($0, device: "Phone of Bob", at: at))
         }
         #expect(try await send(test, messages) == messages.map { _ in .accepted(by: nil) })
@@ -73,7 +73,7 @@ import World
         #expect(try await test.mail(1).data.contains("Phone of Bob"))
     }
 
-    @Test func aRepetitionHasTheSameID() async throws {
+    @Test func retriedMailKeepsItsMessageID() async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.answer("451 4.3.0 later")]] }
         let message = try message()
         let outcomes = try await send(test, [message, message])
@@ -86,7 +86,7 @@ import World
         #expect(first == second)
     }
 
-    @Test func droppedAfterTheDotIsAmbiguous() async throws {
+    @Test func connectionLostAfterTheFinalDotIsAmbiguous() async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.drop]] }
         guard case .ambiguous? = try await send(test, [try message()]).first else {
             Issue.record("not ambiguous")
@@ -94,7 +94,7 @@ import World
         }
     }
 
-    @Test func whatIsLateOrNobodysIsNotSent() async throws {
+    @Test func expiredOrUnaddressedMailIsNotSent() async throws {
         let test = try await TestMailServer.start()
         let messages = [
             try message(left: .seconds(-1)), try message(to: "jörg@example.org"), try message(to: "a@b.example\r\nx"),
@@ -107,7 +107,7 @@ import World
         #expect(test.said.isEmpty)
     }
 
-    @Test func troubleIsTheServersAndNotARecipients() async throws {
+    @Test func serverFailureIsNotBlamedOnTheRecipient() async throws {
         let sink = MemorySink()
         let log = Log(sink: sink)
         let nobody = try await TestMailServer.start {
@@ -132,13 +132,13 @@ import World
     }
 
     /// A mail for which there is no room says nothing about the server.
-    @Test func troubleIsNotOverBecauseNobodyIsAsked() async throws {
+    @Test func serverFaultPersistsUntilASuccess() async throws {
         let test = try await TestMailServer.start { $0.faults = [.greeting: [.drop], .sender: [.hang]] }
         var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(test.port)")))
         (server.connections, server.waiting) = (1, 1)
         let courier = MailCourier(
-            client: SMTPClient(server, time: SystemTime()), from: try #require(MailSender("login@shop.example")),
-            words: WordingBook(), time: SystemTime(), log: Log(sink: MemorySink()))
+            client: SMTPClient(server, time: SystemTime()), from: try #require(MailAddress("login@shop.example")),
+            words: CurrentCatalog(), time: SystemTime(), log: Log(sink: MemorySink()))
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let message = try message()
@@ -157,7 +157,7 @@ import World
             send()
             var ended = outcomes.stream.makeAsyncIterator()
             let first = await ended.next()
-            let trouble = courier.trouble
+            let trouble = courier.fault
             courier.close()
             _ = await ended.next()
             _ = await ended.next()

@@ -1,15 +1,15 @@
 import Bytes
 import Curl
 import EventLoop
+import SMS
 import TestSupport
 import Testing
-import Texting
 import World
 
 @testable import Couriers
 
-@Suite(.timeLimit(.minutes(5))) struct MailGateways {
-    private static let message = TextMessage(
+@Suite(.timeLimit(.minutes(5))) struct MailGatewayTests {
+    private static let message = SMSMessage(
         id: "0123456789abcdef0123456789abcdef", to: "+4915112345678", text: "Ihr Code für Bücher & Mehr: 042137")
 
     private func send(
@@ -17,10 +17,10 @@ import World
         body: String = "{text}", within limit: Duration = .seconds(120)
     ) async throws -> GatewayOutcome {
         let form = MailGateway.Form(
-            address: try TextTemplate(address), subject: try subject.map { try TextTemplate($0) },
-            body: try TextTemplate(body))
+            address: try RequestTemplate(address), subject: try subject.map { try RequestTemplate($0) },
+            body: try RequestTemplate(body))
         let gateway = MailGateway(
-            name: "mail", form: form, from: try #require(MailSender("login@shop.example")), username: "shop",
+            name: "mail", form: form, from: try #require(MailAddress("login@shop.example")), username: "shop",
             password: Secret(utf8: "s3cret"), client: SMTPClient(server, time: SystemTime()), time: SystemTime())
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
@@ -33,7 +33,7 @@ import World
         SMTPServer(try #require(SMTPAddress("smtp://localhost:\(test.port)")))
     }
 
-    @Test func aRealServerTakesTextsOverTLSWithALogin() async throws {
+    @Test func realServerAcceptsSMSMailOverTLSWithLogin() async throws {
         let real = try await AioSMTPServer(user: "relay", password: "pässword")
         var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(real.port)")))
         server.extraTrust = real.authority
@@ -48,7 +48,7 @@ import World
         #expect(mail.subject == "None")
     }
 
-    @Test func whatAGatewayWantsToReadIsFilledIn() async throws {
+    @Test func mailGatewayTemplateIsFilledIn() async throws {
         let real = try await AioSMTPServer(user: "relay", password: "p")
         var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(real.port)")))
         server.extraTrust = real.authority
@@ -76,7 +76,8 @@ import World
         (.dot, "554 5.7.1 looks like spam", .unsuited), (.recipient, "451 4.7.1 greylisted", .busy),
         (.sender, "553 5.7.1 not you", .fault), (.dot, "452 4.3.1 full", .busy),
     ])
-    func whatTheServerSaysDecides(_ verb: TestMailServer.Verb, _ said: String, _ word: GatewayOutcome.Word) async throws
+    func serverReplyDecidesTheOutcome(_ verb: TestMailServer.Verb, _ said: String, _ word: GatewayOutcome.Word)
+        async throws
     {
         let test = try await TestMailServer.start { $0.faults = [verb: [.answer(said)]] }
         let outcome = try await send(try server(test))
@@ -85,14 +86,14 @@ import World
         #expect(outcome.reason?.contains("4915112345678") == false, "\(outcome)")
     }
 
-    @Test func whatMayHaveBeenTakenIsNotGivenToAnother() async throws {
+    @Test func ambiguousSMSIsNotSentThroughAnotherGateway() async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.drop]] }
         #expect(try await send(try server(test)).word == .ambiguous)
         let early = try await TestMailServer.start { $0.faults = [.data: [.drop]] }
         #expect(try await send(try server(early)).word == .down)
     }
 
-    @Test func nobodyThereIsDown() async throws {
+    @Test func unreachableMailServerIsDown() async throws {
         let port = try FreePort()
         let server = SMTPServer(try #require(SMTPAddress("smtp://127.0.0.1:\(port.port)")))
         #expect(try await send(server).word == .down)

@@ -1,10 +1,10 @@
 import Curl
-import Messaging
+import DeliveryOutcomes
 import Testing
 
 @testable import Couriers
 
-@Suite struct MailOutcomes {
+@Suite struct MailOutcomeTests {
     private enum Word { case accepted, refused, retry, undeliverable, ambiguous }
 
     private func word(_ failure: SMTPFailure) -> Word {
@@ -17,16 +17,16 @@ import Testing
         }
     }
 
-    private func refusal(_ code: Int, at stage: SMTPStage) -> SMTPFailure {
+    private func refusal(_ code: Int, at stage: SMTPPhase) -> SMTPFailure {
         SMTPFailure(.refused, at: stage, reply: SMTPReply(code: code, text: "x"), "x")
     }
 
-    @Test func whatIsTakenIsAccepted() {
+    @Test func acceptedReplyIsAccepted() {
         #expect(MessageOutcome(.success(SMTPReply(code: 250, text: "ok"))) == .accepted(by: nil))
     }
 
-    @Test func whatServersSay() {
-        for stage in [SMTPStage.connection, .hello, .starttls, .login, .sender, .recipient, .data, .content] {
+    @Test func serverRepliesMapToOutcomes() {
+        for stage in [SMTPPhase.connection, .hello, .starttls, .login, .sender, .recipient, .data, .content] {
             for code in [421, 450, 451, 452, 454] { #expect(word(refusal(code, at: stage)) == .retry) }
             for code in [500, 530, 535, 550, 554] {
                 #expect(word(refusal(code, at: stage)) == (stage == .recipient ? .refused : .undeliverable))
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func whatServersDoNotSay() {
+    @Test func connectionFailuresMapToOutcomes() {
         for cause in [SMTPFailure.Cause.busy, .unknownHost, .unreachable, .deadline, .cancelled, .broken] {
             #expect(word(SMTPFailure(cause, "x")) == .retry)
         }
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func reasonsNameNobody() {
+    @Test func reasonsContainNoAddresses() {
         let reply = SMTPReply(code: 550, text: "5.1.1 <bob@example.org>: Recipient address rejected")
         let failure = SMTPFailure(.refused, at: .recipient, reply: reply, "x")
         #expect(

@@ -7,7 +7,7 @@ import World
 @testable import Couriers
 
 @Suite struct NotificationTests {
-    @Test func everythingOfThePushIsThere() {
+    @Test func notificationContainsEveryFieldOfThePush() {
         let deliverBy = Timestamp(milliseconds: 1_800_000_100_333)
         let push = Sample.push(environment: .sandbox, deliverBy: deliverBy)
         #expect(
@@ -23,7 +23,7 @@ import World
         (Platform.ios, Sample.token, true), (.ios, "no token", true), (.other, Sample.token, true),
         (.other, "APA91bHun4:x", false), (.android, Sample.token, false), (.web, Sample.token, false),
     ])
-    func phonesOfOtherPlatformsAreNotApples(platform: Platform, token: String, isFor: Bool) {
+    func phoneOfAnotherPlatformIsNotServedByAPNs(platform: Platform, token: String, isFor: Bool) {
         #expect(APNsCourier.isFor(platform, pushToken: token) == isFor)
     }
 }

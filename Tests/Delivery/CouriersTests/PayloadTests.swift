@@ -16,7 +16,7 @@ import Testing
         try #require(payload["aps"]?.object?["alert"]?.object)
     }
 
-    @Test func fullSaysWhoAsksForWhatFromWhere() throws {
+    @Test func fullPayloadNamesServicePlaceAndAddress() throws {
         let payload = try payload(Sample.push(place: "Vienna, Austria"))
         #expect(
             try alert(payload) == [
@@ -43,7 +43,7 @@ import Testing
         ("Mail", nil, "TWOEFAY_LOGIN_SERVICE", ["Mail"]), (nil, "2001:db8::1", "TWOEFAY_LOGIN_IP", ["2001:db8::1"]),
         (nil, nil, "TWOEFAY_LOGIN", []), ("", "", "TWOEFAY_LOGIN", []),
     ])
-    func theSentenceNamesOnlyWhatIsKnown(
+    func payloadTextOmitsUnknownParts(
         service: String?, ip: String?, key: String, arguments: [String]
     ) throws {
         let alert = try alert(try payload(Sample.push(service: service, ip: ip)))
@@ -51,7 +51,7 @@ import Testing
         #expect(alert["loc-args"]?.array?.compactMap(\.string) == arguments)
     }
 
-    @Test func minimalIsTheSameTextForEverybody() throws {
+    @Test func minimalPayloadIsConstant() throws {
         let one = APNsPayload.bytes(for: Sample.push(detail: .minimal, place: "Vienna"))
         let other = APNsPayload.bytes(
             for: Sample.push(detail: .minimal, website: "Another", service: nil, ip: nil))
@@ -71,7 +71,7 @@ import Testing
         #expect(alert["loc-args"]?.array?[1] == "203.0.113.77")
     }
 
-    @Test func whatEscapesMakeTooLongBecomesTheFixedText() throws {
+    @Test func oversizedPayloadFallsBackToTheFixedText() throws {
         let family = String(repeating: "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}\u{200D}\u{1F466}", count: 256)
         let alert = try alert(try payload(Sample.push(website: family, service: family)))
         #expect(alert["loc-key"] == "TWOEFAY_LOGIN")

@@ -1,24 +1,24 @@
 import Bytes
 import Curl
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Log
-import Messaging
 import Relay
+import Templates
 import TestSupport
 import Testing
-import Wording
 import World
 
 @testable import Couriers
 
 /// Mail servers that others wrote take what we say, and Python's email package reads what they took.
-@Suite(.timeLimit(.minutes(5))) struct RealMailServers {
+@Suite(.timeLimit(.minutes(5))) struct RealMailServerTests {
     private func send(_ server: SMTPServer, _ messages: [Message]) async throws -> [MessageOutcome] {
-        let from = try #require(MailSender("Anmeldung Zoë <login@shop.example.com>"))
+        let from = try #require(MailAddress("Anmeldung Zoë <login@shop.example.com>"))
         let client = SMTPClient(server, time: SystemTime())
         let courier = MailCourier(
-            client: client, from: from, words: WordingBook(), time: SystemTime(), log: Log(sink: MemorySink()))
+            client: client, from: from, words: CurrentCatalog(), time: SystemTime(), log: Log(sink: MemorySink()))
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let outcomes = await group.loops[0].perform {
@@ -35,7 +35,8 @@ import World
             digits: Secret(utf8: "00421\(number)"), purpose: .login, service: "Käse & Brot", ip: "203.0.113.7",
             place: "Köln")
         return Message(
-            id: try #require(ErrandID("\(number)123456789abcdef0123456789abcdef")), to: to, website: "Bücher & Mehr",
+            id: try #require(OutboxEntryID("\(number)123456789abcdef0123456789abcdef")), to: to,
+            website: "Bücher & Mehr",
             name: nil, language: language, content: .code(code), expiresAt: SystemTime().now() + .seconds(330))
     }
 
@@ -60,7 +61,7 @@ import World
         #expect(mails.last?.text.contains("Give the code to nobody") == true)
     }
 
-    @Test func aiosmtpdTakesThemOverTLSWithALogin() async throws {
+    @Test func aiosmtpdAcceptsMailOverTLSWithLogin() async throws {
         let real = try await AioSMTPServer(user: "relay", password: "pässword")
         var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(real.port)")))
         server.extraTrust = real.authority
@@ -78,7 +79,7 @@ import World
         #expect(reason.hasPrefix("login: 535"))
     }
 
-    @Test(.enabled(if: PostfixServer.canRun)) func postfixTakesThem() async throws {
+    @Test(.enabled(if: PostfixServer.canRun)) func postfixAcceptsMail() async throws {
         let real = try await PostfixServer()
         var server = SMTPServer(try #require(SMTPAddress("smtp://127.0.0.1:\(real.port)")))
         server.name = "relay.example.com"

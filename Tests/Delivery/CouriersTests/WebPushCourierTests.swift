@@ -1,11 +1,11 @@
 import Bytes
 import Crypto
 import Curl
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import JSON
 import Log
-import Pushing
 import Relay
 import TestSupport
 import Testing
@@ -14,7 +14,7 @@ import World
 
 @testable import Couriers
 
-@Suite struct WebPushCouriers {
+@Suite struct WebPushCourierTests {
     private func courier(allowing ranges: [String] = []) throws -> WebPushCourier {
         var options = WebPushSender.Options()
         options.client.addresses = AddressGuard(allowing: try ranges.map { try #require(AddressRange($0)) })
@@ -27,7 +27,7 @@ import World
 
     private func token(_ endpoint: String) throws -> String { try TestSubscriber(endpoint).subscription.token }
 
-    @Test func itServesBrowsersAndWhoeverBringsASubscription() throws {
+    @Test func browsersAndSubscriptionsAreServed() throws {
         let courier = try courier()
         let token = try token("https://push.example.net/x")
         #expect(courier.serves(.web, pushToken: token))
@@ -41,7 +41,7 @@ import World
     @Test(
         "a subscription to an address inside is no use",
         arguments: ["127.0.0.1", "10.1.2.3:8443", "169.254.169.254", "[::1]", "[::ffff:192.168.0.1]", "[fd00::1]:444"])
-    func inside(_ host: String) throws {
+    func subscriptionToAPrivateAddressIsRefused(_ host: String) throws {
         let token = try token("https://\(host)/x")
         for platform in [Platform.web, .android, .other, .ios] {
             let fault = try PushServices([courier()]).fault(in: token, of: platform)
@@ -51,7 +51,7 @@ import World
         #expect(try courier(allowing: all).fault(in: token, of: .web) == nil)
     }
 
-    @Test func whatIsNoSubscriptionIsToldToABrowser() throws {
+    @Test func malformedSubscriptionIsReportedToTheBrowser() throws {
         let courier = try courier()
         #expect(courier.fault(in: "rubbish", of: .web)?.hasPrefix("must be ") == true)
         #expect(courier.fault(in: try token("https://push.example.net/x"), of: .web) == nil)
@@ -60,7 +60,7 @@ import World
         #expect(courier.fault(in: "rubbish", of: .other) == nil)
     }
 
-    @Test func theWordsAreThoseOfEveryPush() throws {
+    @Test func webPushUsesTheCommonText() throws {
         let full = try #require(try JSONReader.read(Sample.push(place: "Vienna").webPayload).object)
         #expect(
             full == [
@@ -74,7 +74,7 @@ import World
             ])
     }
 
-    @Test func wordsThatDoNotFitAreLeftOut() throws {
+    @Test func oversizedWebPushTextIsOmitted() throws {
         let long = String(repeating: "\u{1}", count: 256)
         let bytes = Sample.push(website: long, service: long, ip: long, place: long).webPayload
         #expect(bytes.count <= MessageCoding.longest)
@@ -83,7 +83,7 @@ import World
 }
 
 /// Keeps what it is sent.
-private final class Provider: PushProvider {
+private final class Provider: PushCourier {
     let prefix: String
     let platform: Platform
     init(_ prefix: String, _ platform: Platform) { (self.prefix, self.platform) = (prefix, platform) }
@@ -97,10 +97,10 @@ private final class Provider: PushProvider {
     func send(_ push: Push) async -> PushOutcome { .badRequest(prefix) }
 }
 
-@Suite struct SeveralServices {
+@Suite struct PushServicesTests {
     private let services = PushServices([Provider("a", .ios), Provider("b", .web)])
 
-    @Test func aPhoneIsTheFirstsThatServesIt() async {
+    @Test func phoneBelongsToTheFirstServiceThatServesIt() async {
         #expect(services.serves(.ios, pushToken: "x"))
         #expect(services.serves(.web, pushToken: "x"))
         #expect(!services.serves(.android, pushToken: "b1"))

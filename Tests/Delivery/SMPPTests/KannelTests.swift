@@ -4,7 +4,7 @@ import Testing
 
 /// The gateway of the tests against a client that is used with real ones.
 @Suite(.mayBlock, .timeLimit(.minutes(2))) struct KannelTests {
-    @Test func kannelThroughTheGatewayOfTheTests() async throws {
+    @Test func kannelDeliversThroughTheTestGateway() async throws {
         let smsc = try await FakeSMSC.start()
         let kannel = try await KannelSender(gateway: smsc.port)
         await smsc.until { $0.binds.count == 1 }

@@ -8,7 +8,7 @@ import World
 
 /// The client against what others have written.
 @Suite(.mayBlock, .timeLimit(.minutes(2))) struct NetSMPPTests {
-    @Test func aGatewayOverNetSMPP() async throws {
+    @Test func netSMPPGatewayAcceptsMessages() async throws {
         let gateway = try PerlGateway.start()
         let line = try await gateway.line(.output, with: "port ")
         let port = try #require(UInt16(line.dropFirst(5)))
@@ -16,7 +16,7 @@ import World
         var options = SMPPOptions(
             host: "127.0.0.1", port: port, systemID: "relay", password: Secret(utf8: "secret08"))
         options.systemType = "login"
-        options.patience = .seconds(60)
+        options.queueTimeout = .seconds(60)
         options.responseTimeout = .seconds(60)
         options.enquireInterval = .seconds(1)
         let told = Told()

@@ -23,7 +23,7 @@ import World
         return found
     }
 
-    @Test func theExampleOfTheSpecification() throws {
+    @Test func specificationExampleIsEncoded() throws {
         let bind = PDU.Bind(
             systemID: "SMPP3TEST", password: Secret(utf8: "secret08"), systemType: "SUBMIT1", version: 0, ton: 1, npi: 1
         )
@@ -33,7 +33,7 @@ import World
     }
 
     /// Written by the table of SMPP 3.4 §4.4.1.
-    @Test func aSubmit() throws {
+    @Test func submitPDUIsEncoded() throws {
         var message = ShortMessage()
         message.source = SMPPAddress(ton: 5, npi: 0, text: "Shop")
         message.destination = SMPPAddress(ton: 1, npi: 1, text: "491701234567")
@@ -74,7 +74,7 @@ import World
         ]
     }
 
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func pduRoundTrips() throws {
         #expect(try read(samples.flatMap(\.bytes)) == samples.map { .pdu($0) })
         // A byte at a time.
         var reader = PDUReader()
@@ -86,7 +86,7 @@ import World
         #expect(found == samples.map { .pdu($0) })
     }
 
-    @Test func aBodyThatEndsTooEarly() throws {
+    @Test func truncatedBodyIsMalformed() throws {
         for pdu in samples {
             let whole = pdu.bytes
             for count in 16..<whole.count {
@@ -115,7 +115,7 @@ import World
         }
     }
 
-    @Test func lengthsThatCannotBe() {
+    @Test func impossibleLengthIsRefused() {
         for length in [0, 1, 15, 65_537, 0x7fff_ffff, 0xffff_ffff] as [UInt32] {
             var reader = PDUReader()
             reader.feed([24, 16, 8, 0].map { UInt8(truncatingIfNeeded: length >> UInt32($0)) })
@@ -123,7 +123,7 @@ import World
         }
     }
 
-    @Test func textsThatAreTooLong() throws {
+    @Test func oversizedFieldIsRefused() throws {
         let long = PDU(.submitResponse(messageID: String(repeating: "1", count: 65)), sequence: 1)
         guard case .malformed(_, .ok, 1, _) = try #require(try read(long.bytes).first) else {
             Issue.record("65 characters and a zero were taken")
@@ -134,7 +134,7 @@ import World
     }
 
     /// Whatever comes: the reader ends, and holds together.
-    @Test(arguments: [1, 2, 3, 4]) func anything(seed: UInt64) {
+    @Test(arguments: [1, 2, 3, 4]) func randomBytesNeverCrashTheReader(seed: UInt64) {
         var chance = SeededRandomness(seed: seed)
         let samples = samples.map(\.bytes)
         for _ in 0..<3000 {
@@ -154,7 +154,7 @@ import World
         }
     }
 
-    @Test func addressesFollowFromTheirForm() {
+    @Test func addressTypeFollowsFromItsForm() {
         #expect(SMPPAddress("+491701234567") == SMPPAddress(ton: 1, npi: 1, text: "491701234567"))
         #expect(SMPPAddress("12345") == SMPPAddress(ton: 3, npi: 0, text: "12345"))
         #expect(SMPPAddress("01701234567") == SMPPAddress(ton: 2, npi: 1, text: "01701234567"))
@@ -164,7 +164,7 @@ import World
         }
     }
 
-    @Test func whatAStatusMeans() {
+    @Test func statusesMapToMeanings() {
         let meanings: [(UInt32, SMPPStatus.Meaning)] = [
             (0, .accepted), (0x58, .slower), (0x14, .slower), (0x08, .later), (0x45, .later), (0x0b, .refused),
             (0x0a, .ours), (0x0e, .ours), (0x04, .later), (0x400, .ours), (0x1234_5678, .ours),

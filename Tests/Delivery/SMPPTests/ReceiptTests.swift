@@ -21,7 +21,7 @@ import Testing
     private let delivered =
         "id:0123456789 sub:001 dlvrd:001 submit date:0809011130 done date:0809011131 stat:DELIVRD err:000 text:id:9 stat:EXPIRED"
 
-    @Test func theTextOfAppendixB() throws {
+    @Test func appendixBReceiptIsParsed() throws {
         for found in [receipt(delivered), receipt(delivered, inPayload: true)] {
             let found = try #require(found)
             #expect(found.messageID == "0123456789")
@@ -38,7 +38,7 @@ import Testing
         #expect(receipt("id:1")?.state == .unknown)
     }
 
-    @Test func optionalParametersGoFirst() throws {
+    @Test func optionalParametersTakePrecedence() throws {
         let parameters = [
             Parameter(Parameter.receiptedMessageID, Array("abc\0".utf8)), Parameter(Parameter.messageState, [5]),
             Parameter(Parameter.networkErrorCode, [3, 1, 2]),
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// data_sm, which has no text of its own: octet by octet as §4.7.1 has it.
-    @Test func oneThatComesAsData() throws {
+    @Test func receiptInDataSMIsParsed() throws {
         let bytes: [UInt8] =
             [0, 0, 0, 47, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 9]
             + [0] + [1, 1] + Array("4917\0".utf8) + [5, 0] + Array("Shop\0".utf8)  // service_type, source, destination
@@ -74,7 +74,7 @@ import Testing
         #expect(PDU(.dataResponse, sequence: 9).bytes == [0, 0, 0, 17, 0x80, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 9, 0])
     }
 
-    @Test func whatIsNoReceipt() {
+    @Test func otherMessagesAreNoReceipts() {
         #expect(receipt(delivered, esmClass: 0) == nil)
         #expect(receipt("STOP") == nil)
         #expect(receipt("id: stat:DELIVRD") == nil)
@@ -83,12 +83,12 @@ import Testing
     }
 
     /// Nil if it was told before; empty for a message that is nobody's.
-    private func told(_ book: inout ReceiptBook, _ text: String) -> String? {
+    private func told(_ book: inout ReceiptDeduplicator, _ text: String) -> String? {
         receipt(text).flatMap { book.tell($0) }.map { $0.id ?? "" }
     }
 
-    @Test func theSameIsToldOnce() {
-        var book = ReceiptBook(capacity: 3)
+    @Test func repeatedReceiptIsReportedOnce() {
+        var book = ReceiptDeduplicator(capacity: 3)
         let first = "id:1 stat:DELIVRD"
         book.sent("1", of: "ours")
         #expect(told(&book, first) == "ours")
@@ -102,8 +102,8 @@ import Testing
         #expect(told(&book, first) == "")
     }
 
-    @Test func numbersInTwoSpellings() {
-        var book = ReceiptBook()
+    @Test func decimalAndHexadecimalIDsMatch() {
+        var book = ReceiptDeduplicator()
         book.sent("0A1B2C3D", of: "padded")
         book.sent("ff", of: "lower")
         book.sent("4096", of: "decimal")

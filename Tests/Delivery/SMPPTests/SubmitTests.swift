@@ -5,7 +5,7 @@ import World
 
 /// How messages take their turn, and what becomes of them.
 @Suite struct SubmitTests {
-    @Test func theWindowIsKept() throws {
+    @Test func submitQueueRespectsTheWindow() throws {
         var bench = Bench { $0.window = 3 }
         bench.bind()
         for _ in 0..<8 { bench.submit() }
@@ -22,7 +22,7 @@ import World
         #expect(bench.settled.count == 8)
     }
 
-    @Test func oneThatHangsHoldsNobodyUp() throws {
+    @Test func unansweredSubmitDelaysNoOther() throws {
         var bench = Bench { $0.window = 2 }
         bench.bind()
         let hanging = bench.submit()
@@ -43,7 +43,7 @@ import World
         #expect(bench.session.phase == .bound)
     }
 
-    @Test func throttledIsSentLater() throws {
+    @Test func throttledSubmitIsRetried() throws {
         var bench = Bench()
         bench.bind()
         let ticket = bench.submit()
@@ -62,7 +62,7 @@ import World
         #expect(bench.settled == [ticket: .accepted(["a"]), other: .accepted(["b"])])
     }
 
-    @Test func throttledForTooLong() throws {
+    @Test func throttledMessageExpires() throws {
         var bench = Bench()
         bench.bind()
         let ticket = bench.submit()
@@ -79,7 +79,7 @@ import World
         #expect(count == 4)
     }
 
-    @Test func aMessageMayHaveATimeOfItsOwn() throws {
+    @Test func messageDeadlineOverridesTheDefault() throws {
         var bench = Bench { $0.window = 1 }
         bench.bind()
         let (first, second) = (bench.submit(within: .seconds(4)), bench.submit(within: .seconds(4)))
@@ -94,7 +94,7 @@ import World
         #expect(bench.settled[first] == .ambiguous("no answer in 4 s"))
     }
 
-    @Test func whatAnswersMean() throws {
+    @Test func submitResponsesMapToOutcomes() throws {
         let answers: [(SMPPStatus, SMPPOutcome)] = [
             (.wrongDestination, .refused("ESME_RINVDSTADR, invalid destination (0xb)")),
             (.systemError, .retry("ESME_RSYSERR, system error (0x8)")),
@@ -115,7 +115,7 @@ import World
         #expect(bench.settled[ticket] == .undeliverable("ESME_RINVCMDLEN, command length is invalid (0x2)"))
     }
 
-    @Test func aLongTextIsOnlyTakenWhole() throws {
+    @Test func longTextIsAcceptedOnlyWithAllSegments() throws {
         var bench = Bench()
         bench.bind()
         let text = String(repeating: "abcdefghi ", count: 40)
@@ -140,7 +140,7 @@ import World
         #expect(submits(bench.takeSent()) != bodies)
     }
 
-    @Test func theWorstPartSaysWhatBecame() throws {
+    @Test func worstSegmentDecidesTheOutcome() throws {
         func outcome(_ statuses: [SMPPStatus?]) throws -> SMPPOutcome? {
             var bench = Bench()
             bench.bind()
@@ -159,7 +159,7 @@ import World
         #expect(try outcome([.ok, .ok]) == .accepted(["m", "m"]))
     }
 
-    @Test func throughputIsKept() {
+    @Test func throughputLimitIsRespected() {
         var bench = Bench {
             $0.throughput = 4
             $0.window = 100
@@ -175,7 +175,7 @@ import World
         #expect(submits(bench.takeSent()).count == 1)
     }
 
-    @Test func whatCannotBeSent() {
+    @Test func unsendableMessageIsRefused() {
         var bench = Bench {
             $0.queue = 1
             $0.maxParts = 2
@@ -195,7 +195,7 @@ import World
     }
 
     /// SMPP 3.4 §5.3.2.22 to 24.
-    @Test func longTextsWithParametersInPlaceOfAHeader() throws {
+    @Test func longTextUsesSARParameters() throws {
         var bench = Bench { $0.longTexts = .sar }
         bench.bind()
         let text = String(repeating: "abc", count: 100)
@@ -214,7 +214,7 @@ import World
         #expect(submits(bench.takeSent()).first?.parameter(0x020c) != references[0])
     }
 
-    @Test func longTextsInOnePiece() throws {
+    @Test func longTextUsesMessagePayload() throws {
         var bench = Bench { $0.longTexts = .payload }
         bench.bind()
         let text = String(repeating: "ü", count: 200)
@@ -230,7 +230,7 @@ import World
         #expect(submits(bench.takeSent()).first?.text == Array("short".utf8))
     }
 
-    @Test func numbersAreCalledWhatTheGatewayWants() throws {
+    @Test func numberTypeFollowsTheOptions() throws {
         var bench = Bench {
             $0.source = SMPPAddress("Shop")?.called(SMPPNumberKind(npi: 1))
             $0.destinationKind = SMPPNumberKind(ton: 2)

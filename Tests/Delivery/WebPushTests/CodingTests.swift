@@ -6,14 +6,14 @@ import World
 
 @testable import WebPush
 
-@Suite struct Codings {
+@Suite struct ContentCodingTests {
     private func bytes(_ text: String) throws -> [UInt8] { try #require(Base64URL.decode(text)) }
 
     private func key(_ scalar: String) throws -> P256PrivateKey { try P256PrivateKey(scalar: Secret(bytes(scalar))) }
 
     // MARK: RFC 8188
 
-    @Test func aMessageIsSealedAsPublished() throws {
+    @Test func rfc8188EncodingMatchesTheExample() throws {
         let sealed = try ContentCoding.seal(
             Array("I am the walrus".utf8), key: Secret(bytes("yqdlZ-tYemfogSmv7Ws5PQ")),
             salt: bytes("I1BsxtFttlv3u_Oo94xnmw"))
@@ -24,13 +24,13 @@ import World
     private let twoRecords =
         "uNCkWiNYzKTnBN9ji3-qWAAAABkCYTHOG8chz_gnvgOqdGYovxyjuqRyJFjEDyoF1Fvkj6hQPdPHI51OEUKEpgz3SsLWIqS_uA"
 
-    @Test func severalRecordsAreOpenedAsPublished() throws {
+    @Test func rfc8188MultiRecordExampleDecodes() throws {
         let secret = Secret(try bytes("BO3ZVPxUlnLORbVGMpbT1Q"))
         let opened = ContentCoding.open(try bytes(twoRecords)) { id in id == Array("a1".utf8) ? secret : nil }
         #expect(opened.map { String(decoding: $0, as: UTF8.self) } == "I am the walrus")
     }
 
-    @Test func whatIsMissingOrChangedIsNotOpened() throws {
+    @Test func changedOrTruncatedMessageIsRefused() throws {
         let secret = Secret(try bytes("BO3ZVPxUlnLORbVGMpbT1Q"))
         let whole = try bytes(twoRecords)
         #expect(ContentCoding.open(whole) { _ in nil } == nil)
@@ -60,7 +60,7 @@ import World
         return (key, PushSubscription(endpoint: url, publicKey: key.publicKey, auth: auth))
     }
 
-    @Test func aPushIsSealedAsPublished() throws {
+    @Test func rfc8291EncodingMatchesTheExample() throws {
         let sealed = try MessageCoding.seal(
             Array(text.utf8), for: subscriber().subscription,
             sender: key("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"), salt: bytes("DGv6ra1nlYgDCS1FRnbzlw"),
@@ -68,7 +68,7 @@ import World
         #expect(Base64URL.encode(sealed) == published)
     }
 
-    @Test func aPushIsOpenedAsPublished() throws {
+    @Test func rfc8291ExampleDecodes() throws {
         let (key, subscription) = try subscriber()
         let opened = MessageCoding.open(try bytes(published), key: key, auth: subscription.auth)
         #expect(opened.map { String(decoding: $0, as: UTF8.self) } == text)
@@ -78,7 +78,7 @@ import World
     }
 
     @Test(arguments: [(0, 1024), (1, 1024), (1024, 1024), (1025, 2048), (2049, 3993), (3993, 3993)])
-    func theLengthTellsLittle(_ count: Int, _ filled: Int) throws {
+    func paddingHidesTheLength(_ count: Int, _ filled: Int) throws {
         let (key, subscription) = try subscriber()
         let text = [UInt8](repeating: 0x61, count: count)
         let sealed = try MessageCoding.seal(text, for: subscription, randomness: SystemRandomness())
@@ -92,7 +92,7 @@ import World
         #expect(again[21..<86] != sealed[21..<86])
     }
 
-    @Test func whatIsTooLongIsNotSealed() throws {
+    @Test func oversizedMessageIsRefused() throws {
         let text = [UInt8](repeating: 0x61, count: MessageCoding.longest + 1)
         #expect(throws: CryptoFailure.self) {
             try MessageCoding.seal(text, for: subscriber().subscription, randomness: SystemRandomness())
@@ -100,7 +100,7 @@ import World
     }
 }
 
-@Suite struct Subscriptions {
+@Suite struct PushSubscriptionTests {
     private static let point = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
 
     private static func json(
@@ -112,7 +112,7 @@ import World
     }
 
     @Test("as browsers write them", arguments: [json(), json(more: #""expirationTime":null,"#)])
-    func right(_ json: String) throws {
+    func validSubscriptionIsParsed(_ json: String) throws {
         let subscription = try PushSubscription(token: Base64URL.encode(Array(json.utf8)))
         #expect(subscription.endpoint.text == "https://push.example.net/x")
         #expect(Base64URL.encode(subscription.publicKey.x963) == Self.point)
@@ -135,13 +135,14 @@ import World
             json(auth: ""), json(auth: "BTBZMqHH6r4Tts7J_aSI"), json(auth: "BTBZMqHH6r4Tts7J_aSIggAA"),
             json(more: #""endpoint":"https://other.example.net/","#),
         ])
-    func wrong(_ json: String) {
+    func malformedSubscriptionFieldIsRefused(_ json: String) {
         #expect(throws: PushSubscription.Fault.self) {
             try PushSubscription(token: Base64URL.encode(Array(json.utf8)))
         }
     }
 
-    @Test(arguments: ["", "not base64!", "eyJ", "0123456789abcdef"]) func textThatIsNoToken(_ text: String) {
+    @Test(arguments: ["", "not base64!", "eyJ", "0123456789abcdef"]) func malformedSubscriptionIsRefused(_ text: String)
+    {
         #expect(throws: PushSubscription.Fault.self) { try PushSubscription(token: text) }
     }
 }

@@ -1,11 +1,11 @@
 import Bytes
 import Crypto
 import Curl
+import DeliveryOutcomes
 import EventLoop
 import HTTP
 import JSON
 import Log
-import Pushing
 import TestSupport
 import Testing
 import World
@@ -53,8 +53,8 @@ private struct Rig: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct Senders {
-    @Test func aMessageArrivesAndOnlyItsSubscriberReadsIt() async throws {
+@Suite(.timeLimit(.minutes(5))) struct WebPushSenderTests {
+    @Test func messageIsReadableOnlyByItsSubscriber() async throws {
         let service = try await TestPushService.start()
         let rig = try Rig(trusting: service)
         defer { rig.end() }
@@ -79,7 +79,7 @@ private struct Rig: Sendable {
         #expect(received[0].body.count == received[1].body.count)
     }
 
-    @Test func aRefusalIsHeldAgainstItsSubscriptionAlone() async throws {
+    @Test func refusalAffectsOnlyItsSubscription() async throws {
         let service = try await TestPushService.start()
         let rig = try Rig(trusting: service)
         defer { rig.end() }
@@ -94,7 +94,7 @@ private struct Rig: Sendable {
         #expect(service.count == 2)
     }
 
-    @Test func aSilentServiceKeepsNobodyElseWaiting() async throws {
+    @Test func silentServiceDelaysNoOther() async throws {
         let service = try await TestPushService.start()
         let rig = try Rig(trusting: service)
         service.script("/silent", .silence)
@@ -110,7 +110,8 @@ private struct Rig: Sendable {
         rig.group.stopAndJoin()
     }
 
-    @Test("its deadline, or the message's", arguments: [true, false]) func theDeadlineHolds(_ isIts: Bool) async throws
+    @Test("its deadline, or the message's", arguments: [true, false]) func deadlineIsRespected(_ isIts: Bool)
+        async throws
     {
         let service = try await TestPushService.start()
         service.script("/", .silence)
@@ -123,7 +124,9 @@ private struct Rig: Sendable {
         }
     }
 
-    @Test("what leads inside gets nothing", arguments: ["localhost", "127.0.0.1"]) func inside(host: String)
+    @Test("what leads inside gets nothing", arguments: ["localhost", "127.0.0.1"]) func privateEndpointIsRefused(
+        host: String
+    )
         async throws
     {
         let service = try await TestPushService.start()
@@ -135,7 +138,7 @@ private struct Rig: Sendable {
         #expect(service.count == 0)
     }
 
-    @Test func whatHasExpiredIsNotSent() async throws {
+    @Test func expiredMessageIsNotSent() async throws {
         let service = try await TestPushService.start()
         let rig = try Rig(trusting: service)
         defer { rig.end() }
@@ -147,7 +150,7 @@ private struct Rig: Sendable {
     }
 }
 
-@Suite struct Answers {
+@Suite struct WebPushAnswerTests {
     private let now = Timestamp(rfc3339: "2026-11-21T21:00:00.000Z") ?? Timestamp(seconds: 0)
 
     private func outcome(_ status: Int, _ retryAfter: String? = nil) -> PushOutcome {
@@ -155,7 +158,7 @@ private struct Rig: Sendable {
         return WebPushAnswer.outcome(status, fields, sentAt: now - .seconds(1), now: now)
     }
 
-    @Test func eachMeansWhatItsDocumentSays() {
+    @Test func statusesMapToOutcomes() {
         for status in [200, 201, 202] { #expect(outcome(status) == .accepted) }
         for status in [404, 410] {
             #expect(outcome(status) == .tokenDead(since: now - .seconds(1), reason: "\(status)"))
@@ -181,7 +184,7 @@ private struct Rig: Sendable {
             ("", 20), ("-7", 20), ("7.5", 20), ("soon", 20), ("Sat, 21 Nov 2026 21:00:30", 20),
             ("Sat, 31 Feb 2026 21:00:30 GMT", 20), ("2026-11-21T21:00:30Z", 20),
         ])
-    func pauses(_ text: String, _ seconds: Int) {
+    func retryAfterIsBounded(_ text: String, _ seconds: Int) {
         #expect(outcome(429, text) == .retryAfter(.seconds(seconds), reason: "429"))
     }
 
@@ -194,7 +197,7 @@ private struct Rig: Sendable {
             now: now)
     }
 
-    @Test func whatDidNotComeBackIsToldApart() {
+    @Test func transferFailuresMapToOutcomes() {
         for cause in [TransferFailure.Cause.deadline, .broken, .tooLarge] {
             #expect(outcome(cause, arrived: true) == .ambiguous("no answer"))
         }
@@ -212,8 +215,8 @@ private struct Rig: Sendable {
         #expect(outcome(.untrusted) == .declined("not reached"))
     }
 
-    @Test func aRefusalIsRememberedForAWhileAndOfSoMany() {
-        var refusals = Refusals()
+    @Test func refusalsAreRememberedWithinBounds() {
+        var refusals = RefusedSubscriptions()
         let start = Instant(nanoseconds: 0)
         let news = (0..<2).map { _ in refusals.distrusted("a", "403", at: start) }
         #expect(news == [true, false])
@@ -226,7 +229,7 @@ private struct Rig: Sendable {
         refusals.trusted("a")
         let trusted = reasons("a", 31)
         #expect(trusted == [nil])
-        let last = Refusals.remembered
+        let last = RefusedSubscriptions.remembered
         for number in 0...last { _ = refusals.distrusted("\(number)", "403", at: start + .seconds(number)) }
         let left = reasons("0", last) + reasons("\(last)", last)
         #expect(left == [nil, "403"])

@@ -9,9 +9,9 @@ import World
 
 @testable import WebPush
 
-@Suite struct VAPIDs {
+@Suite struct VAPIDTests {
     /// RFC 8292 §2.4: what it says there is what is checked here and in the push service of these tests.
-    @Test func thePublishedTokenIsOne() throws {
+    @Test func publishedVAPIDTokenVerifies() throws {
         let field =
             "vapid t=eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3"
             + "NjgsInN1YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0.i3CYb7t4xfxCDquptFOepC9GAu_HLGkMlMuCGSK2rpiUfnK9ojFwDXb1JrErtmys"
@@ -28,7 +28,7 @@ import World
         return (VAPID(key: key, contact: "mailto:op@example.com", time: time, log: Log(sink: MemorySink())), key)
     }
 
-    @Test func aTokenNamesItsServiceAndItsEnd() throws {
+    @Test func tokenNamesAudienceAndExpiry() throws {
         let time = TestTime()
         let (vapid, key) = try office(time)
         let field = try vapid.authorization(for: "https://push.example.net") { _ in }
@@ -41,7 +41,7 @@ import World
         #expect(vapid.applicationServerKey == Base64URL.encode(key.publicKey.x963))
     }
 
-    @Test func itIsMadeOnceForEachServiceAndRenewedAside() throws {
+    @Test func tokenIsCachedPerServiceAndRenewedInTheBackground() throws {
         let time = TestTime()
         let (vapid, _) = try office(time)
         let later = Mutex<[@Sendable () -> Void]>([])
@@ -71,7 +71,7 @@ import World
         #expect(try #require(claims["exp"]?.integer) > time.now().seconds)
     }
 
-    @Test func aClockSetBackMakesANewToken() throws {
+    @Test func clockSetBackMintsANewToken() throws {
         let time = TestTime()
         let (vapid, _) = try office(time)
         let first = try vapid.authorization(for: "https://a.example") { _ in }
@@ -82,7 +82,7 @@ import World
         #expect(try #require(claims["exp"]?.integer) <= time.now().seconds + 24 * 3600)
     }
 
-    @Test func servicesWithoutNumberAreNotRemembered() throws {
+    @Test func tokenCacheIsBounded() throws {
         let time = TestTime()
         let (vapid, _) = try office(time)
         for number in 0..<(VAPID.remembered + 10) {

@@ -3,7 +3,7 @@ import Testing
 
 /// Expected values are from 3GPP 23.038 and from the packings that other projects publish for these texts.
 @Suite struct GSMTextTests {
-    @Test func septetsOfTheTables() {
+    @Test func everyTableCharacterEncodes() {
         #expect(GSMText.encode("@£$¥èéùìòÇ\nØø\rÅå") == Array(0x00...0x0f))
         #expect(GSMText.encode("Δ_ΦΓΛΩΠΨΣΘΞ") == Array(0x10...0x1a))
         #expect(GSMText.encode("ÆæßÉ !\"#¤%&'()*+,-./") == Array(0x1c...0x2f))
@@ -20,7 +20,7 @@ import Testing
             ])
     }
 
-    @Test func whatIsInNeitherTable() {
+    @Test func characterOutsideTheTablesIsReported() {
         for text in ["`", "ç", "á", "č", "–", "“", "\u{a0}", "\u{1b}", "\u{0}", "😀", "я", "e\u{302}"] {
             #expect(GSMText.encode("a\(text)b") == nil, "\(text)")
         }
@@ -28,7 +28,7 @@ import Testing
         #expect(GSMText.missing(in: "code 123 €").isEmpty)
     }
 
-    @Test func charactersThatAreWrittenInSeveralWays() {
+    @Test func decomposedCharactersAreNormalised() {
         #expect(GSMText.encode("u\u{308}") == [0x7e])
         #expect(GSMText.encode("\u{212b}\u{2126}") == [0x0e, 0x15])
         #expect(GSMText.encode("a\r\nb") == [0x61, 0x0d, 0x0a, 0x62])
@@ -40,7 +40,7 @@ import Testing
         ("Hello world", "C8329BFD06DDDF723619"),
         ("The quick fox jumps over the lazy dog", "54741914AFA7C76B90F98D07A9EB6DF81CF4B697E5203ABA0C6287F57910F97D06"),
     ])
-    func packings(text: String, hex: String) throws {
+    func septetPackingMatchesVectors(text: String, hex: String) throws {
         let septets = try #require(GSMText.encode(text))
         let packed = GSMText.pack(septets)
         let digits = packed.map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }
@@ -49,7 +49,7 @@ import Testing
         #expect(GSMText.decode(septets) == text)
     }
 
-    @Test func packingOfEveryLength() {
+    @Test func septetPackingRoundTripsAtEveryLength() {
         for count in 0...200 {
             let septets = (0..<count).map { UInt8(($0 * 37 + count) % 128) }
             let packed = GSMText.pack(septets)
@@ -61,7 +61,7 @@ import Testing
         #expect(GSMText.unpack([0xff], count: 0).isEmpty)
     }
 
-    @Test func whatComesIsReadAsTheStandardWantsIt() {
+    @Test func receivedSeptetsAreDecodedPerTheStandard() {
         #expect(GSMText.decode([0x1b, 0x65, 0x41]) == "€A")
         // The second table does not know it: the first one's character.
         #expect(GSMText.decode([0x1b, 0x41]) == "A")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Curl
 
-@Suite struct Addresses {
+@Suite struct AddressGuardTests {
     @Test(
         "where nobody from outside may lead us",
         arguments: [
@@ -17,7 +17,7 @@ import Testing
             "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::1",
             "2002:c0a8:101::1", "64:ff9b:1::8.8.8.8",
         ])
-    func inside(_ address: String) {
+    func privateAddressesAreRefused(_ address: String) {
         #expect(AddressGuard().refusal(of: address) != nil)
         #expect(AddressGuard.none.refusal(of: address) == nil)
     }
@@ -31,9 +31,9 @@ import Testing
             // Names are judged by where they lead.
             "localhost", "push.example.com",
         ])
-    func outside(_ host: String) { #expect(AddressGuard().refusal(of: host) == nil) }
+    func publicAddressesAreAllowed(_ host: String) { #expect(AddressGuard().refusal(of: host) == nil) }
 
-    @Test func theOperatorLetsRangesThrough() throws {
+    @Test func configuredRangesAreAllowed() throws {
         let allowed = AddressGuard(allowing: try ["10.1.0.0/16", "fd00:1::/32", "127.0.0.1"].map { try range($0) })
         for address in ["10.1.2.3", "::ffff:10.1.255.255", "fd00:1::9", "127.0.0.1"] {
             #expect(allowed.refusal(of: address) == nil, "\(address)")
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test("wherever this machine has it", arguments: ["8.8.8.8", "::ffff:8.8.8.8", "64:ff9b::808:808", "2606:4700::1"])
-    func itsOwn(_ address: String) throws {
+    func ownAddressesAreRefused(_ address: String) throws {
         let own: [[UInt8]] = [[8, 8, 8, 8], [0x26, 0x06, 0x47] + Array(repeating: 0, count: 12) + [1]]
         #expect(AddressGuard(own: own).refusal(of: address) == "this machine's own")
         #expect(AddressGuard(own: []).refusal(of: address) == nil)
@@ -52,7 +52,7 @@ import Testing
         #expect(AddressGuard(allowing: all, own: own).refusal(of: address) == nil)
     }
 
-    @Test func theMachineKnowsItsAddresses() {
+    @Test func ownAddressesAreListed() {
         #expect(OwnAddresses.contains([127, 0, 0, 1]))
         #expect(!OwnAddresses.contains([127, 0, 0, 99]) && !OwnAddresses.contains([]))
     }
@@ -60,7 +60,7 @@ import Testing
     private func range(_ text: String) throws -> AddressRange { try #require(AddressRange(text)) }
 }
 
-@Suite struct URLs {
+@Suite struct TransferURLTests {
     @Test(
         "read and written again",
         arguments: [
@@ -71,7 +71,7 @@ import Testing
             ("http://192.0.2.1:80/x", "http://192.0.2.1", "/x"),
             ("https://[2001:DB8::1]:444/x", "https://[2001:db8::1]:444", "/x"),
         ])
-    func right(_ text: String, origin: String, path: String) throws {
+    func validURLIsParsed(_ text: String, origin: String, path: String) throws {
         let url = try #require(TransferURL(text))
         #expect(url.origin == origin)
         #expect(url.path == path)
@@ -89,5 +89,5 @@ import Testing
             "https://2130706433/", "https://0x7f000001/", "https://0x7f.1/", "https://127.0.0.01/",
             "https://example..com/", "https://./", "https://127.0.0.1./",
         ])
-    func wrong(_ text: String) { #expect(TransferURL(text) == nil) }
+    func malformedURLIsRefused(_ text: String) { #expect(TransferURL(text) == nil) }
 }

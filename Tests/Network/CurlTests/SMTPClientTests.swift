@@ -7,17 +7,17 @@ import World
 
 @testable import Curl
 
-@Suite(.timeLimit(.minutes(5))) struct SMTPClients {
+@Suite(.timeLimit(.minutes(5))) struct SMTPClientTests {
     private static let text = "Subject: x\r\n\r\nfirst\r\n.\r\n..two\r\n.three\r\nlast\r\n"
 
-    private func mail(_ text: String = text, deadline: Duration = patience) -> SMTPTransfer {
+    private func mail(_ text: String = text, deadline: Duration = timeout) -> SMTPTransfer {
         SMTPTransfer(from: "login@example.com", to: "bob@example.org", data: Array(text.utf8), deadline: deadline)
     }
 
     private func server(_ test: TestMailServer, _ scheme: String = "smtp") throws -> SMTPServer {
         var server = SMTPServer(try #require(SMTPAddress("\(scheme)://localhost:\(test.port)")))
         server.name = "relay.example.com"
-        server.connectTimeout = patience
+        server.connectTimeout = timeout
         return server
     }
 
@@ -53,7 +53,7 @@ import World
     // MARK: What comes through
 
     /// Who sends has kept it so long; then it takes leave.
-    @Test func aClientThatNobodyKeepsFinishesAndTakesLeave() async throws {
+    @Test func releasedClientFinishesAndQuits() async throws {
         let test = try await TestMailServer.start()
         let server = try server(test)
         let mail = mail()
@@ -64,7 +64,7 @@ import World
         try await test.hears(.quit)
     }
 
-    @Test func aMailComesWholeAndTheNextOverTheSameConnection() async throws {
+    @Test func secondMailReusesTheConnection() async throws {
         let test = try await TestMailServer.start()
         let results = try await send(try server(test), mail(), mail("a\r\n"))
         #expect(
@@ -79,21 +79,21 @@ import World
         #expect(test.connections == 1)
     }
 
-    @Test func aLongMailComesWhole() async throws {
+    @Test func longMailArrivesComplete() async throws {
         let test = try await TestMailServer.start()
         let text = String(repeating: "0123456789.abcdef\r\n.\r\n", count: 20_000)
         _ = try #require(try await send(try server(test), mail(text)).first).get()
         #expect(try await test.mail().data == text)
     }
 
-    @Test func mailsGoOverAsManyConnectionsAsAreAllowed() async throws {
+    @Test func connectionsAreLimited() async throws {
         let test = try await TestMailServer.start()
         var server = try server(test)
         server.connections = 3
         let outcomes = try await with(server) { [mail] client in
             await withTaskGroup(of: Bool.self) { group in
                 for _ in 0..<30 {
-                    group.addTask { (try? await onLoop(client, mail(Self.text, patience)).get()) != nil }
+                    group.addTask { (try? await onLoop(client, mail(Self.text, timeout)).get()) != nil }
                 }
                 return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
             }
@@ -105,10 +105,10 @@ import World
     // MARK: What is said no to
 
     @Test(arguments: [
-        (TestMailServer.Verb.greeting, SMTPStage.connection), (.sender, .sender), (.recipient, .recipient),
+        (TestMailServer.Verb.greeting, SMTPPhase.connection), (.sender, .sender), (.recipient, .recipient),
         (.data, .data), (.dot, .content),
     ])
-    func tellsWhoRefusedWhat(_ verb: TestMailServer.Verb, _ stage: SMTPStage) async throws {
+    func refusalNamesItsStage(_ verb: TestMailServer.Verb, _ stage: SMTPPhase) async throws {
         let test = try await TestMailServer.start {
             $0.faults = [verb: [.answer("451 4.3.0 later"), .answer("554-5.7.1 never\r\n554 5.7.1 ever")]]
         }
@@ -125,7 +125,7 @@ import World
     }
 
     @Test(arguments: [TestMailServer.Verb.greeting, .sender, .recipient, .data])
-    func whatWasDroppedBeforeTheContentDidNotArrive(_ verb: TestMailServer.Verb) async throws {
+    func connectionLostBeforeTheContentIsNotAmbiguous(_ verb: TestMailServer.Verb) async throws {
         let test = try await TestMailServer.start { $0.faults = [verb: [.drop]] }
         let failure = try failure(try await send(try server(test), mail()).first)
         #expect(failure.cause == .broken)
@@ -133,7 +133,7 @@ import World
         #expect(failure.reply == nil)
     }
 
-    @Test func whatWasDroppedAfterTheDotMayHaveArrived() async throws {
+    @Test func connectionLostAfterTheFinalDotIsAmbiguous() async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.drop]] }
         let failure = try failure(try await send(try server(test), mail()).first)
         #expect(failure.mayHaveArrived)
@@ -142,7 +142,7 @@ import World
     }
 
     @Test(arguments: [TestMailServer.Verb.greeting, .hello, .sender, .recipient, .data, .dot])
-    func aServerThatHangsIsGivenUp(_ verb: TestMailServer.Verb) async throws {
+    func hangingServerTimesOut(_ verb: TestMailServer.Verb) async throws {
         let test = try await TestMailServer.start { $0.faults = [verb: [.hang]] }
         let failure = try failure(try await send(try server(test), mail(deadline: .milliseconds(700))).first)
         #expect(failure.reply == nil)
@@ -154,7 +154,7 @@ import World
         }
     }
 
-    @Test func aServerThatHangsAfterTheDotMayHaveTakenIt() async throws {
+    @Test func timeoutAfterTheFinalDotIsAmbiguous() async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.hang]] }
         // Long enough for a slow machine to come to the dot.
         let failure = try failure(try await send(try server(test), mail(deadline: .seconds(4))).first)
@@ -164,10 +164,10 @@ import World
 
     /// What is no final yes, and no no: a reply that goes on and never ends, and replies of other verbs.
     @Test(arguments: ["250-2.0.0 queued", "251 somewhere else", "354 and now?", "220 ready"])
-    func whatWasAnsweredStrangelyAfterTheDotMayHaveArrived(_ answer: String) async throws {
+    func malformedReplyAfterTheFinalDotIsAmbiguous(_ answer: String) async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.answer(answer)]] }
         // Long enough for a slow machine to come to the dot, where nothing more comes.
-        let deadline = answer.hasPrefix("250-") ? Duration.seconds(4) : patience
+        let deadline = answer.hasPrefix("250-") ? Duration.seconds(4) : timeout
         let failure = try failure(try await send(try server(test), mail(deadline: deadline)).first)
         #expect(failure.mayHaveArrived)
         #expect(failure.stage == .content)
@@ -175,7 +175,7 @@ import World
     }
 
     /// libcurl would wait two minutes, and the mail's own deadline would not end that.
-    @Test(.timeLimit(.minutes(1))) func noAnswerToQuitIsWaitedFor() async throws {
+    @Test(.timeLimit(.minutes(1))) func quitIsNotAwaited() async throws {
         let test = try await TestMailServer.start {
             $0.faults = [.recipient: [.answer("550 5.1.1 nobody")], .quit: [.hang]]
         }
@@ -183,18 +183,18 @@ import World
         #expect(failure.reply?.code == 550)
     }
 
-    @Test(.timeLimit(.minutes(1))) func closingWaitsForNoServer() async throws {
+    @Test(.timeLimit(.minutes(1))) func closeDoesNotWaitForServers() async throws {
         let test = try await TestMailServer.start()
         let server = try server(test)
         try await with(server) { [mail] client in
-            _ = await client.send(mail(Self.text, patience))
+            _ = await client.send(mail(Self.text, timeout))
             test.freeze()
         }
     }
 
     // MARK: Others
 
-    @Test func aServerThatHangsDelaysNobodyElse() async throws {
+    @Test func hangingServerDelaysNoOtherMail() async throws {
         let slow = try await TestMailServer.start { $0.faults = [.sender: [.hang], .dot: [.hang]] }
         let quick = try await TestMailServer.start()
         let (hanging, server) = (try server(slow), try server(quick))
@@ -203,13 +203,13 @@ import World
             let outcome = Mutex<Result<SMTPReply, SMTPFailure>?>(nil)
             let ended = AsyncStream<Void>.makeStream()
             loop?.spawn {
-                let result = await stuck.send(mail(Self.text, patience))
+                let result = await stuck.send(mail(Self.text, timeout))
                 outcome.withLock { $0 = result }
                 ended.continuation.finish()
             }
             try? await slow.hears(.sender)
             let client = SMTPClient(server, time: SystemTime())
-            let quick = await client.send(mail(Self.text, patience))
+            let quick = await client.send(mail(Self.text, timeout))
             client.close()
             let wasWaiting = outcome.withLock { $0 == nil }
             stuck.close()
@@ -221,7 +221,7 @@ import World
         #expect(try failure(result.2).cause == .cancelled)
     }
 
-    @Test func moreThanMayWaitIsRefusedAndWhatWaitsTooLongGivenUp() async throws {
+    @Test func queueIsBoundedAndExpiredMailIsDropped() async throws {
         let test = try await TestMailServer.start { $0.faults = [.sender: [.hang]] }
         var server = try server(test)
         (server.connections, server.waiting) = (1, 1)
@@ -236,10 +236,10 @@ import World
                     ended.continuation.yield()
                 }
             }
-            send(patience)
+            send(timeout)
             try? await test.hears(.sender)
             send(.milliseconds(50))
-            send(patience)
+            send(timeout)
             var steps = ended.stream.makeAsyncIterator()
             await steps.next()
             await steps.next()
@@ -251,7 +251,7 @@ import World
         #expect(late.stage == .connection)
     }
 
-    @Test func aKeptConnectionThatTheServerEndsIsOpenedAgain() async throws {
+    @Test func closedIdleConnectionIsReopened() async throws {
         let test = try await TestMailServer.start {
             $0.faults = [.sender: [.none, .answer("421 4.4.2 you were idle"), .none, .drop]]
         }
@@ -260,13 +260,13 @@ import World
         #expect(test.connections == 3)
     }
 
-    @Test func aConnectionThatEndsAfterEachMailIsOpenedAgain() async throws {
+    @Test func connectionClosedAfterEachMailIsReopened() async throws {
         let test = try await TestMailServer.start { $0.hangsUpAfterMails = true }
         for result in try await send(try server(test), mail(), mail(), mail()) { _ = try result.get() }
         #expect(test.connections == 3)
     }
 
-    @Test func nobodyThere() async throws {
+    @Test func unreachableServerIsReported() async throws {
         let port = try FreePort()
         let server = SMTPServer(try #require(SMTPAddress("smtp://127.0.0.1:\(port.port)")))
         #expect(try failure(try await send(server, mail()).first).cause == .unreachable)
@@ -274,7 +274,7 @@ import World
         #expect([.unknownHost, .unreachable].contains(try failure(try await send(nowhere, mail()).first).cause))
     }
 
-    @Test func whatCannotBeSaidIsNotSaid() async throws {
+    @Test func unsayableAddressIsNotSent() async throws {
         let test = try await TestMailServer.start()
         var bad = mail()
         for address in ["a@b.example>\r\nDATA", "jörg@example.com", "", "a b@example.com", "<a@example.com>"] {

@@ -7,13 +7,13 @@ import World
 
 @testable import Curl
 
-@Suite(.timeLimit(.minutes(5))) struct SMTPSecurity {
+@Suite(.timeLimit(.minutes(5))) struct SMTPSecurityTests {
     private func send(_ server: SMTPServer) async throws -> Result<SMTPReply, SMTPFailure> {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let client = SMTPClient(server, time: SystemTime())
         let mail = SMTPTransfer(
-            from: "a@example.com", to: "b@example.com", data: Array("x\r\n".utf8), deadline: patience)
+            from: "a@example.com", to: "b@example.com", data: Array("x\r\n".utf8), deadline: timeout)
         let result = await group.loops[0].perform { await client.send(mail) }
         client.close()
         return result
@@ -23,7 +23,7 @@ import World
         _ test: TestMailServer, _ scheme: String = "smtp", password: String? = nil, trusts: Bool = true
     ) throws -> SMTPServer {
         var server = SMTPServer(try #require(SMTPAddress("\(scheme)://localhost:\(test.port)")))
-        server.connectTimeout = patience
+        server.connectTimeout = timeout
         if trusts { server.extraTrust = test.authority }
         server.login = password.map { SMTPServer.Login(username: "relay", password: Secret(utf8: $0)) }
         return server
@@ -34,7 +34,7 @@ import World
     }
 
     @Test(arguments: [("smtp", TestMailServer.TLS.starttls), ("smtps", .implicit)])
-    func logsInOverTLS(_ scheme: String, _ tls: TestMailServer.TLS) async throws {
+    func loginSucceedsOverTLS(_ scheme: String, _ tls: TestMailServer.TLS) async throws {
         let test = try await TestMailServer.start { ($0.tls, $0.login) = (tls, "relay:s3 cr\"et:ä") }
         _ = try await send(try server(test, scheme, password: "s3 cr\"et:ä")).get()
         let mail = try await test.mail()
@@ -44,7 +44,7 @@ import World
 
     /// Servers name ways for which they have no secrets: libcurl would take the first, and be refused.
     @Test(arguments: ["DIGEST-MD5 CRAM-MD5 NTLM GSSAPI LOGIN PLAIN", "GSSAPI NTLM LOGIN"])
-    func logsInAsEveryServerCan(_ mechanisms: String) async throws {
+    func everySupportedLoginMechanismWorks(_ mechanisms: String) async throws {
         let test = try await TestMailServer.start {
             ($0.tls, $0.login, $0.mechanisms) = (.starttls, "relay@example.com:right", mechanisms)
         }
@@ -54,7 +54,7 @@ import World
         #expect(try await test.mail().user == "relay@example.com")
     }
 
-    @Test func aWrongPasswordIsRefusedAndNotRepeated() async throws {
+    @Test func wrongPasswordIsNotRetried() async throws {
         let test = try await TestMailServer.start { ($0.tls, $0.login) = (.starttls, "relay:right") }
         guard case .failure(let failure) = try await send(try server(test, password: "wr0ng")) else {
             throw Child.Problem(description: "it was handed in")
@@ -67,13 +67,13 @@ import World
     }
 
     /// Who stands between us and the server takes the offer of TLS out.
-    @Test func withoutTLSNothingIsSaid() async throws {
+    @Test func noMailIsSentWithoutTLS() async throws {
         let test = try await TestMailServer.start { $0.login = "relay:right" }
         #expect(cause(try await send(try server(test, password: "right"))) == .insecure)
         #expect(test.said.allSatisfy { ["EHLO", "HELO", "QUIT"].contains($0) })
     }
 
-    @Test func aServerThatDeniesTLSHearsNothing() async throws {
+    @Test func noMailIsSentWhenStarttlsIsRefused() async throws {
         let test = try await TestMailServer.start {
             ($0.tls, $0.faults) = (.starttls, [.startTLS: [.answer("454 4.7.0 not now")]])
         }
@@ -86,7 +86,7 @@ import World
     }
 
     @Test(arguments: [("smtp", TestMailServer.TLS.starttls), ("smtps", .implicit)])
-    func aServerThatCannotProveItselfHearsNothing(_ scheme: String, _ tls: TestMailServer.TLS) async throws {
+    func noMailIsSentToAnUntrustedServer(_ scheme: String, _ tls: TestMailServer.TLS) async throws {
         let test = try await TestMailServer.start { ($0.tls, $0.login) = (tls, "relay:right") }
         let server = try server(test, scheme, password: "right", trusts: false)
         #expect(cause(try await send(server)) == .untrusted)
@@ -94,7 +94,7 @@ import World
     }
 
     /// The certificate is of localhost and 127.0.0.1.
-    @Test func theNameIsLookedAt() async throws {
+    @Test func serverNameIsVerified() async throws {
         let test = try await TestMailServer.start { $0.tls = .implicit }
         var server = try server(test, "smtps")
         server.address = try #require(SMTPAddress("smtps://127.0.0.2:\(test.port)"))
@@ -104,7 +104,7 @@ import World
         #expect([.untrusted, .unknownHost].contains(cause(try await send(server))))
     }
 
-    @Test func plainGoesToThisMachineAlone() throws {
+    @Test func plainSMTPIsLimitedToLoopback() throws {
         func socketAddress(_ host: String) throws -> [UInt8] {
             var four = sockaddr_in()
             var six = sockaddr_in6()
@@ -117,7 +117,7 @@ import World
             return withUnsafeBytes(of: six) { Array($0) }
         }
         let may = { (host: String, needsLoopback: Bool) in
-            let mail = SMTPMail([], needsLoopback: needsLoopback)
+            let mail = RunningMail([], needsLoopback: needsLoopback)
             return try socketAddress(host).withUnsafeBytes { mail.mayConnect(to: $0) }
         }
         for host in ["127.0.0.1", "127.8.9.10", "::1"] { #expect(try may(host, true)) }
@@ -131,7 +131,7 @@ import World
         ("smtp://127.0.0.1", false), ("smtp://localhost:2525", false), ("smtp://[::1]:25", false),
         ("smtp://mail.example.com", true), ("smtp://10.0.0.1", true), ("smtp://127.example.com", true),
     ])
-    func whoIsAskedForTLS(_ address: String, _ wanted: Bool) throws {
+    func tlsRequirementFollowsTheAddress(_ address: String, _ wanted: Bool) throws {
         var server = SMTPServer(try #require(SMTPAddress(address)))
         #expect(server.wantsTLS == wanted)
         server.login = SMTPServer.Login(username: "a", password: Secret(utf8: "b"))
@@ -143,9 +143,9 @@ import World
         "smtp://a b",
         "smtp://user:pass@a.example", "smtp://a.example:99999", "smtp://a.example\r\n", "SMTP://a.example",
     ])
-    func isNoAddress(_ text: String) { #expect(SMTPAddress(text) == nil) }
+    func malformedServerURLIsRefused(_ text: String) { #expect(SMTPAddress(text) == nil) }
 
-    @Test func addressesAreSaidAsTheyWereRead() throws {
+    @Test func serverURLRoundTrips() throws {
         for text in ["smtp://mail.example.com", "smtps://mail.example.com:465", "smtp://[::1]:25"] {
             #expect(SMTPAddress(text)?.text == text)
         }

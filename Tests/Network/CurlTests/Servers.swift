@@ -12,7 +12,7 @@ import World
 
 @testable import Curl
 
-let patience = Duration.seconds(120)
+let timeout = Duration.seconds(120)
 
 /// Answers over HTTP/2 as the test says.
 struct Answering: Handler {
@@ -23,14 +23,14 @@ struct Answering: Handler {
 }
 
 /// Clients and servers on a loop of their own, for the length of a test.
-struct Scene: Sendable {
+struct Fixture: Sendable {
     let loop: EventLoop
     let certificates: TestCertificates
 
-    static func with<Value: Sendable>(_ body: (Scene) async throws -> Value) async throws -> Value {
+    static func with<Value: Sendable>(_ body: (Fixture) async throws -> Value) async throws -> Value {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
-        return try await body(Scene(loop: group.loops[0], certificates: try TestCertificates()))
+        return try await body(Fixture(loop: group.loops[0], certificates: try TestCertificates()))
     }
 
     /// Serves HTTP/2 over TLS, and is gone when the test is.
@@ -84,7 +84,7 @@ struct Scene: Sendable {
             var options = WebClientOptions()
             options.addresses = .none
             options.extraTrust = pem
-            options.connectTimeout = patience
+            options.connectTimeout = timeout
             change(&options)
             do {
                 let client = try WebClient(loop: loop, options: options)
@@ -98,7 +98,7 @@ struct Scene: Sendable {
 }
 
 /// Has a server answer nothing on its first connection.
-final class SilentStart: ServerKeeper {
+final class SilentStart: ServerController {
     private(set) var connections = 0
     /// Called when a request has come there.
     var heard: () -> Void = {}
@@ -108,9 +108,11 @@ final class SilentStart: ServerKeeper {
         return .serve
     }
 
-    func opened(_ connection: ServerConnection) -> any ConnectionKeeper { Line(self, isSilent: connection.number == 1) }
+    func opened(_ connection: ServerConnection) -> any ConnectionController {
+        Line(self, isSilent: connection.number == 1)
+    }
 
-    private final class Line: ConnectionKeeper {
+    private final class Line: ConnectionController {
         let start: SilentStart
         let isSilent: Bool
 
@@ -132,7 +134,7 @@ final class RawServer {
     private let listener: Listener
     private let bytes: [UInt8]
     private let again: Bool
-    private var watches: [Int32: Watch] = [:]
+    private var watches: [Int32: DescriptorWatcher] = [:]
     private(set) var connections = 0
     private(set) var heard: [UInt8] = []
     /// Called when somebody has said something.

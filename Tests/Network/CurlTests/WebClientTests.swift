@@ -7,9 +7,9 @@ import Testing
 
 @testable import Curl
 
-@Suite struct WebClients {
+@Suite struct WebClientTests {
     private func transfer(
-        _ url: String, _ method: String = "POST", body: String = "words", deadline: Duration = patience,
+        _ url: String, _ method: String = "POST", body: String = "words", deadline: Duration = timeout,
         answerBytes: Int = 65_536
     ) throws -> Transfer {
         Transfer(
@@ -18,8 +18,8 @@ import Testing
             body: Array(body.utf8), deadline: deadline, answerBytes: answerBytes)
     }
 
-    @Test func asksOverHTTP2AndKeepsItsConnection() async throws {
-        try await Scene.with { scene in
+    @Test func http2ConnectionIsReused() async throws {
+        try await Fixture.with { scene in
             let echo: @Sendable (Request) -> Reply = { request in
                 let told = "\(request.method) \(request.path)?\(request.query ?? "") \(request.fields["x-test"] ?? "")"
                 return .now(
@@ -44,8 +44,8 @@ import Testing
         }
     }
 
-    @Test func aConnectionOfItsOwnForEach() async throws {
-        try await Scene.with { scene in
+    @Test func connectionsAreNotReusedWhenDisabled() async throws {
+        try await Fixture.with { scene in
             let start = await scene.loop.perform { [loop = scene.loop] in LoopBound(SilentStart(), on: loop) }
             try await scene.serving({ _ in .now(Response(status: 204)) }, keeper: start) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
@@ -67,8 +67,8 @@ import Testing
         }
     }
 
-    @Test func manyAtOnceShareAConnection() async throws {
-        try await Scene.with { scene in
+    @Test func concurrentTransfersShareAConnection() async throws {
+        try await Fixture.with { scene in
             try await scene.serving({ .now(Response(status: 200, body: Array($0.path.utf8))) }) { server, port in
                 let asked = try (0..<40).map { try transfer("https://localhost:\(port)/\($0)") }
                 let (right, open) = try await scene.sending { client in
@@ -90,8 +90,8 @@ import Testing
         }
     }
 
-    @Test func asksOverHTTP1WhereThereIsNothingElse() async throws {
-        try await Scene.with { scene in
+    @Test func http1IsTheFallback() async throws {
+        try await Fixture.with { scene in
             let answer =
                 "HTTP/1.1 100 Continue\r\nx-a: no\r\n\r\nHTTP/1.1 202 Fine\r\nX-A:  b \r\nContent-Length: 2\r\n\r\nhi"
             try await scene.speaking(answer) { server, port in
@@ -111,7 +111,8 @@ import Testing
 
     /// The answer of a client with these options to one transfer.
     private func failure(
-        _ scene: Scene, _ transfer: Transfer, _ change: @escaping @Sendable (inout WebClientOptions) -> Void = { _ in }
+        _ scene: Fixture, _ transfer: Transfer,
+        _ change: @escaping @Sendable (inout WebClientOptions) -> Void = { _ in }
     ) async throws -> TransferFailure? {
         let result = try await scene.sending(change) { await $0.send(transfer) }
         guard case .failure(let failure) = result else { return nil }
@@ -119,8 +120,8 @@ import Testing
     }
 
     @Test("a name that leads inside is not connected to", arguments: ["localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
-    func insideIsRefused(host: String) async throws {
-        try await Scene.with { scene in
+    func privateAddressIsRefused(host: String) async throws {
+        try await Fixture.with { scene in
             try await scene.speaking("") { server, port in
                 let one = try transfer("https://\(host):\(port)/")
                 let failed = try await failure(scene, one) { $0.addresses = AddressGuard() }
@@ -140,8 +141,8 @@ import Testing
         }
     }
 
-    @Test func aRangeOfTheOperatorsIsConnectedTo() async throws {
-        try await Scene.with { scene in
+    @Test func configuredRangeIsAllowed() async throws {
+        try await Fixture.with { scene in
             try await scene.serving({ _ in .now(Response(status: 204)) }) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
                 let range = try #require(AddressRange("127.0.0.0/8"))
@@ -153,8 +154,8 @@ import Testing
         }
     }
 
-    @Test func oneAddressThatMayBeConnectedToIsEnough() async throws {
-        try await Scene.with { scene in
+    @Test func oneAllowedAddressIsEnough() async throws {
+        try await Fixture.with { scene in
             let one = try transfer("https://localhost/")
             let reasons = try await scene.sending({ $0.addresses = AddressGuard() }) { client in
                 [["127.0.0.1"], ["127.0.0.1", "192.0.9.1"], ["192.0.9.1", "127.0.0.1"]].map { hosts in
@@ -171,8 +172,8 @@ import Testing
         }
     }
 
-    @Test func redirectsAreAnswers() async throws {
-        try await Scene.with { scene in
+    @Test func redirectIsReturnedAndNotFollowed() async throws {
+        try await Fixture.with { scene in
             let away = Response(status: 302, fields: Fields([Fields.Field("location", "https://localhost/elsewhere")]))
             try await scene.serving({ _ in .now(away) }) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
@@ -182,16 +183,16 @@ import Testing
         }
     }
 
-    @Test func plainHTTPHasToBeAllowed() async throws {
-        try await Scene.with { scene in
+    @Test func plainHTTPIsRefusedByDefault() async throws {
+        try await Fixture.with { scene in
             let failed = try await failure(scene, try transfer("http://localhost/"))
             #expect(failed?.cause == .insecure)
             #expect(failed?.mayHaveArrived == false)
         }
     }
 
-    @Test func aServerThatProvesNothingGetsNothing() async throws {
-        try await Scene.with { scene in
+    @Test func untrustedServerGetsNoRequest() async throws {
+        try await Fixture.with { scene in
             try await scene.serving({ _ in .now(Response(status: 200)) }) { _, port in
                 let failed = try await failure(scene, try transfer("https://localhost:\(port)/")) {
                     $0.extraTrust = nil
@@ -202,8 +203,8 @@ import Testing
         }
     }
 
-    @Test func whereNobodyListensNothingArrives() async throws {
-        try await Scene.with { scene in
+    @Test func unreachableServerIsReportedAsUnsent() async throws {
+        try await Fixture.with { scene in
             let port = try await scene.speaking("") { _, port in port }
             let failed = try await failure(scene, try transfer("https://127.0.0.1:\(port)/"))
             #expect(failed?.cause == .unreachable)
@@ -211,8 +212,8 @@ import Testing
         }
     }
 
-    @Test func aHandshakeThatBreaksProvesNothing() async throws {
-        try await Scene.with { scene in
+    @Test func brokenHandshakeIsUntrusted() async throws {
+        try await Fixture.with { scene in
             try await scene.speaking("HTTP/1.1 503 Restarting\r\n\r\n") { _, port in
                 let failed = try await failure(scene, try transfer("https://localhost:\(port)/"))
                 #expect(failed?.cause == .unreachable)
@@ -221,10 +222,10 @@ import Testing
         }
     }
 
-    @Test func silenceEndsAtTheDeadline() async throws {
-        try await Scene.with { scene in
-            let never = Reply.later(deadline: patience, late: Response(status: 503)) {
-                await EventLoop.current?.sleep(for: patience)
+    @Test func missingAnswerEndsAtTheDeadline() async throws {
+        try await Fixture.with { scene in
+            let never = Reply.later(deadline: timeout, late: Response(status: 503)) {
+                await EventLoop.current?.sleep(for: timeout)
                 return .response(Response(status: 200))
             }
             try await scene.serving({ _ in never }) { _, port in
@@ -243,8 +244,8 @@ import Testing
         }
     }
 
-    @Test func aConnectionThatFellSilentIsNotUsedAgain() async throws {
-        try await Scene.with { scene in
+    @Test func silentConnectionIsNotReused() async throws {
+        try await Fixture.with { scene in
             let start = await scene.loop.perform { [loop = scene.loop] in LoopBound(SilentStart(), on: loop) }
             try await scene.serving({ _ in .now(Response(status: 500)) }, keeper: start) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
@@ -269,8 +270,8 @@ import Testing
         }
     }
 
-    @Test func aBodyWithoutEndIsCutOff() async throws {
-        try await Scene.with { scene in
+    @Test func endlessBodyIsCutOff() async throws {
+        try await Fixture.with { scene in
             let start = "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" + String(repeating: "x", count: 4000)
             try await scene.speaking(start, again: true) { _, port in
                 let one = try transfer("http://127.0.0.1:\(port)/", answerBytes: 10_000)
@@ -283,8 +284,8 @@ import Testing
         }
     }
 
-    @Test func aHeadWithoutEndIsCutOff() async throws {
-        try await Scene.with { scene in
+    @Test func endlessHeaderIsCutOff() async throws {
+        try await Fixture.with { scene in
             // Preliminary answers without end are such a head too.
             let part = "HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\n"
             try await scene.speaking(part, again: true) { _, port in
@@ -296,8 +297,8 @@ import Testing
         }
     }
 
-    @Test func whatIsNoHTTPIsBroken() async throws {
-        try await Scene.with { scene in
+    @Test func nonHTTPAnswerIsBroken() async throws {
+        try await Fixture.with { scene in
             try await scene.speaking("SSH-2.0-something\r\n") { _, port in
                 let failed = try await failure(scene, try transfer("http://127.0.0.1:\(port)/")) {
                     $0.plainHTTP = .anywhere
@@ -308,8 +309,8 @@ import Testing
         }
     }
 
-    @Test func linesCannotBeSmuggledIn() async throws {
-        try await Scene.with { scene in
+    @Test func headerInjectionIsRefused() async throws {
+        try await Fixture.with { scene in
             for field in [("x", "a\r\nb: c"), ("x y", "a"), ("", "a"), ("x", "a\0")] {
                 var one = try transfer("https://localhost/")
                 one.fields.add(field.0, field.1)
@@ -319,8 +320,8 @@ import Testing
         }
     }
 
-    @Test func whatLeadsNowhereLeavesRoomForOthers() async throws {
-        try await Scene.with { scene in
+    @Test func unreachableServersDoNotBlockOthers() async throws {
+        try await Fixture.with { scene in
             try await scene.serving({ _ in .now(Response(status: 204)) }) { _, port in
                 try await scene.speaking("") { _, silent in
                     let known = try transfer("https://localhost:\(port)/")
@@ -347,8 +348,8 @@ import Testing
         }
     }
 
-    @Test func itTakesNoMoreThanItWasTold() async throws {
-        try await Scene.with { scene in
+    @Test func concurrentTransfersAreLimited() async throws {
+        try await Fixture.with { scene in
             try await scene.speaking("") { _, port in
                 let here = try transfer("http://127.0.0.1:\(port)/")
                 let there = try transfer("http://localhost:\(port)/")

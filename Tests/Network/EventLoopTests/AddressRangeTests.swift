@@ -3,7 +3,7 @@ import Testing
 @testable import EventLoop
 
 @Suite struct AddressRangeTests {
-    @Test func aRangeIsReadWholeOrNotAtAll() throws {
+    @Test func malformedRangeIsRefused() throws {
         for text in ["10.0.0.0/8", "0.0.0.0/0", "::/0", "fd00::/8", "192.0.2.128/25", "1.2.3.4/32"] {
             #expect(try range(text).description == text)
         }
@@ -14,7 +14,7 @@ import Testing
         ] { #expect(AddressRange(text) == nil, "\(text)") }
     }
 
-    @Test func itHoldsAddressesOfItsOwnKindOnly() throws {
+    @Test func rangeContainsOnlyAddressesOfItsFamily() throws {
         let (four, six) = (try range("10.1.0.0/16"), try range("fd00:1::/32"))
         for text in ["10.1.0.0", "10.1.255.255"] {
             let address = try address(text)
@@ -35,7 +35,7 @@ import Testing
 }
 
 @Suite struct SocketAddressTests {
-    @Test func bytesOfTheWireAreAnAddress() throws {
+    @Test func socketAddressIsReadFromWireBytes() throws {
         let four = try #require(SocketAddress(bytes: [192, 0, 2, 7], port: 443))
         #expect("\(four)" == "192.0.2.7:443" && four.bytes == [192, 0, 2, 7])
         let bytes: [UInt8] = [0x20, 1, 0x0d, 0xb8] + Array(repeating: 0, count: 11) + [9]
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// As a socket for both kinds names its callers.
-    @Test func anAddressOfIPv4InsideOneOfIPv6IsTakenOut() throws {
+    @Test func mappedIPv4AddressIsUnwrapped() throws {
         for (text, plain) in [
             ("::ffff:192.0.2.7", "192.0.2.7"), ("192.0.2.7", "192.0.2.7"), ("2001:db8::9", "2001:db8::9"),
             ("::192.0.2.7", "::192.0.2.7"), ("::1", "::1"),

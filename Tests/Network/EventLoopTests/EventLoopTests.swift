@@ -27,7 +27,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test func manyThreadsWakeASleepingLoop() async throws {
+    @Test func sleepingLoopIsWokenByOtherThreads() async throws {
         try await withLoop { loop in
             let count = Shared(0)
             await withTaskGroup(of: Void.self) { group in
@@ -64,7 +64,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test func aTaskStaysOnItsLoop() async throws {
+    @Test func taskStaysOnItsLoop() async throws {
         try await withLoop { loop in
             let worker = try WorkerThread(name: "other")
             defer { worker.stop() }
@@ -88,7 +88,7 @@ struct EventLoopTests {
 
     @concurrent private static func whereAmI(_ loop: EventLoop) async -> Bool { loop.isCurrent }
 
-    @Test func anActorCanLiveOnALoop() async throws {
+    @Test func actorRunsOnItsLoop() async throws {
         try await withLoop { loop in
             let counter = Counter(loop)
             await withTaskGroup(of: Void.self) { group in
@@ -98,7 +98,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test func timersFireInTurnAndCancelledOnesDoNot() async throws {
+    @Test func timersFireInOrderUnlessCancelled() async throws {
         try await withLoop { loop in
             let fired = await loop.perform {
                 await withUnsafeContinuation { (continuation: UnsafeContinuation<[String], Never>) in
@@ -121,8 +121,8 @@ struct EventLoopTests {
     }
 
     /// The loop looks at its descriptors after each portion.
-    @Test func thousandsOfTimersDueAtOnceFireInPortions() async throws {
-        final class Listener: TurnEnd {
+    @Test func manyDueTimersFireInBatches() async throws {
+        final class Listener: TurnEndObserver {
             let ended: () -> Void
             init(_ ended: @escaping () -> Void) { self.ended = ended }
             func turnEnded() { ended() }
@@ -147,7 +147,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test func aDescriptorIsWatchedUntilCancelled() async throws {
+    @Test func descriptorIsWatchedUntilCancelled() async throws {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
         let (reader, writer) = (ends[0], ends[1])
@@ -158,7 +158,7 @@ struct EventLoopTests {
         try await withLoop { loop in
             let told = await loop.perform {
                 await withUnsafeContinuation { (continuation: UnsafeContinuation<Readiness, Never>) in
-                    let box = Box<Watch?>(nil)
+                    let box = Box<DescriptorWatcher?>(nil)
                     box.value = try? loop.watch(fd: reader, .read) { readiness in
                         precondition(loop.isCurrent)
                         box.value?.cancel()
@@ -174,7 +174,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test func turnEndComesOnceAfterTheTurnsWork() async throws {
+    @Test func turnEndRunsOnceAfterTheTurn() async throws {
         try await withLoop { loop in
             let log = await loop.perform {
                 let recorder = Recorder()
@@ -187,7 +187,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test func aWorkerKeepsTheOrderAndFinishesBeforeItStops() async throws {
+    @Test func workerRunsInOrderAndFinishesBeforeStopping() async throws {
         let worker = try WorkerThread(name: "worker")
         let seen = Shared<[Int]>([])
         for number in 0..<1000 { worker.post { seen.withLock { $0.append(number) } } }
@@ -198,7 +198,7 @@ struct EventLoopTests {
         #expect(seen.withLock { $0 } == Array(0..<1000))
     }
 
-    @Test func aStoppedWorkerIsWaitedForAndAnotherIsNot() throws {
+    @Test func onlyAStoppedWorkerIsJoined() throws {
         let worker = try WorkerThread(name: "worker")
         #expect(!worker.join(within: .milliseconds(1)))
         let seen = Shared<[Int]>([])
@@ -209,7 +209,7 @@ struct EventLoopTests {
         #expect(seen.withLock { $0 } == Array(0..<1000))
     }
 
-    @Test func aLoopBoundValueTrapsElsewhere() async {
+    @Test func loopBoundValueTrapsOnAnotherLoop() async {
         await #expect(processExitsWith: .failure) {
             let loop = EventLoop.simulated(name: "sim", time: SystemTime(), pick: { _ in 0 })
             let bound = loop.asCurrent { LoopBound(7, on: loop) }
@@ -231,7 +231,7 @@ private actor Counter {
     }
 }
 
-private final class Recorder: TurnEnd, Sendable {
+private final class Recorder: TurnEndObserver, Sendable {
     let log = Shared<[String]>([])
     func turnEnded() { log.withLock { $0.append("end") } }
 }

@@ -12,7 +12,7 @@ struct FairQueueTests {
         (0..<most).compactMap { _ in queue.popFirst() }
     }
 
-    @Test func aFloodLeavesTheNextPlacesToOthers() {
+    @Test func floodingOwnerDoesNotDelayOthers() {
         var queue = FairQueue<Int, Item>()
         for number in 0..<10_000 { queue.append(Item(owner: 0, number: number), of: 0) }
         for owner in 1...5 { queue.append(Item(owner: owner, number: 0), of: owner) }
@@ -23,7 +23,7 @@ struct FairQueueTests {
         #expect(queue.isEmpty && queue.owners == 0)
     }
 
-    @Test func aTurnIsWorthItsCostAndDebtsArePaid() {
+    @Test func costIsChargedAgainstLaterTurns() {
         var queue = FairQueue<Int, Item>(turn: 10)
         for number in 0..<4 { queue.append(Item(owner: 0, number: number), of: 0, cost: 25) }
         for number in 0..<40 { queue.append(Item(owner: 1, number: number), of: 1, cost: 1) }
@@ -39,19 +39,19 @@ struct FairQueueTests {
         #expect(queue.isEmpty)
     }
 
-    @Test func whatIsPutBackComesBeforeTheRestOfItsLine() {
+    @Test func requeuedItemComesFirst() {
         var queue = FairQueue<Int, Item>()
         for number in 0..<4 { queue.append(Item(owner: 0, number: number), of: 0) }
         queue.append(Item(owner: 1, number: 0), of: 1)
         let first = taken(&queue, 3)
-        for item in first.reversed() { queue.putBack(item, of: item.owner) }
+        for item in first.reversed() { queue.requeue(item, of: item.owner) }
         #expect(queue.count == 5)
         let order = taken(&queue, 5)
         #expect(order.filter { $0.owner == 0 }.map(\.number) == [0, 1, 2, 3])
         #expect(order.prefix(3).contains(Item(owner: 1, number: 0)))
     }
 
-    @Test func oneOwnerFillsHalfAndAnotherStillHasRoom() {
+    @Test func oneOwnerCanFillOnlyHalfTheQueue() {
         var queue = FairQueue<Int, Item>()
         func fill(_ owner: Int) -> Int {
             var added = 0
@@ -68,7 +68,7 @@ struct FairQueueTests {
     }
 
     /// The queue against lines that are kept the plain way, whatever is done to it in whatever order.
-    @Test(arguments: [UInt64(1), 2, 3, 4, 5]) func nothingIsLostOrDoubledOrOvertakenWithinALine(seed: UInt64) {
+    @Test(arguments: [UInt64(1), 2, 3, 4, 5]) func itemsOfAnOwnerKeepTheirOrder(seed: UInt64) {
         var random = SplitMix(state: seed)
         var queue = FairQueue<Int, Item>(turn: Int.random(in: 1...20, using: &random))
         var lines: [Int: [Item]] = [:]
@@ -87,7 +87,7 @@ struct FairQueueTests {
             case 4:
                 guard let item = queue.popFirst() else { continue }
                 #expect(lines[item.owner]?.first == item)
-                queue.putBack(item, of: item.owner, cost: 5)
+                queue.requeue(item, of: item.owner, cost: 5)
             default:
                 let shown = queue.first
                 guard let item = queue.popFirst() else {

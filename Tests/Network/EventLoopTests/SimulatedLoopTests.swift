@@ -43,17 +43,17 @@ struct SimulatedLoopTests {
         return log.withLock { $0 }
     }
 
-    @Test(arguments: 0..<50) func aSeedAlwaysGivesTheSameTrace(seed: UInt64) {
+    @Test(arguments: 0..<50) func sameSeedGivesTheSameTrace(seed: UInt64) {
         let first = trace(seed: seed)
         #expect(first.count == 20)
         #expect(trace(seed: seed) == first)
     }
 
-    @Test func seedsDiffer() {
+    @Test func differentSeedsGiveDifferentTraces() {
         #expect(Set((0..<50).map { trace(seed: $0) }).count > 10)
     }
 
-    @Test func aTurnRunsOneThingAndRestoresCurrent() {
+    @Test func simulatedTurnRunsOneItem() {
         let loop = EventLoop.simulated(name: "sim", time: VirtualTime(), pick: { _ in 0 })
         let seen = Shared<[Int]>([])
         for number in 0..<3 {
@@ -70,7 +70,7 @@ struct SimulatedLoopTests {
         #expect(seen.withLock { $0 } == [0, 1, 2])
     }
 
-    @Test func aTurnHasOneTime() {
+    @Test func timeIsConstantWithinATurn() {
         let time = VirtualTime()
         let loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 })
         let seen = Shared<[Int64]>([])

@@ -6,7 +6,7 @@ import World
 struct TimerHeapTests {
     private func at(_ moment: Int64) -> Instant { Instant(nanoseconds: moment) }
 
-    @Test func firesInOrderOfDeadlineThenOfAdding() {
+    @Test func timersFireByDeadlineThenInsertion() {
         var heap = TimerHeap<String>()
         _ = heap.add("c", at: at(3))
         _ = heap.add("a1", at: at(1))
@@ -17,7 +17,7 @@ struct TimerHeapTests {
         #expect(fired == ["a1", "a2", "b", "c"])
     }
 
-    @Test func nothingFiresBeforeItsTime() {
+    @Test func timerDoesNotFireEarly() {
         var heap = TimerHeap<String>()
         _ = heap.add("later", at: at(5))
         let early = heap.popDue(at(4))
@@ -26,7 +26,7 @@ struct TimerHeapTests {
         #expect(due == "later")
     }
 
-    @Test func aStaleNameCancelsNothing() {
+    @Test func staleTimerIDCancelsNothing() {
         var heap = TimerHeap<String>()
         let first = heap.add("first", at: at(1))
         let fired = heap.popDue(at(1))
@@ -39,7 +39,7 @@ struct TimerHeapTests {
     }
 
     /// Against a sorted array as the model, with cancellations in between.
-    @Test(arguments: 0..<20) func agreesWithAModel(seed: UInt64) {
+    @Test(arguments: 0..<20) func timerHeapMatchesAModel(seed: UInt64) {
         var random = SplitMix(state: seed)
         var heap = TimerHeap<Int>()
         var model: [(deadline: Int64, number: Int, id: TimerID)] = []

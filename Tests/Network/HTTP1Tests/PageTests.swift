@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(15))) struct PageTests {
-    @Test func whatIsAskedArrivesAsItStood() async throws {
+    @Test func requestArrivesUnchanged() async throws {
         let rig = try await Rig(Mirror())
         let got = try await rig.curl("/a%20b/c?d=%41+e&f", "--header", "X-One: 1", "--header", "x-one: 2")
         #expect(got.output.hasPrefix("HTTP/1.1 200 OK\r\n"), "\(got)")
@@ -20,7 +20,7 @@ import Testing
         #expect(try await rig.curl("/?").output.contains("GET [/] [] "))
     }
 
-    @Test func bodiesComeAlong() async throws {
+    @Test func requestBodyIsDelivered() async throws {
         let rig = try await Rig(Mirror())
         let posted = try await rig.curl("/form", "--data", "name=J%C3%BCrgen")
         #expect(posted.output.hasPrefix("HTTP/1.1 200"))
@@ -37,7 +37,7 @@ import Testing
         #expect(chunked.output.hasSuffix("\n" + large))
     }
 
-    @Test func aBodyOverTheLimitIsRefused() async throws {
+    @Test func oversizedBodyIsRefused() async throws {
         let rig = try await Rig(Mirror())
         let directory = try TemporaryDirectory()
         try TextFile.write(String(repeating: "x", count: 65_537), to: directory("large"))
@@ -51,7 +51,7 @@ import Testing
         #expect(monstrous.output.hasPrefix("HTTP/1.1 413"), "\(monstrous)")
     }
 
-    @Test func headHasNoBodyAndOthersAreNotUnderstood() async throws {
+    @Test func headHasNoBodyAndUnknownMethodsAreRefused() async throws {
         let rig = try await Rig(Mirror())
         let head = try await rig.curl("/", "--head")
         #expect(head.output.hasPrefix("HTTP/1.1 200") && head.output.hasSuffix("\r\n\r\n"))
@@ -72,7 +72,7 @@ import Testing
         #expect(both.output.contains("\nabc") && both.output.contains("GET [/three]"))
     }
 
-    @Test func anAnswerMayTakeItsTimeAndKeepsNobodyWaiting() async throws {
+    @Test func slowAnswerDelaysNoOtherRequest() async throws {
         let gate = Gate()
         let rig = try await Rig(
             FixedPages { request in
@@ -86,7 +86,7 @@ import Testing
         #expect(try await later.output.hasSuffix("/later\n"))
     }
 
-    @Test func anAnswerThatDoesNotComeIsReplaced() async throws {
+    @Test func missingAnswerIsReplacedAtTheDeadline() async throws {
         let gate = Gate()
         var limits = PageLimits()
         limits.answer = .milliseconds(50)
@@ -99,7 +99,7 @@ import Testing
         gate.open()
     }
 
-    @Test func whoWaitsWhileItStopsIsToldSo() async throws {
+    @Test func waitingRequestIsAnsweredAtShutdown() async throws {
         let gate = Gate()
         let rig = try await Rig(
             FixedPages { _ in
@@ -116,7 +116,7 @@ import Testing
     }
 
     /// A field that cannot be written must not become two.
-    @Test func aBadFieldOfOursIsNotSent() async throws {
+    @Test func invalidResponseFieldIsNotSent() async throws {
         let rig = try await Rig(
             FixedPages { _ in
                 Response(status: 200, fields: Fields([Fields.Field("x-name", "a\r\nset-cookie: b")]))

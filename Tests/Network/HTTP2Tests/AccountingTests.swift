@@ -6,7 +6,7 @@ import World
 private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: Int64(seconds * 1e9)) }
 
 struct AbuseBudgetTests {
-    @Test func itRunsOutAndFillsWithTime() {
+    @Test func abuseBudgetIsUsedUpAndRefills() {
         var budget = AbuseBudget(capacity: 100, perSecond: 10, now: at(0))
         var withinBudget = (0..<10).map { _ in budget.charge(AbuseBudget.reset, now: at(0)) }
         #expect(!withinBudget.contains(false))
@@ -19,7 +19,7 @@ struct AbuseBudgetTests {
         #expect(!again)
     }
 
-    @Test func whatIsEarnedNeverGoesBeyondTheCapacity() {
+    @Test func earnedBudgetIsCappedAtTheCapacity() {
         var budget = AbuseBudget(capacity: 10, perSecond: 0, now: at(0))
         for _ in 0..<100 { budget.earn() }
         let all = budget.charge(10, now: at(0))
@@ -47,7 +47,7 @@ struct FrameScannerTests {
         return bytes
     }
 
-    @Test(arguments: [1, 2, 3, 7, 8, 9, 10, 64, 100_000]) func readsCutAnywhereTellTheSame(size: Int) {
+    @Test(arguments: [1, 2, 3, 7, 8, 9, 10, 64, 100_000]) func fragmentedReadsGiveTheSameFrames(size: Int) {
         var scanner = FrameScanner(skipping: FrameScanner.preface)
         var seen: [FrameScanner.Head] = []
         let bytes = bytes
@@ -60,7 +60,7 @@ struct FrameScannerTests {
         #expect(seen == heads)
     }
 
-    @Test func requestsAreFreeAndWhatCarriesNoneIsNot() {
+    @Test func onlyFramesWithoutARequestAreCharged() {
         func cost(_ type: UInt8, flags: UInt8 = 0, length: Int = 8) -> Int {
             FrameScanner.Head(type: type, flags: flags, length: length).cost
         }
@@ -87,7 +87,7 @@ struct ConnectionClockTests {
         return clock
     }
 
-    @Test func theHandshakeHasItsTime() {
+    @Test func handshakeTimesOut() {
         var clock = ConnectionClock(limits: limits, now: at(0))
         var verdict = clock.verdict(at(9.9), sent: 0, oldestRequest: nil, isIdle: true)
         #expect(verdict == .fine(askAgain: at(10)))
@@ -96,7 +96,7 @@ struct ConnectionClockTests {
     }
 
     /// The wait is bounded like the handshake itself, and none of it is taken from the client's own time.
-    @Test func waitForATurnIsNotTheClients() {
+    @Test func queuedHandshakeTimeIsNotChargedToTheClient() {
         var clock = ConnectionClock(limits: limits, now: at(0))
         clock.queuedHandshake(at(1))
         var verdict = clock.verdict(at(10), sent: 0, oldestRequest: nil, isIdle: true)
@@ -108,7 +108,7 @@ struct ConnectionClockTests {
         #expect(verdict == .overdue(.handshake))
     }
 
-    @Test func settingsMustBeAcknowledged() {
+    @Test func unacknowledgedSettingsTimeOut() {
         var clock = ConnectionClock(limits: limits, now: at(0))
         clock.handshakeEnded(at(2))
         var verdict = clock.verdict(at(2), sent: 0, oldestRequest: nil, isIdle: true)
@@ -117,7 +117,7 @@ struct ConnectionClockTests {
         #expect(verdict == .overdue(.settings))
     }
 
-    @Test func aRequestMustComeToItsEnd() {
+    @Test func incompleteRequestTimesOut() {
         var clock = connected()
         var verdict = clock.verdict(at(30), sent: 0, oldestRequest: at(1), isIdle: false)
         #expect(verdict == .fine(askAgain: at(61)))
@@ -125,7 +125,7 @@ struct ConnectionClockTests {
         #expect(verdict == .overdue(.request))
     }
 
-    @Test func aReaderOfOneByteASecondIsAsGoodAsNone() {
+    @Test func slowReaderTimesOut() {
         var clock = connected()
         let isNew = clock.pending(sent: 5000, now: at(1))
         #expect(isNew)
@@ -141,7 +141,7 @@ struct ConnectionClockTests {
         #expect(verdict == .fine(askAgain: at(241)))
     }
 
-    @Test func idlenessIsCountedFromTheLastFrame() {
+    @Test func idleTimeoutCountsFromTheLastFrame() {
         var clock = connected()
         clock.active(at(100))
         var verdict = clock.verdict(at(150), sent: 0, oldestRequest: nil, isIdle: true)
@@ -154,7 +154,7 @@ struct ConnectionClockTests {
 }
 
 struct HTTPDateTests {
-    @Test func asTheStandardWritesIt() {
+    @Test func dateHasTheIMFFixdateForm() {
         #expect(HTTPDate.format(Timestamp(seconds: 784_111_777)) == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(HTTPDate.format(Timestamp(seconds: 0)) == "Thu, 01 Jan 1970 00:00:00 GMT")
         #expect(HTTPDate.format(Timestamp(seconds: 1_709_210_096)) == "Thu, 29 Feb 2024 12:34:56 GMT")

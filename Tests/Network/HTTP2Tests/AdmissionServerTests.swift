@@ -38,7 +38,7 @@ import World
 
     /// 150 connections that say nothing, from one address and from fifty, at a server for 160: websites and phones are
     /// served all the same.
-    @Test(arguments: [1, 50]) func silentFloodLeavesPlacesForOthers(sources: Int) async throws {
+    @Test(arguments: [1, 50]) func silentFloodLeavesCapacityForOthers(sources: Int) async throws {
         let limits = AdmissionLimits(total: 160)
         let admission = control(limits)
         try await served(admission) { server in
@@ -64,7 +64,7 @@ import World
     }
 
     /// Connections whose handshake is complete, and which never ask anything.
-    @Test func idleConnectionsGiveWayToTheNewest() async throws {
+    @Test func oldestIdleConnectionIsReplacedByTheNewest() async throws {
         var limits = AdmissionLimits(total: 160)
         limits.perSource = 5
         let admission = control(limits)

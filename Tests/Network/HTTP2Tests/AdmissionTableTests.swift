@@ -50,7 +50,7 @@ private func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: number) { Array
 struct AdmissionTableTests {
     /// 1,024 descriptors and 16,384, as a relay shares them out.
     @Test(arguments: [(896, 1_100, 1), (15_872, 20_000, 2_000)])
-    func floodLeavesPlacesForWebsitesAndPhones(total: Int, attempts: Int, sources: Int) {
+    func floodLeavesCapacityForWebsitesAndPhones(total: Int, attempts: Int, sources: Int) {
         let limits = AdmissionLimits(total: total)
         let admissions = Admissions(limits)
         for attempt in 0..<attempts { _ = admissions.admit(source(number: 256 + attempt % sources)) }
@@ -104,7 +104,7 @@ struct AdmissionTableTests {
         #expect(arrived == 60_000)
     }
 
-    @Test func mostCrowdedSourceGivesWay() {
+    @Test func mostCrowdedSourceLosesItsOldestConnection() {
         var limits = AdmissionLimits(total: 64)
         limits.perSource = 12
         let admissions = Admissions(limits)
@@ -118,7 +118,7 @@ struct AdmissionTableTests {
         #expect(admissions.table.count(of: source("192.0.2.1")) == 1)
     }
 
-    @Test func firstRequestCountsAsAnotherBeginning() {
+    @Test func firstRequestRenewsTheConnectionsAge() {
         var limits = AdmissionLimits(total: 64)
         limits.perSource = 3
         let admissions = Admissions(limits)
@@ -161,7 +161,7 @@ struct AdmissionTableTests {
     }
 
     /// The wait is exact, and calls that come in between cost nothing of what has been filled.
-    @Test(arguments: [1, 3, 7, 200, 100_000]) func emptyBudgetSaysWhenItHasAHandshake(rate: Int) {
+    @Test(arguments: [1, 3, 7, 200, 100_000]) func emptyBudgetReturnsTheTimeOfTheNextHandshake(rate: Int) {
         var limits = AdmissionLimits(total: 400)
         limits.handshakesPerSecond = rate
         let admissions = Admissions(limits)
@@ -234,7 +234,7 @@ struct AdmissionTableTests {
         #expect(slots.count == 4 && admissions.table.counts.phones == 2)
     }
 
-    @Test func whoIsOverItsShareStaysUnidentified() {
+    @Test func callerBeyondItsShareStaysUnidentified() {
         let limits = AdmissionLimits(total: 64)
         let admissions = Admissions(limits)
         for number in 0..<limits.phones {
@@ -254,20 +254,20 @@ struct AdmissionTableTests {
         #expect(other.map { admissions.identify($0, as: .website(key(2))) } == true)
     }
 
-    @Test func balancersConnectionsHaveAShareOfTheirOwnUntilIntroduced() {
+    @Test func proxiedConnectionsHaveTheirOwnShareUntilTheProxyHeader() {
         let limits = AdmissionLimits(total: 64)
         let admissions = Admissions(limits)
         let slots = (0..<(limits.introductions + 3)).compactMap { _ in admissions.admit(nil) }
         #expect(admissions.table.counts.introducing == limits.introductions && admissions.history.count == 3)
         guard let last = slots.last else { return }
-        let decision = admissions.table.introduced(last, as: source("192.0.2.1"), at: admissions.now)
+        let decision = admissions.table.proxyHeaderRead(last, as: source("192.0.2.1"), at: admissions.now)
         #expect(decision == .admitted(slot: last, ended: []))
         #expect(admissions.table.counts.introducing == limits.introductions - 1)
         #expect(admissions.table.count(of: source("192.0.2.1")) == 1)
     }
 
     /// Loops that do not come to close what was ended are not given more.
-    @Test func refusesWhileTooManyAreBeingClosed() {
+    @Test func newConnectionsAreRefusedWhileTooManyAreClosing() {
         let limits = AdmissionLimits(total: 64)
         var table = AdmissionTable(limits)
         let now = Instant(nanoseconds: 1)
@@ -277,7 +277,7 @@ struct AdmissionTableTests {
         #expect(outcomes.last == .refused(.closing))
     }
 
-    @Test(arguments: 0..<8) func sharesHoldWhateverComes(seed: UInt64) {
+    @Test(arguments: 0..<8) func sharesHoldUnderRandomLoad(seed: UInt64) {
         let randomness = SeededRandomness(seed: seed)
         var limits = AdmissionLimits(total: 96)
         limits.perPhone = 3
@@ -302,7 +302,9 @@ struct AdmissionTableTests {
                 }
             case 4 where !open.isEmpty:
                 let slot = open[pick(open.count)]
-                if case .admitted(_, let ended) = table.introduced(slot, as: source(number: 256 + pick(9)), at: now) {
+                if case .admitted(_, let ended) = table.proxyHeaderRead(
+                    slot, as: source(number: 256 + pick(9)), at: now)
+                {
                     take(ended)
                 }
             case 5 where !open.isEmpty: table.requested(open[pick(open.count)], at: now)
@@ -328,7 +330,7 @@ struct AdmissionTableTests {
 
 struct MemoryReturnTests {
     @Test func memoryIsReturnedOnceAfterALargeFall() {
-        var memory = MemoryReturn()
+        var memory = MemoryTrimmer()
         memory.grown(to: 1_000)
         var returned: [Int] = []
         for count in stride(from: 999, through: 0, by: -1) where memory.shrunk(to: count) { returned.append(count) }

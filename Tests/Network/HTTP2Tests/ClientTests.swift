@@ -99,7 +99,7 @@ extension RawPeer {
 }
 
 struct ClientTests {
-    @Test func whatIsAboveTheLastStreamWasNotSentAndTheRestIsAnswered() async throws {
+    @Test func streamsAboveGoAwayAreUnsentAndTheRestAreAnswered() async throws {
         try await against { peer in
             peer.send(Kind.settings)
             for _ in 0..<4 { _ = peer.next(Kind.headers) }
@@ -122,7 +122,7 @@ struct ClientTests {
     }
 
     /// As a service does that lowers its limit while many requests are on their way.
-    @Test func aServerMayRefuseAllRequestsAtOnce() async throws {
+    @Test func goAwayWithLastStreamZeroRefusesAllRequests() async throws {
         let count = 600
         try await against { peer in
             peer.send(Kind.settings, payload: [0, 3, 0, 0, 4, 0])
@@ -144,7 +144,7 @@ struct ClientTests {
     }
 
     /// Twice the resets that the budget allows, all for one stream of ours.
-    @Test func aServerThatResetsOneStreamAgainAndAgainIsLeft() async throws {
+    @Test func serverThatKeepsResettingIsDisconnected() async throws {
         let count = 2 * ClientOptions().abuseCapacity / AbuseBudget.reset
         try await against { peer in
             peer.send(Kind.settings)
@@ -158,7 +158,7 @@ struct ClientTests {
         }
     }
 
-    @Test func aRequestKeepsTheConnectionItIsOn() async throws {
+    @Test func openRequestKeepsItsConnectionAfterGoAway() async throws {
         let ok = Response(status: 200)
         let waits = Shared<[TestWait]>([])
         try await TestServer.with { request in
@@ -196,7 +196,7 @@ struct ClientTests {
         }
     }
 
-    @Test func aGoAwayBeforeSettingsIsNoConnection() async throws {
+    @Test func goAwayBeforeSettingsFailsTheConnection() async throws {
         try await against { peer in
             peer.goAway(last: 0, code: 11)
             _ = peer.isEnded()
@@ -229,7 +229,7 @@ struct ClientTests {
         }
     }
 
-    @Test func aServerThatNamesNoLimitGetsOurs() async throws {
+    @Test func missingStreamLimitUsesOurDefault() async throws {
         var options = ClientOptions.patient
         options.maxStreams = 7
         try await against(options: options) { peer in
@@ -241,7 +241,7 @@ struct ClientTests {
         }
     }
 
-    @Test func silenceEndsAtTheDeadlineAndResetsTheStream() async throws {
+    @Test func unansweredRequestIsResetAtTheDeadline() async throws {
         let resets = Shared<[RawPeer.Frame]>([])
         try await against { peer in
             peer.send(Kind.settings, payload: [0, 3, 0, 0, 0, 1])
@@ -260,7 +260,7 @@ struct ClientTests {
         }
     }
 
-    @Test func resetsAreToldApart() async throws {
+    @Test func resetCodesAreDistinguished() async throws {
         try await against { peer in
             peer.send(Kind.settings)
             for code: UInt8 in [7, 2] {
@@ -275,7 +275,7 @@ struct ClientTests {
         }
     }
 
-    @Test func aConnectionThatBreaksLeavesWhatWasSentAmbiguous() async throws {
+    @Test func brokenConnectionLeavesSentRequestsAmbiguous() async throws {
         try await against { peer in
             peer.send(Kind.settings, payload: [0, 3, 0, 0, 0, 1])
             _ = peer.next(Kind.headers)
@@ -294,7 +294,7 @@ struct ClientTests {
         }
     }
 
-    @Test func aPingTellsTheRoundTrip() async throws {
+    @Test func pingMeasuresTheRoundTrip() async throws {
         try await against { peer in
             peer.send(Kind.settings)
             if let ping = peer.next(Kind.ping) {
@@ -308,7 +308,7 @@ struct ClientTests {
         }
     }
 
-    @Test func aPingThatIsNotAnsweredSaysSo() async throws {
+    @Test func unansweredPingIsReported() async throws {
         var options = ClientOptions.patient
         options.pingTimeout = .milliseconds(100)
         try await against(options: options) { peer in
@@ -320,7 +320,7 @@ struct ClientTests {
         }
     }
 
-    @Test func aServerThatFloodsIsLeft() async throws {
+    @Test func floodingServerIsDisconnected() async throws {
         try await against { peer in
             peer.send(Kind.settings)
             _ = peer.next { $0.type == Kind.settings && $0.flags == RawPeer.acknowledgement }
@@ -332,7 +332,7 @@ struct ClientTests {
         }
     }
 
-    @Test func aServerThatSaysNothingIsNotWaitedForForEver() async throws {
+    @Test func silentServerTimesOut() async throws {
         var options = ClientOptions.patient
         options.connectTimeout = .milliseconds(100)
         try await against(options: options) { peer in
@@ -342,7 +342,7 @@ struct ClientTests {
         }
     }
 
-    @Test func nobodyListens() async throws {
+    @Test func refusedConnectionIsReported() async throws {
         let server = RawServer()
         server.close()
         let group = try LoopGroup.start(count: 1, time: SystemTime())
@@ -359,7 +359,7 @@ struct ClientTests {
         #expect(failure == .connect("Connection refused"))
     }
 
-    @Test func aRefusedCertificateIsSaidToBeTLS() async throws {
+    @Test func refusedCertificateIsATLSFailure() async throws {
         try await TestServer.with { _ in
             .now(Response(status: 200))
         } _: { server in

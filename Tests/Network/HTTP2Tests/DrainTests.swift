@@ -10,7 +10,7 @@ private let ok = Response(status: 200, body: Array("ok".utf8))
 struct DrainTests {
     /// Work that a request has started ends before anything that it needs is closed, even if nobody
     /// waits for its answer any more.
-    @Test func drainingWaitsForWorkWhoseClientHasGone() async throws {
+    @Test func drainWaitsForAbandonedWork() async throws {
         let work = HeldWork()
         try await TestServer.with { _ in
             work.reply(ok)
@@ -29,7 +29,7 @@ struct DrainTests {
     }
 
     /// Many clients give up every open request at the first GOAWAY that they read.
-    @Test func openRequestsEndBeforeTheNotice() async throws {
+    @Test func openRequestsFinishBeforeTheFinalGoAway() async throws {
         let work = HeldWork()
         var limits = ServerLimits.patient
         limits.drainStep = .seconds(3600)
@@ -51,7 +51,7 @@ struct DrainTests {
     }
 
     /// A client that has no stream and does not read cannot hold the drain up for more than its steps.
-    @Test func aClientThatDoesNotAnswerIsToldAndLeft() async throws {
+    @Test func unresponsiveClientIsClosedDuringDrain() async throws {
         var limits = ServerLimits.patient
         limits.drainStep = .milliseconds(10)
         try await TestServer.with(limits: limits, tls: false) { _ in

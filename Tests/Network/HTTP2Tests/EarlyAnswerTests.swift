@@ -65,7 +65,7 @@ struct EarlyAnswerTests {
     }
 
     /// Its whole body is read, the last part of it dropped, and its stream ends as others do.
-    @Test(arguments: [100_000, 1_000_000]) func aClientThatWritesOnReadsIts413(size: Int) async throws {
+    @Test(arguments: [100_000, 1_000_000]) func clientReads413WhileStillWriting(size: Int) async throws {
         let seen = try await posted(size: size)
         #expect(seen.answer == Array("too large".utf8))
         #expect(seen.isAnswered)
@@ -73,7 +73,7 @@ struct EarlyAnswerTests {
         #expect(seen.reset == nil)
     }
 
-    @Test func beyondTheLimitTheStreamIsReset() async throws {
+    @Test func streamIsResetBeyondTheDiscardLimit() async throws {
         let seen = try await posted(size: 5_000_000)
         #expect(seen.answer == Array("too large".utf8))
         #expect(seen.isAnswered)
@@ -82,7 +82,7 @@ struct EarlyAnswerTests {
     }
 
     /// The client does not write on, and does not end its request either: only its stream ends.
-    @Test func aRequestThatIsAnsweredAndNeverEndsIsResetInTheEnd() async throws {
+    @Test func answeredRequestThatNeverEndsIsReset() async throws {
         let time = TestTime()
         try await TestServer.with(limits: ServerLimits(), tls: false, time: time) { _ in
             .now(Response(status: 200))

@@ -39,12 +39,12 @@ private final class Bench: Sendable {
     let loop: EventLoop
     let answers = Shared<[Int]>([])
     let ends = Shared(0)
-    private let holdEnds: LoopBound<HoldEnds>
+    private let holdEnds: LoopBound<HeldRequestCompleter>
 
     init() {
         let loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 })
         self.loop = loop
-        holdEnds = loop.asCurrent { LoopBound(HoldEnds(loop: loop), on: loop) }
+        holdEnds = loop.asCurrent { LoopBound(HeldRequestCompleter(loop: loop), on: loop) }
     }
 
     @discardableResult
@@ -74,14 +74,14 @@ struct ExchangeTests {
     private let bench = Bench()
     private let ok = Outcome.response(Response(status: 200))
 
-    @Test func workThatAwaitsNothingAnswersAtOnceAndNeedsNoTimer() {
+    @Test func synchronousWorkAnswersWithoutATimer() {
         bench.start { [ok] in ok }
         #expect(bench.answers.current == [200])
         #expect(bench.ends.current == 1)
         #expect(bench.loop.nextDeadline == nil)
     }
 
-    @Test func workInTimeAnswersOnce() {
+    @Test func timelyWorkAnswersOnce() {
         bench.start { [bench, ok] in
             await bench.loop.sleep(for: .seconds(3))
             return ok
@@ -92,7 +92,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func lateWorkIsAnsweredForAndItsResultDropped() {
+    @Test func lateWorkIsReplacedByATimeoutAnswer() {
         bench.start { [bench, ok] in
             await bench.loop.sleep(for: .seconds(8))
             return ok
@@ -109,7 +109,7 @@ struct ExchangeTests {
         .held(Hold(duration: .seconds(30), wait: wait) { .response(await finish()) })
     }
 
-    @Test func aHoldEndsWhenItIsWoken() {
+    @Test func holdEndsWhenItsEventFires() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 201) }
         bench.start { outcome }
@@ -125,7 +125,7 @@ struct ExchangeTests {
         #expect(wait.cancelled.current == 0)
     }
 
-    @Test func aHoldMayBeHeldAgain() {
+    @Test func holdMayBeRenewed() {
         let (wait, next) = (TestWait(), TestWait())
         let again = held(next) { Response(status: 201) }
         let outcome = Outcome.held(Hold(duration: .seconds(30), wait: wait) { again })
@@ -140,7 +140,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func aHoldThatHasHappenedIsWokenWhileItIsArmed() {
+    @Test func eventBeforeArmingEndsTheHold() {
         let wait = TestWait(atOnce: true)
         let outcome = held(wait) { Response(status: 201) }
         bench.start { outcome }
@@ -148,7 +148,7 @@ struct ExchangeTests {
         #expect(bench.answers.current == [201])
     }
 
-    @Test func aHoldEndsWhenItsTimeIsOver() {
+    @Test func holdEndsAtItsTimeout() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 202) }
         bench.start { outcome }
@@ -160,7 +160,7 @@ struct ExchangeTests {
         #expect(bench.answers.current == [202])
     }
 
-    @Test func finishingHasTheDeadlineToo() {
+    @Test func finishingAHoldHasADeadline() {
         let wait = TestWait()
         let outcome = held(wait) { [bench] in
             await bench.loop.sleep(for: .seconds(6))
@@ -175,11 +175,11 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func aHoldEndsWhenNothingIsHeldAnyMore() {
+    @Test func holdEndsAtShutdown() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }
         let exchange = bench.start { outcome }
-        bench.loop.asCurrent { exchange.value.holdNoMore() }
+        bench.loop.asCurrent { exchange.value.finishHolding() }
         wait.fire()
         bench.pass(.seconds(60))
         #expect(wait.cancelled.current == 1)
@@ -187,14 +187,14 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func nothingIsHeldAnyMoreWhenItComesToThat() {
+    @Test func holdAfterShutdownEndsAtOnce() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }
         let exchange = bench.start { [bench] in
             await bench.loop.sleep(for: .seconds(1))
             return outcome
         }
-        bench.loop.asCurrent { exchange.value.holdNoMore() }
+        bench.loop.asCurrent { exchange.value.finishHolding() }
         #expect(bench.answers.current == [])
         bench.pass(.seconds(1))
         #expect(wait.armed.current == 0)
@@ -203,7 +203,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func aStreamThatGoesCancelsTheWait() {
+    @Test func closedStreamCancelsTheHold() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }
         let exchange = bench.start { outcome }
@@ -216,7 +216,7 @@ struct ExchangeTests {
         #expect(bench.ends.current == 1)
     }
 
-    @Test func aStreamThatGoesWhileTheWorkRunsLetsItRun() {
+    @Test func closedStreamLetsRunningWorkFinish() {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 200) }
         let exchange = bench.start { [bench] in

@@ -37,7 +37,7 @@ struct FrameInspectorTests {
     }
 
     /// The order of events: stream 1 is opened, perhaps closed, and then DATA or HEADERS come for it.
-    @Test(arguments: [true, false]) func framesOnAStreamThatThePeerEndedAreAnError(inOneRead: Bool) {
+    @Test(arguments: [true, false]) func frameOnAStreamEndedByThePeerIsAnError(inOneRead: Bool) {
         for late in [Self.data(1), Self.request(1)] {
             var inspector = inspector()
             let first = Self.request(1) + Self.reset(1)
@@ -50,7 +50,7 @@ struct FrameInspectorTests {
         }
     }
 
-    @Test func framesOnAStreamThatWeResetAreChargedAndIgnored() {
+    @Test func frameOnAStreamWeResetIsChargedAndIgnored() {
         var inspector = inspector()
         _ = Self.inspect(&inspector, Self.request(1))
         inspector.noteReset(1)
@@ -61,7 +61,7 @@ struct FrameInspectorTests {
         }
     }
 
-    @Test func framesOnOpenStreamsAreNoErrorHoweverTheyAreCut() {
+    @Test func fragmentedFramesOnOpenStreamsAreValid() {
         let bytes = Self.request(1) + Self.data(1) + Self.request(3) + Self.data(1) + Self.data(3) + Self.request(1)
         for size in 1...bytes.count {
             var inspector = inspector()
@@ -77,14 +77,14 @@ struct FrameInspectorTests {
         }
     }
 
-    @Test func aStreamBelowTheLatestThatWasNeverOpenedIsAnError() {
+    @Test func frameOnASkippedStreamIsAnError() {
         var inspector = inspector()
         _ = Self.inspect(&inspector, Self.request(5))
         #expect(Self.inspect(&inspector, Self.request(3), open: [5]).violation == .protocolError)
     }
 
     /// A GOAWAY of ours lets streams pass by that we do not know.
-    @Test func behindAGoAwayNothingIsAnError() {
+    @Test func unknownStreamAfterGoAwayIsIgnored() {
         var inspector = inspector()
         _ = Self.inspect(&inspector, Self.request(1))
         inspector.ignoresUnknownStreams = true
@@ -93,7 +93,7 @@ struct FrameInspectorTests {
         #expect(finding.cost > 0)
     }
 
-    @Test func resetsThatAreForgottenCountAsResets() {
+    @Test func forgottenResetsAreChargedAsResets() {
         var resets = ResetStreams()
         for stream in 0..<Int32(2 * ResetStreams.room) { resets.insert(2 * stream + 1) }
         for stream in 0..<Int32(2 * ResetStreams.room) { #expect(resets.contains(2 * stream + 1)) }
@@ -111,7 +111,7 @@ struct FrameInspectorTests {
         #expect(violation(3, on: 1) == nil)
     }
 
-    @Test func headersOnStreamsThatHaveEndedCostSomething() {
+    @Test func headersOnEndedStreamsAreCharged() {
         var inspector = inspector()
         _ = Self.inspect(&inspector, Self.request(1))
         #expect(Self.inspect(&inspector, Self.request(1), open: [1]).cost == AbuseBudget.control)
@@ -119,7 +119,7 @@ struct FrameInspectorTests {
         #expect(Self.inspect(&inspector, Self.request(1)).cost == AbuseBudget.control + AbuseBudget.closedStream)
     }
 
-    @Test func aHeaderBlockIsChargedByItsBytes() {
+    @Test func headerBlockIsChargedPerByte() {
         var inspector = inspector()
         let part = RawPeer.frame(Kind.headers, stream: 1, payload: [UInt8](repeating: 0x90, count: 16_384))
         #expect(Self.inspect(&inspector, part).cost == (16_384 - 4096) / 256)
@@ -131,7 +131,7 @@ struct FrameInspectorTests {
 
     // MARK: Time
 
-    @Test func aFrameIsIncompleteSinceItsFirstByte() {
+    @Test func incompleteFrameIsTimedFromItsFirstByte() {
         var inspector = inspector()
         let request = Self.request(1)
         for (second, byte) in request.dropLast().enumerated() {
@@ -144,7 +144,7 @@ struct FrameInspectorTests {
         #expect(inspector.takeHeadBegan(at(100)) == at(100))
     }
 
-    @Test func aHeaderBlockIsIncompleteUntilItsLastContinuation() {
+    @Test func headerBlockIsIncompleteUntilItsLastContinuation() {
         var inspector = inspector()
         _ = Self.inspect(&inspector, RawPeer.frame(Kind.headers, stream: 1, payload: [0x82]), at: 1)
         _ = Self.inspect(&inspector, RawPeer.frame(Kind.continuation, stream: 1, payload: [0x86]), at: 2)
@@ -156,7 +156,7 @@ struct FrameInspectorTests {
     }
 
     /// The last frame of the block says so in its head, and its payload is still to come.
-    @Test(arguments: 28...49) func blockLastsToTheEndOfItsLastFrame(cut: Int) {
+    @Test(arguments: 28...49) func headerBlockEndsWithItsLastFrame(cut: Int) {
         let head = RawPeer.requestHead(post: true, more: [UInt8](repeating: 0x90, count: 30))
         let block =
             RawPeer.frame(Kind.headers, stream: 1, payload: Array(head[..<20]))
@@ -172,7 +172,7 @@ struct FrameInspectorTests {
         #expect(inspector.incompleteSince == nil && inspector.takeHeadBegan(at(3)) == at(1))
     }
 
-    @Test func theNextFrameHasItsOwnTime() {
+    @Test func nextFrameRestartsTheTimer() {
         var inspector = inspector()
         let data = Self.data(1)
         _ = Self.inspect(&inspector, Self.request(1) + data[..<20], at: 1)

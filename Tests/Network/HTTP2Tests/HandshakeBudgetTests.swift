@@ -85,7 +85,7 @@ import World
         }
     }
 
-    @Test func emptyBudgetDelaysItsOwnSourceAlone() async throws {
+    @Test func emptyBudgetDelaysOnlyItsSource() async throws {
         let burst = limits.handshakesAtOnce
         try await served { server in
             let peers = flood(server, burst + 6)

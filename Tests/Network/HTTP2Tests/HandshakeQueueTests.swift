@@ -51,7 +51,7 @@ struct HandshakeQueueTests {
     }
 
     /// Source 1 has no budget until 50 ms and one handshake every 10 ms from then on.
-    @Test mutating func sourceWithoutBudgetWaitsAndOthersGoOn() {
+    @Test mutating func sourceWithoutBudgetDoesNotDelayOthers() {
         add(100...104)
         add(200...201)
         var free = 0
@@ -108,7 +108,7 @@ struct HandshakeQueueTests {
     }
 
     /// Closed connections take no budget, and their source keeps its turn.
-    @Test mutating func closedOnesAreDroppedWithoutBudget() {
+    @Test mutating func closedConnectionUsesNoBudget() {
         add(100...199)
         add(200...200)
         var taken = 0
@@ -120,7 +120,7 @@ struct HandshakeQueueTests {
         #expect(order == [150, 200, 100] && taken == 3 && queue.count == 0)
     }
 
-    @Test mutating func unwantedOnesAreForgottenAndParkedSourcesStayParked() {
+    @Test mutating func cancelledHandshakesAreRemovedAndParkedSourcesStayParked() {
         add(100...110)
         add(200...203)
         _ = queue.begin(at(0), putOff: &putOff) { $0 < 200 ? .putOff(until: at(9)) : .drop }
@@ -221,7 +221,7 @@ private struct Loops {
 }
 
 struct HandshakeLoopsTests {
-    @Test(arguments: 0..<8) func budgetHoldsAndNothingIsLost(seed: UInt64) {
+    @Test(arguments: 0..<8) func handshakeBudgetHoldsAcrossLoops(seed: UInt64) {
         let randomness = SeededRandomness(seed: seed)
         func pick(_ count: Int) -> Int { Int(randomness.next() % UInt64(count)) }
         var limits = AdmissionLimits(total: 40_000)

@@ -41,7 +41,7 @@ struct HeaderWorkTests {
     }
 
     /// Whether or not libnghttp2 takes the field: it looks at each character of it either way.
-    @Test(arguments: [98, 10] as [UInt8]) func anIndexedBombIsDecodedToTwiceTheLimitAndNoFurther(last: UInt8) {
+    @Test(arguments: [98, 10] as [UInt8]) func indexedHeaderBombIsDecodedToTwiceTheLimit(last: UInt8) {
         let bomb = request(3, [UInt8](repeating: 0xbe, count: 16_000))
         let work = work([request(1, large(last: last)), bomb])
         #expect(work[1].bytes <= 2 * Self.limits.headerBytes + 4096)
@@ -49,14 +49,14 @@ struct HeaderWorkTests {
         #expect(work[1].refused == 1)
     }
 
-    @Test func manyFieldsAreDecodedToTwiceTheLimitAndNoFurther() {
+    @Test func manyFieldsAreDecodedToTwiceTheLimit() {
         // `accept-encoding: gzip, deflate`, of the static table.
         let work = work([request(1, [UInt8](repeating: 0x90, count: 16_000))])
         #expect(work[0].fields == 2 * Self.limits.headerCount + 1)
         #expect(work[0].refused == 1)
     }
 
-    @Test func manyBombsInOneReadAreDecodedToSixteenListsAndNoFurther() {
+    @Test func manyBombsInOneReadAreDecodedTo16Lists() {
         let bombs = (1...450).flatMap { request(UInt32(2 * $0 + 1), [UInt8](repeating: 0xbe, count: 17)) }
         #expect(bombs.count < 16_384)
         let work = work([request(1, large(last: 98)), bombs, request(1001, [])])
@@ -87,7 +87,7 @@ struct HeaderWorkTests {
         #expect(session.takeHeaderCharges() == 0)
     }
 
-    @Test func aBlockOfMoreBytesThanAnyListNeedsEndsTheConnection() async throws {
+    @Test func oversizedHeaderBlockEndsTheConnection() async throws {
         let code = try await TestServer.with(tls: false) { _ in
             .now(Response(status: 200))
         } _: { server in
@@ -106,7 +106,7 @@ struct HeaderWorkTests {
     }
 
     /// The budget ends the connection before the decoded bytes are many, however few bytes bring them.
-    @Test func bombsAreDecodedNoFurtherThanTheBudgetGoes() async throws {
+    @Test func bombDecodingStopsAtTheAbuseBudget() async throws {
         // The clock stands still, so that the budget does not fill up on a slow machine.
         try await TestServer.with(tls: false, time: TestTime()) { _ in
             .now(Response(status: 200))

@@ -115,7 +115,7 @@ struct HostileTests {
         }
     }
 
-    @Test(arguments: Flood.allCases) func aFloodIsCalmedDown(flood: Flood) async throws {
+    @Test(arguments: Flood.allCases) func floodEndsWithEnhanceYourCalm(flood: Flood) async throws {
         // The server's clock stands still, so its budget does not fill meanwhile.
         let (code, pieces) = try await attacked(time: TestTime()) { peer -> (UInt32?, Int) in
             peer.open()
@@ -142,7 +142,7 @@ struct HostileTests {
     }
 
     @Test(arguments: [Flood.ping, .settings, .rapidReset, .windowOverflow])
-    func aFloodByOneThatDoesNotReadEndsToo(flood: Flood) async throws {
+    func floodByANonReadingClientEnds(flood: Flood) async throws {
         let ended = try await attacked(receiveBuffer: 2048) { peer -> Bool in
             peer.open()
             var sent = 0
@@ -162,7 +162,7 @@ struct HostileTests {
         #expect(ended)
     }
 
-    @Test func oneByteOfHPACKThatMeansFourKilobytesIsCutOff() async throws {
+    @Test func hpackIndexBombIsCutOff() async throws {
         let code = try await attacked { peer -> [UInt8]? in
             peer.open()
             // One large field into the table, and then that again and again: 0xbe is the newest entry.
@@ -202,7 +202,7 @@ struct HostileTests {
     }
 
     @Test(arguments: Nonsense.allCases, [true, false])
-    func whatIsNotHTTP2IsClosed(nonsense: Nonsense, tls: Bool) async throws {
+    func nonHTTP2ConnectionIsClosed(nonsense: Nonsense, tls: Bool) async throws {
         try await TestServer.with(tls: tls) { _ in
             .now(Self.ok)
         } _: { server in
@@ -226,7 +226,7 @@ struct HostileTests {
         return limits
     }
 
-    @Test func aHandshakeThatStandsStillIsEnded() async throws {
+    @Test func stalledHandshakeIsClosed() async throws {
         let limits = limits { $0.handshake = .milliseconds(100) }
         try await TestServer.with(limits: limits) { _ in
             .now(Self.ok)
@@ -241,7 +241,7 @@ struct HostileTests {
         }
     }
 
-    @Test func settingsThatAreNotAcknowledgedEndIt() async throws {
+    @Test func unacknowledgedSettingsEndTheConnection() async throws {
         let limits = limits { $0.settingsAcknowledgement = .milliseconds(100) }
         let code = try await attacked(limits: limits, andServesOthers: false) { peer -> UInt32? in
             peer.open()
@@ -250,7 +250,7 @@ struct HostileTests {
         #expect(code == 4)
     }
 
-    @Test(arguments: [0, 1, 2]) func aRequestThatDoesNotComeToItsEndEndsIt(part: Int) async throws {
+    @Test(arguments: [0, 1, 2]) func incompleteRequestEndsTheConnection(part: Int) async throws {
         let limits = limits {
             $0.request = .milliseconds(100)
             $0.idle = .milliseconds(200)
@@ -268,7 +268,7 @@ struct HostileTests {
         #expect(code == Self.calm || code == 0, "\(code as UInt32?)")
     }
 
-    @Test func anIdleConnectionIsEndedInOrder() async throws {
+    @Test func idleConnectionEndsWithGoAway() async throws {
         let limits = limits { $0.idle = .milliseconds(100) }
         let code = try await attacked(limits: limits, andServesOthers: false) { peer -> UInt32? in
             peer.open()
@@ -279,7 +279,7 @@ struct HostileTests {
         #expect(code == 0)
     }
 
-    @Test(arguments: [true, false]) func whoDoesNotTakeItsAnswerIsLeft(windowIsShut: Bool) async throws {
+    @Test(arguments: [true, false]) func nonReadingClientIsDisconnected(windowIsShut: Bool) async throws {
         let limits = limits { $0.write = .milliseconds(200) }
         let ended = try await attacked(
             limits: limits, body: [UInt8](repeating: 1, count: 4_000_000), receiveBuffer: 2048, andServesOthers: false
@@ -298,7 +298,7 @@ struct HostileTests {
         #expect(ended)
     }
 
-    @Test func aSlowReaderGetsItAll() async throws {
+    @Test func slowReaderGetsTheWholeAnswer() async throws {
         let large = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
         let received = try await attacked(body: large, receiveBuffer: 4096) { peer -> [UInt8] in
             peer.open()

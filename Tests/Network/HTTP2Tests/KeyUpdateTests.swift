@@ -49,7 +49,7 @@ private typealias Kind = RawPeer.Kind
         }
     }
 
-    @Test func aFloodOfNewKeysEndsTheConnection() async throws {
+    @Test func keyUpdateFloodEndsTheConnection() async throws {
         // The server's clock stands still, so its budget does not fill meanwhile.
         try await TestServer.with(time: TestTime()) { _ in
             .now(Response(status: 200))

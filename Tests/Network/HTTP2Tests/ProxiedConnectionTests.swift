@@ -37,7 +37,7 @@ struct ProxiedConnectionTests {
         return peer.next(Kind.data).map { String(decoding: $0.payload, as: UTF8.self) }
     }
 
-    @Test func theProxysWordIsTaken() async throws {
+    @Test func addressFromTheProxyHeaderIsUsed() async throws {
         for header in [
             ProxyHeaderBytes.four(Self.caller, port: 9),
             ProxyHeaderBytes.header(0x21, 0x11, Self.caller + Array(repeating: 7, count: 4092)),
@@ -52,7 +52,7 @@ struct ProxiedConnectionTests {
         }
     }
 
-    @Test func itMayComeByteByByteAndTogetherWithWhatFollows() async throws {
+    @Test func fragmentedProxyHeaderIsRead() async throws {
         let header = ProxyHeaderBytes.four(Self.caller, port: 9)
         let (slow, _) = try await served(try proxies("127.0.0.0/8")) { peer in
             for byte in header { peer.send([byte]) }
@@ -69,7 +69,7 @@ struct ProxiedConnectionTests {
         #expect(together == "192.0.2.7")
     }
 
-    @Test func theProxysOwnConnectionsAreItsOwn() async throws {
+    @Test func localProxyHeaderKeepsTheProxysAddress() async throws {
         let (who, _) = try await served(try proxies("127.0.0.1")) { peer in
             peer.send(ProxyHeaderBytes.local)
             return Self.whoAmI(peer)
@@ -78,7 +78,7 @@ struct ProxiedConnectionTests {
     }
 
     /// For a server that is told of callers over IPv4 in IPv6's form.
-    @Test(.enabled(if: ProxiedConnectionTests.hasIPv6)) func aListenerForBothKindsKnowsTheProxy() async throws {
+    @Test(.enabled(if: ProxiedConnectionTests.hasIPv6)) func dualStackListenerRecognisesTheProxy() async throws {
         let (who, _) = try await served(try proxies("127.0.0.1"), host: "::") { peer in
             peer.send(ProxyHeaderBytes.four(Self.caller, port: 9))
             return Self.whoAmI(peer)
@@ -94,7 +94,7 @@ struct ProxiedConnectionTests {
         return fd >= 0
     }()
 
-    @Test func nobodyElseIsBelieved() async throws {
+    @Test func proxyHeaderFromAnUntrustedPeerIsRefused() async throws {
         let proxies = try proxies("127.0.0.2", "10.0.0.0/8", "::1")
         let (isEnded, _) = try await served(proxies) { peer in
             peer.send(ProxyHeaderBytes.four(Self.caller, port: 9))
@@ -108,7 +108,7 @@ struct ProxiedConnectionTests {
         #expect(proxies.refused == 0)
     }
 
-    @Test func whoSaysNothingOfItIsRefused() async throws {
+    @Test func connectionWithoutProxyHeaderIsRefused() async throws {
         let four = ProxyHeaderBytes.four(Self.caller, port: 9)
         for (bytes, fault) in [
             (Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8), ProxyHeader.Fault.signature),
@@ -133,7 +133,7 @@ struct ProxiedConnectionTests {
     }
 
     /// As a probe of the machine's does, which looks whether anybody listens.
-    @Test func whoGoesWithoutAWordIsNoNews() async throws {
+    @Test func silentProxyConnectionIsNotLogged() async throws {
         let proxies = try proxies("127.0.0.1")
         let (isEnded, log) = try await served(proxies) { peer in
             shutdown(peer.fd, Int32(SHUT_WR))
@@ -142,7 +142,7 @@ struct ProxiedConnectionTests {
         #expect(isEnded && proxies.refused == 0 && !log.contains { $0.contains("connection.refused") })
     }
 
-    @Test(arguments: [0, 5, 20]) func itHasTheTimeOfAHandshake(count: Int) async throws {
+    @Test(arguments: [0, 5, 20]) func proxyHeaderTimesOutLikeAHandshake(count: Int) async throws {
         let proxies = try proxies("127.0.0.1")
         var limits = ServerLimits.patient
         limits.handshake = .milliseconds(20)
@@ -155,7 +155,7 @@ struct ProxiedConnectionTests {
     }
 
     /// All are counted; the log has one line.
-    @Test func aBurstIsSaidOnce() async throws {
+    @Test func burstOfRefusalsIsLoggedOnce() async throws {
         let proxies = try proxies("127.0.0.1")
         try await TestServer.with(proxies: proxies, tls: false) { _ in
             .now(Response(status: 200))
@@ -178,13 +178,13 @@ struct ProxiedConnectionTests {
 
 /// Reading from a socket that holds so many bytes and no more.
 struct IntroductionTests {
-    @Test func notAByteFromBehindTheHeaderIsTaken() throws {
+    @Test func readerConsumesNoByteAfterTheProxyHeader() throws {
         let header = ProxyHeaderBytes.header(0x21, 0x11, [192, 0, 2, 7] + Array(repeating: 3, count: 40))
         for step in [1, 2, 7, 15, 16, 17, header.count, header.count + 4] {
             var pair: [Int32] = [0, 0]
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0, &pair) == 0)
             defer { for fd in pair { close(fd) } }
-            var introduction = Introduction()
+            var introduction = ProxyHeaderReader()
             var rest = (header + [0x16, 3, 1, 2])[...]
             var source: String?
             while source == nil, !rest.isEmpty {
@@ -208,16 +208,16 @@ struct IntroductionTests {
 
 /// What many do in a row is said once in ten seconds.
 struct BurstTests {
-    @Test func whatIsNotSaidIsCountedUntilItIs() {
-        var burst = Burst()
+    @Test func suppressedEventsAreCountedInTheNextLine() {
+        var burst = LogThrottle()
         let time = TestTime()
         var said: [Int?] = []
         for pause in [0, 9, 0, 1, 0] {
             time.advance(by: .seconds(pause))
-            said.append(burst.note(at: time.instant()))
+            said.append(burst.record(at: time.instant()))
         }
         #expect(said == [1, nil, nil, 3, nil])
         time.advance(by: .seconds(10))
-        #expect(burst.note(5, at: time.instant()) == 6)
+        #expect(burst.record(5, at: time.instant()) == 6)
     }
 }

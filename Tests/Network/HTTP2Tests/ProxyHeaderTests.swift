@@ -31,7 +31,7 @@ import World
 
     private static let four = ProxyHeaderBytes.four([192, 0, 2, 7], port: 0x1234)
 
-    @Test func addressesStandWhereTheSpecificationPutsThem() {
+    @Test func addressesAreReadAtTheSpecifiedOffsets() {
         #expect(read(Self.four) == .relayed("192.0.2.7:4660"))
         let source: [UInt8] = [0x20, 1, 0x0d, 0xb8, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6]
         let target: [UInt8] = Array(repeating: 0xee, count: 16)
@@ -44,7 +44,7 @@ import World
     }
 
     /// Taken from the wire between HAProxy 2.6.12 and a server on one machine.
-    @Test func whatHAProxySendsIsRead() {
+    @Test func haproxyHeaderIsRead() {
         let sent: [UInt8] = [
             0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a, 0x21, 0x11, 0x00, 0x0c,
             0x7f, 0x00, 0x00, 0x01, 0x7f, 0x00, 0x00, 0x01, 0xd8, 0x80, 0x74, 0xaf,
@@ -54,14 +54,14 @@ import World
 
     /// "The receiver must accept this connection as valid and must use the real connection endpoints and discard the
     /// protocol block including the family which is ignored", whatever length it has.
-    @Test func aConnectionOfTheProxyItself() {
+    @Test func localCommandHasNoClientAddress() {
         #expect(read(ProxyHeaderBytes.local) == .local)
         for family in UInt8.min...UInt8.max {
             #expect(read(ProxyHeaderBytes.header(0x20, family, [1, 2, 3])) == .local)
         }
     }
 
-    @Test func whatFollowsTheAddressesIsSkipped() {
+    @Test func extensionsAfterTheAddressesAreSkipped() {
         // PP2_TYPE_AUTHORITY "example.com", then what is no TLV at all.
         let more = [0x02, 0, 11] + Array("example.com".utf8) + [0xff]
         let long = Self.four[16...] + more
@@ -82,7 +82,7 @@ import World
         }
     }
 
-    @Test func anyOtherBeginningIsRefusedAtItsFirstWrongByte() {
+    @Test func wrongSignatureIsRefusedAtItsFirstByte() {
         #expect(read(Array("PROXY TCP4 192.0.2.7 192.0.2.1 4660 443\r\n".utf8)) == .refused(.signature))
         #expect(read([0x16]) == .refused(.signature), "TLS")
         #expect(read(Array("PRI * HTTP/2.0\r\n".utf8)) == .refused(.signature))
@@ -96,7 +96,7 @@ import World
 
     /// Every length that the field can say, for a header of which nothing but the prefix has come.
     @Test(arguments: [(0x21, 0x11, 12), (0x21, 0x21, 36), (0x20, 0, 0)] as [(UInt8, UInt8, Int)])
-    func everyLengthIsWaitedForOrRefused(command: UInt8, family: UInt8, least: Int) {
+    func everyHeaderLengthIsAwaitedOrRefused(command: UInt8, family: UInt8, least: Int) {
         let wrong = (1...Int(UInt16.max)).filter { length in
             let outcome = read(ProxyHeaderBytes.prefix(command, family, length: length))
             if length < least { return outcome != .refused(.short) }
@@ -106,7 +106,7 @@ import World
         #expect(read(ProxyHeaderBytes.prefix(command, family, length: 0)) == (least == 0 ? .local : .refused(.short)))
     }
 
-    @Test func cutAnywhereItIsWaitedForAndNoByteFromBehindIsAskedFor() {
+    @Test func truncatedHeaderIsAwaitedWithoutReadingFurther() {
         for whole in [Self.four, ProxyHeaderBytes.local, ProxyHeaderBytes.header(0x21, 0x21, Array(0..<99))] {
             for count in 0..<whole.count {
                 guard case .incomplete(let missing) = read(Array(whole[..<count])) else {
@@ -119,7 +119,7 @@ import World
     }
 
     /// What comes out of noise, and of headers with a byte changed, is an outcome that the bytes bear out.
-    @Test(arguments: [1, 2, 3] as [UInt64]) func noiseIsAnsweredWithAnOutcome(seed: UInt64) {
+    @Test(arguments: [1, 2, 3] as [UInt64]) func randomBytesGiveAResult(seed: UInt64) {
         var chance = SeededRandomness(seed: seed)
         var wrong: [[UInt8]] = []
         for _ in 0..<20_000 {

@@ -9,7 +9,7 @@ import Testing
 private func text(_ text: String) -> [UInt8] { Array(text.utf8) }
 
 struct RoundTripTests {
-    @Test func aRequestComesWholeAndItsAnswerGoesBack() async throws {
+    @Test func requestAndResponseRoundTrip() async throws {
         let seen = Shared<[Request]>([])
         try await TestServer.with { request in
             seen.withLock { $0.append(request) }
@@ -40,7 +40,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func fieldsComeInTheirOrderHoweverMany() async throws {
+    @Test func manyFieldsKeepTheirOrder() async throws {
         let fields = (0..<90).map { Fields.Field("x-\($0 % 60)", String(repeating: "v", count: $0)) }
         try await TestServer.with { request in
             var answer = Fields([.init("content-length", "0")])
@@ -61,7 +61,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func aThousandRequestsOverOneConnection() async throws {
+    @Test func oneConnectionServesAThousandRequests() async throws {
         try await TestServer.with { request in
             .now(Response(status: 200, body: text(request.path)))
         } _: { server in
@@ -78,7 +78,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test(arguments: [0, 1, 16_383, 16_384, 65_536]) func bodiesOfEverySizeUpToTheLimit(size: Int) async throws {
+    @Test(arguments: [0, 1, 16_383, 16_384, 65_536]) func bodiesOfEverySizeArrive(size: Int) async throws {
         try await TestServer.with { request in
             .now(Response(status: 200, body: request.body.reversed()))
         } _: { server in
@@ -90,7 +90,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func aLargeAnswerComesThroughTheWindows() async throws {
+    @Test func largeResponseRespectsFlowControl() async throws {
         let large = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
         try await TestServer.with { _ in
             .now(Response(status: 200, body: large))

@@ -10,7 +10,7 @@ private func text(_ text: String) -> [UInt8] { Array(text.utf8) }
 private let ok = Response(status: 200, body: text("ok"))
 
 struct ServerTests {
-    @Test func aBodyOverTheLimitIsAnsweredFor() async throws {
+    @Test func oversizedBodyIsAnswered413() async throws {
         let handled = Shared(0)
         try await TestServer.with { _ in
             handled.withLock { $0 += 1 }
@@ -35,7 +35,7 @@ struct ServerTests {
         }
     }
 
-    @Test func aHeaderOverTheLimitsIsAnsweredFor() async throws {
+    @Test func oversizedHeaderIsAnswered431() async throws {
         try await TestServer.with { _ in
             .now(ok)
         } _: { server in
@@ -50,7 +50,7 @@ struct ServerTests {
         }
     }
 
-    @Test func laterAnswersComeAndLateOnesAreAnsweredFor() async throws {
+    @Test func asynchronousAnswersArriveAndLateOnesAreReplaced() async throws {
         let loops = Shared<[EventLoop]>([])
         try await TestServer.with { request in
             let isSlow = request.path == "/slow"
@@ -68,7 +68,7 @@ struct ServerTests {
         }
     }
 
-    @Test func aHeldRequestIsCancelledWithItsStreamAndWithItsConnection() async throws {
+    @Test func heldRequestIsCancelledWithItsStreamOrConnection() async throws {
         let waits = Shared<[TestWait]>([])
         let time = TestTime()
         try await TestServer.with(time: time) { _ in
@@ -132,7 +132,7 @@ struct ServerTests {
         }
     }
 
-    @Test func drainingLetsStreamsEndAndTakesNothingNew() async throws {
+    @Test func drainFinishesStreamsAndAcceptsNoNewOnes() async throws {
         let work = HeldWork()
         try await TestServer.with { _ in
             work.reply(ok)
@@ -156,7 +156,7 @@ struct ServerTests {
         }
     }
 
-    @Test func drainingHasALimit() async throws {
+    @Test func drainHasATimeout() async throws {
         var limits = ServerLimits.patient
         limits.drain = .milliseconds(100)
         let work = HeldWork()
@@ -178,7 +178,7 @@ struct ServerTests {
     }
 
     /// What was held before, and what would be held now.
-    @Test func drainingAnswersWhatIsHeld() async throws {
+    @Test func drainAnswersHeldRequests() async throws {
         let waits = Shared<[TestWait]>([])
         let work = HeldWork()
         try await TestServer.with { request in
@@ -205,7 +205,7 @@ struct ServerTests {
         }
     }
 
-    @Test func newConnectionsGetTheNewCertificate() async throws {
+    @Test func newConnectionsUseTheReplacedCertificate() async throws {
         try await TestServer.with { _ in
             .now(ok)
         } _: { server in
@@ -218,7 +218,7 @@ struct ServerTests {
         }
     }
 
-    @Test func beingOutOfDescriptorsIsSurvived() async {
+    @Test func descriptorExhaustionIsSurvived() async {
         await #expect(processExitsWith: .success) {
             try await TestServer.with { _ in
                 .now(ok)

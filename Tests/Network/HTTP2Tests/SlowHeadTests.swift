@@ -21,7 +21,7 @@ private typealias Kind = RawPeer.Kind
     }
 
     /// The clock moves by a second for each byte. A second connection's requests make sure that the server has read it.
-    @Test(arguments: [false, true]) func aHeadAtOneByteASecondEndsAt60Seconds(inContinuations: Bool) async throws {
+    @Test(arguments: [false, true]) func slowHeaderEndsAfter60Seconds(inContinuations: Bool) async throws {
         let time = TestTime()
         try await TestServer.with(limits: ServerLimits(), tls: false, time: time) { _ in
             .now(Response(status: 200))

@@ -10,7 +10,8 @@ private typealias Kind = RawPeer.Kind
 /// A client opens one stream more than it may have.
 @Suite(.mayBlock) struct StreamLimitTests {
     /// Whether or not the SETTINGS have been acknowledged: libnghttp2 alone would end the connection if they have.
-    @Test(arguments: [true, false]) func the101stStreamIsRefusedAndTheHundredLiveOn(acknowledged: Bool) async throws {
+    @Test(arguments: [true, false]) func streamBeyondTheLimitIsRefusedAndOthersContinue(acknowledged: Bool) async throws
+    {
         let waits = Shared<[TestWait]>([])
         try await TestServer.with(tls: false) { _ in
             .later(deadline: .seconds(Patience.seconds), late: Response(status: 503)) {

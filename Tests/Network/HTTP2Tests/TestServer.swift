@@ -100,7 +100,7 @@ struct TestServer: Sendable {
         limits: ServerLimits = .patient, proxies: Proxies = Proxies(), host: String = "127.0.0.1",
         tls: Bool = true, crl: [UInt8]? = nil, admission: AdmissionControl? = nil,
         certificates: TestCertificates? = nil, time: any TimeSource = SystemTime(),
-        keeper: (@Sendable () -> any ServerKeeper)? = nil,
+        keeper: (@Sendable () -> any ServerController)? = nil,
         handler: @escaping @Sendable (Request) -> Reply,
         _ body: (TestServer) async throws -> Value
     ) async throws -> Value {

@@ -61,7 +61,7 @@ struct ToolTests {
         .none: "none", .website: "websites twoefay:website:shop", .phone: "phones twoefay:device:1",
     ]
 
-    @Test(arguments: Kind.allCases, ["1.2", "1.3"]) func curl(kind: Kind, version: String) async throws {
+    @Test(arguments: Kind.allCases, ["1.2", "1.3"]) func curlIsServed(kind: Kind, version: String) async throws {
         try await withTools(kind, handler: Self.describe) { server, directory, credentials in
             let (status, output) = try await run(
                 [
@@ -79,7 +79,7 @@ struct ToolTests {
         }
     }
 
-    @Test(arguments: Kind.allCases) func nghttp(kind: Kind) async throws {
+    @Test(arguments: Kind.allCases) func nghttpIsServed(kind: Kind) async throws {
         try await withTools(kind, handler: Self.describe) { server, directory, credentials in
             let options = credentials.enumerated().map { $0.offset % 2 == 0 ? "\($0.element)=" : $0.element }
             let joined = stride(from: 0, to: options.count, by: 2).map { options[$0] + options[$0 + 1] }
@@ -107,7 +107,7 @@ struct ToolTests {
         }
     }
 
-    @Test func curlSendsTooMuchAndIsTold() async throws {
+    @Test func curlGets413ForAnOversizedBody() async throws {
         try await withTools(.none, handler: Self.describe) { server, directory, _ in
             try TextFile.write([UInt8](repeating: 97, count: 300_000), to: "\(directory)/large")
             let (_, output) = try await run(

@@ -7,14 +7,14 @@ struct FieldsTests {
         .init("accept-language", "de"),
     ])
 
-    @Test func comeOutAsTheyWentIn() {
+    @Test func fieldsRoundTrip() {
         #expect(fields.all.map(\.name) == ["accept", "token", "empty", "token", "accept-language"])
         #expect(fields.all.map(\.value) == ["*/*", "first", "", "sécond", "de"])
         #expect(Fields().all.isEmpty)
         #expect(Fields([]) == Fields())
     }
 
-    @Test func areFoundByTheirWholeName() {
+    @Test func fieldIsFoundByItsWholeName() {
         #expect(fields["token"] == "first")
         #expect(fields.values("token") == ["first", "sécond"])
         #expect(fields["empty"] == "")
@@ -26,7 +26,7 @@ struct FieldsTests {
         #expect(fields.values("none") == [])
     }
 
-    @Test func holdMoreThanWasMadeRoomForAtFirst() {
+    @Test func fieldsGrowBeyondTheReservedCapacity() {
         var many = Fields()
         for number in 0..<300 { many.add("x-\(number)", String(repeating: "a", count: number)) }
         #expect(many.all.count == 300)
@@ -34,7 +34,7 @@ struct FieldsTests {
         #expect(many["x-0"] == "")
     }
 
-    @Test func areEqualWhenTheyAreTheSameInTheSameOrder() {
+    @Test func equalFieldsHaveTheSameOrder() {
         var same = Fields([.init("accept", "*/*")])
         for field in fields.all.dropFirst() { same.add(field.name, field.value) }
         #expect(same == fields)
@@ -43,14 +43,14 @@ struct FieldsTests {
         #expect(Fields([.init("ab", "c")]) != Fields([.init("a", "bc")]))
     }
 
-    @Test func aCopyIsItsOwn() {
+    @Test func copyOfFieldsIsIndependent() {
         var copy = fields
         copy.add("x", "1")
         #expect(copy["x"] == "1")
         #expect(fields["x"] == nil)
     }
 
-    @Test func whatIsNoTextBecomesText() {
+    @Test func invalidUTF8FieldIsRepaired() {
         let name: [UInt8] = [0x78]
         let value: [UInt8] = [0x61, 0xff, 0x62]
         var broken = Fields()

@@ -70,7 +70,7 @@ struct TLSTests {
 
     init() throws { authorities = try TestCertificates() }
 
-    @Test func aClientNeedsNoCertificate() throws {
+    @Test func clientCertificateIsOptional() throws {
         let pair = try TLSPair(authorities.serverContext(), authorities.clientContext())
         let (server, client) = pair.shake()
         #expect(server == nil && client == nil)
@@ -80,7 +80,7 @@ struct TLSTests {
     }
 
     /// A read returns before it has taken them all, so that a client cannot keep a loop in one read.
-    @Test func newKeysOfAClientAreCountedEachOnce() throws {
+    @Test func keyUpdatesOfAClientAreCounted() throws {
         let pair = try TLSPair(authorities.serverContext(), authorities.clientContext())
         let (server, client) = pair.shake()
         #expect(server == nil && client == nil)
@@ -99,7 +99,7 @@ struct TLSTests {
         #expect(pair.client.keyUpdates == 0)
     }
 
-    @Test func theRootTellsTheAuthority() throws {
+    @Test func rootCertificateIdentifiesTheAuthority() throws {
         let website = try authorities.client()
         let phone = try authorities.client(
             of: authorities.phones, names: [.uri("twoefay:device:1"), .dns("other"), .uri("twoefay:device:2")])
@@ -119,7 +119,7 @@ struct TLSTests {
         var testDescription: String { "\(self)" }
     }
 
-    @Test(arguments: Bad.allCases) func aBadCertificateIsRefusedWithinTLS(bad: Bad) throws {
+    @Test(arguments: Bad.allCases) func invalidCertificateIsRefusedInTLS(bad: Bad) throws {
         var crl: [UInt8]?
         let certificate: IssuedCertificate
         switch bad {
@@ -150,7 +150,7 @@ struct TLSTests {
         #expect(pair.server.peer == nil)
     }
 
-    @Test func aListLeavesTheOthersAlone() throws {
+    @Test func crlAffectsOnlyItsCertificates() throws {
         let revoked = try authorities.client()
         let crl = try authorities.websites.makeCRL(revoked: [(revoked.certificate.serial, now)], days: 10, at: now)
         // One of the same authority that is not on the list, and one of the authority that has no list.
@@ -162,13 +162,13 @@ struct TLSTests {
         }
     }
 
-    @Test func aListThatHasRunOutRefuses() throws {
+    @Test func expiredCRLRefusesCertificates() throws {
         let crl = try authorities.websites.makeCRL(revoked: [], days: 1, at: now - .seconds(3 * 86_400))
         let pair = try TLSPair(authorities.serverContext(crl: crl), authorities.clientContext(authorities.client()))
         #expect(pair.shake().server?.reasons.last == "CRL has expired")
     }
 
-    @Test func oneAuthorityCannotBeBoth() throws {
+    @Test func oneAuthorityCannotServeBothRoles() throws {
         let ca = try authorities.websites.certificatePEM()
         #expect(throws: TLSFailure.self) {
             try TLSServerContext(
@@ -177,7 +177,7 @@ struct TLSTests {
         }
     }
 
-    @Test func theServerMustBeWhoItShouldBe() throws {
+    @Test func serverNameIsVerified() throws {
         for (host, isRight) in [
             ("localhost", true), ("127.0.0.1", true), ("other.example", false), ("127.0.0.2", false),
         ] {
@@ -192,7 +192,7 @@ struct TLSTests {
         #expect(system.shake().client != nil)
     }
 
-    @Test func speaksWhatHasNoName() throws {
+    @Test func protocolWithoutALPNIsSpoken() throws {
         func server(_ application: Application) throws -> TLSServerContext {
             try TLSServerContext(
                 certificateChainPEM: authorities.server.certificatePEM(), privateKeyPEM: authorities.server.keyPEM(),
@@ -211,7 +211,7 @@ struct TLSTests {
         #expect(try TLSPair(server(.unnamed), client(.unnamed), host: "elsewhere.test").shake().client != nil)
     }
 
-    @Test func aPinnedAuthorityIsKnownByItsKeyAlone() throws {
+    @Test func pinnedAuthorityIsMatchedByKey() throws {
         let pin = try TLSClientContext(roots: .pinned(authorities.websites.keyThumbprint))
         let leaf = try authorities.server.certificatePEM()
         let chain = try leaf + authorities.websites.certificatePEM()
@@ -233,7 +233,7 @@ struct TLSTests {
         #expect(try refusal(chain, TLSClientContext(roots: .pinned(twin.keyThumbprint))) != nil)
     }
 
-    @Test func keysAndTextsThatDoNotFitAreRefused() throws {
+    @Test func mismatchedKeysAndMalformedPEMAreRefused() throws {
         let certificate = try authorities.server.certificatePEM()
         let otherKey = try authorities.client().keyPEM()
         #expect(throws: TLSFailure.self) {
@@ -254,7 +254,7 @@ struct TLSTests {
         }
     }
 
-    @Test func bytesComeThroughWhole() throws {
+    @Test func bytesArriveComplete() throws {
         let pair = try TLSPair(authorities.serverContext(), authorities.clientContext())
         let (server, client) = pair.shake()
         #expect(server == nil && client == nil)

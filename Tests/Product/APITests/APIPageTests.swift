@@ -12,7 +12,7 @@ struct APIPageTests {
         page = try TextFile.read("\(root)/docs/websites/api.md")
     }
 
-    @Test func namesEveryRouteWithItsParameters() throws {
+    @Test func apiPageNamesEveryRouteAndParameter() throws {
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `") }
         for route in API.table.routes {
             let name = "`\(route.method) \(route.path.text)`"
@@ -32,7 +32,7 @@ struct APIPageTests {
         }
     }
 
-    @Test func namesEveryProblemWithItsStatus() {
+    @Test func apiPageNamesEveryProblemCodeAndStatus() {
         for code in Problem.Code.allCases {
             #expect(page.contains("| `\(code.rawValue)` | \(code.status) |"), "\(code.rawValue)")
         }

@@ -6,7 +6,7 @@ import Testing
 /// What a thief would have to guess.
 struct ActivationCodeTests {
     /// By the codes alone: how many characters were seen at each place of them.
-    @Test func hasAtLeast112Bits() async throws {
+    @Test func activationCodeHasAtLeast112Bits() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["further-factors": "website"])
         var codes: [String] = []

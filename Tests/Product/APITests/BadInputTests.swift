@@ -45,7 +45,7 @@ struct BadInputTests {
         #expect(answer["login"] == "success")
     }
 
-    @Test func whatIsNotJSONIsMalformed() async throws {
+    @Test func nonJSONBodyIsMalformed() async throws {
         let (rig, cases) = try await cases()
         let deep = String(repeating: "[", count: 8) + String(repeating: "]", count: 8)
         let texts = [
@@ -65,7 +65,7 @@ struct BadInputTests {
         try await expectAlive(rig)
     }
 
-    @Test func bodiesSayThatTheyAreJSON() async throws {
+    @Test func bodyWithoutJSONContentTypeIsRefused() async throws {
         let (_, cases) = try await cases()
         for each in cases {
             for type in [nil, "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1"] {
@@ -99,7 +99,7 @@ struct BadInputTests {
         #expect(body.code == "malformed")
     }
 
-    @Test func allMissingFieldsAreNamedAtOnce() async throws {
+    @Test func missingFieldsAreReportedTogether() async throws {
         let (_, cases) = try await cases()
         for each in cases {
             let missing = each.form.parameters.filter(\.isRequired).map { "\($0.name) missing" }
@@ -115,7 +115,7 @@ struct BadInputTests {
         }
     }
 
-    @Test func everyFieldIsHeldToItsRule() async throws {
+    @Test func fieldThatBreaksItsRuleIsRefused() async throws {
         let (rig, cases) = try await cases()
         for each in cases {
             for parameter in each.form.parameters {
@@ -161,7 +161,7 @@ struct BadInputTests {
         }
     }
 
-    @Test func fieldsThatNobodyKnowsAreRefusedWithAGuess() async throws {
+    @Test func unknownFieldIsRefusedWithASuggestion() async throws {
         let (_, cases) = try await cases()
         for each in cases {
             let response = await each.caller.send("POST", each.path, ["no_such_field": 1])
@@ -175,7 +175,7 @@ struct BadInputTests {
         }
     }
 
-    @Test func aBodyFullOfUnknownNamesGetsAShortAnswer() async throws {
+    @Test func unknownFieldsBeyondTheLimitAreNotListed() async throws {
         let (_, cases) = try await cases()
         let members = (0..<256).map { ("\($0)" + String(repeating: "\u{301}", count: 100), JSONValue.null) }
         for each in cases {
@@ -190,7 +190,7 @@ struct BadInputTests {
             ("email", "bob"), ("email", "bob@localhost"), ("email", "b ob@example.com"), ("phone", "015112345678"),
             ("phone", "+0"), ("language", "e"), ("display_name", "a\u{202e}b"), ("username", "a\nb"),
         ] as [(String, String)])
-    func aRegistrationIsCheckedInEveryField(field: String, text: String) async throws {
+    func registrationChecksEveryField(field: String, text: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         var body: JSONObject = ["username": "bob"]
@@ -201,7 +201,7 @@ struct BadInputTests {
         #expect(response["errors"]?.array?.first?.object?["message_key"]?.string == "\(field).format")
     }
 
-    @Test func placesInListsAreNamed() async throws {
+    @Test func faultInAListNamesItsIndex() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let response = await shop.send(
@@ -214,7 +214,7 @@ struct BadInputTests {
         #expect(response["errors"]?.array?.first?.object?["message_key"] == "details.label.length")
     }
 
-    @Test func whatIsTakenIsSaidFieldByField() async throws {
+    @Test func conflictNamesEachTakenField() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let body: JSONObject = ["username": "bob", "email": "bob@example.com", "phone": "+4915112345678"]
@@ -229,7 +229,7 @@ struct BadInputTests {
         #expect(await (try rig.site("bank")).send("POST", "/register", body).status == 201)
     }
 
-    @Test func theNumberIsThePolicysBusiness() async throws {
+    @Test func numberLengthMustMatchThePolicy() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["number": "6"])
         _ = try await shop.enrol("bob")

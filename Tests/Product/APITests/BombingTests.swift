@@ -9,7 +9,7 @@ import World
 
 /// A login a second, for fifty seconds, at the clock's exact times.
 struct BombingTests {
-    @Test func fiveAreLoudFifteenAreQuietAndTheRestWait() async throws {
+    @Test func loginsBeyondPushLimitAreQuietAndBeyondLoginLimitAreRefused() async throws {
         let rig = try await APIRig()
         let website = try await rig.relay.website("shop", policies: ["answers": "signed"])
         let shop = Site(rig: rig, certificate: .website("shop"))

@@ -8,7 +8,7 @@ import Testing
 
 /// The original's conversation, and the same with phones that prove who they are.
 struct ConversationTests {
-    @Test func theOriginalsFivePostsAndItsGet() async throws {
+    @Test func originalProtocolRequestsAreAnswered() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
 
@@ -61,7 +61,7 @@ struct ConversationTests {
         #expect(await shop.send("POST", "/auth", ["token": .string(token)]).status == 404)
     }
 
-    @Test func aPhoneIsBoundAndAnswersWithItsNumber() async throws {
+    @Test func boundPhoneApprovesWithTheNumber() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (token, phone) = try await shop.enrol("jürgen")
@@ -107,7 +107,7 @@ struct ConversationTests {
         #expect(shown["request"] == "nonce")
     }
 
-    @Test func aWrongNumberFailsAndCancellingIsNoError() async throws {
+    @Test func wrongNumberFailsTheLoginAndCancelSucceeds() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -127,7 +127,7 @@ struct ConversationTests {
         #expect(await phone.send("POST", "/failure", ["challenge": .string(second)]).code == "already_decided")
     }
 
-    @Test func wrongCodesSlowDownAndLockInTheEnd() async throws {
+    @Test func wrongCodesAreDelayedAndFinallyLocked() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["guesses": "3"])
         _ = try await shop.enrol("bob")
@@ -148,7 +148,7 @@ struct ConversationTests {
             let early = await guess()
             #expect(early.status == 429 && early.code == "limited")
             #expect(early.fields["retry-after"] == "\(5 * count)")
-            rig.relay.time.advance(by: Failures.pause * count)
+            rig.relay.time.advance(by: FailureDelay.pause * count)
         }
         // The guesses are used up: no code is taken, and the phone can still approve.
         let over = await guess()
@@ -165,7 +165,7 @@ struct ConversationTests {
     }
 
     /// Whoever is not the user's website is told the same before and after.
-    @Test func nobodyElseSeesThatCodesAreLocked() async throws {
+    @Test func codeLockIsVisibleToItsWebsiteOnly() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["guesses": "1"])
         let bank = try await rig.site("bank")
@@ -195,7 +195,7 @@ struct ConversationTests {
     }
 
     @Test(arguments: ["12345", "123456789", "12 3456", " 123456", "123456\n", "١٢٣٤٥٦", "abcd-efgh"])
-    func whatCanBeNoCodeIsToldSo(typed: String) async throws {
+    func malformedCodeIsRefusedAsInvalid(typed: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.enrol("bob")
@@ -205,7 +205,7 @@ struct ConversationTests {
         #expect(answer.faults.allSatisfy { $0.hasPrefix("otp ") } && answer.faults.count == 1)
     }
 
-    @Test func customHeaderFieldsCountWhereTheBodySaysNothing() async throws {
+    @Test func headerFieldIsUsedWhenTheBodyOmitsTheParameter() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
         let (token, _) = try await shop.register("bob")

@@ -10,7 +10,7 @@ import World
 
 /// How phones come, are changed and go, over the wire.
 struct DevicesTests {
-    @Test func aFurtherPhoneIsApprovedOfBeforeItsCode() async throws {
+    @Test func furtherPhoneNeedsApprovalBeforeItsActivationCode() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])
         let (token, phone) = try await shop.enrol("bob")
@@ -37,7 +37,7 @@ struct DevicesTests {
         #expect(await shop.devices("bob").count == 2)
     }
 
-    @Test func aPhoneWithAnEarlierCodeWaits() async throws {
+    @Test func furtherPhoneWithAnEarlierCodeWaitsForApproval() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])
         let (token, code) = try await shop.register("bob")
@@ -68,7 +68,7 @@ struct DevicesTests {
         #expect(await eager.send("POST", "/pending").status == 200)
     }
 
-    @Test func whatAnOperatorHasStoppedIsNotTheWebsitesToUndo() async throws {
+    @Test func websiteCannotUndoAnOperatorsSuspension() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website", "further-factors": "website"])
         let (token, _) = try await shop.enrol("bob")
@@ -91,7 +91,7 @@ struct DevicesTests {
         #expect(await shop.devices("bob").allSatisfy { $0["state"] == "suspended" })
     }
 
-    @Test func aWebsiteNamesSuspendsResumesAndUnbinds() async throws {
+    @Test func websiteRenamesSuspendsResumesAndUnbindsPhone() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])
         let (_, phone) = try await shop.enrol("bob")
@@ -124,7 +124,7 @@ struct DevicesTests {
         #expect(await shop.send("GET", "/user/bob")["factors"] == [])
     }
 
-    @Test func aPhoneChangesAndUnbindsItself() async throws {
+    @Test func phoneChangesAndUnbindsItself() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])
         let (token, code) = try await shop.register("bob")
@@ -149,7 +149,7 @@ struct DevicesTests {
         #expect(await phone.send("DELETE", "/device").status == 401)
     }
 
-    @Test func aRevocationCodeNeedsNoProofAndTellsNothing() async throws {
+    @Test func revocationCodeUnbindsWithoutProofAndRevealsNothing() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])
         let (token, code) = try await shop.register("bob")
@@ -166,7 +166,7 @@ struct DevicesTests {
         #expect(await shop.devices("bob").first?["state"] == "revoked")
     }
 
-    @Test func whoeverSendsWrongCodesWaitsAndNobodyElse() async throws {
+    @Test func onlyTheSenderOfWrongCodesIsThrottled() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (token, code) = try await shop.register("bob")

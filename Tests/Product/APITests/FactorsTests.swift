@@ -17,7 +17,7 @@ struct FactorsTests {
         return .string(OTP.code(secret: key, counter: step, algorithm: .sha1, digits: 6))
     }
 
-    @Test func anAppIsShownOnceAndConfirmed() async throws {
+    @Test func totpSecretIsShownOnceAndConfirmedByACode() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.register("bob")
@@ -52,7 +52,7 @@ struct FactorsTests {
         #expect(await shop.send("POST", confirm, ["otp": now]).status == 409)
     }
 
-    @Test func aTokenCountsAtOnce() async throws {
+    @Test func hotpTokenIsActiveImmediately() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["further-factors": "website"])
         _ = try await shop.register("bob")
@@ -74,7 +74,7 @@ struct FactorsTests {
         #expect(await shop.send("DELETE", "/user/bob/hotp").status == 204)
     }
 
-    @Test func recoveryCodesAreShownOnceAndUnlock() async throws {
+    @Test func recoveryCodesAreShownOnceAndUnlockTheUser() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.register("bob")

@@ -19,12 +19,12 @@ struct IdentityTests {
             + route.path.segments.map { segment in
                 switch segment {
                 case .word(let word): word
-                case .place: "something"
+                case .parameter: "something"
                 }
             }.joined(separator: "/")
     }
 
-    @Test func withoutACertificateThereIsNoWayIn() async throws {
+    @Test func requestWithoutCertificateIsUnauthenticated() async throws {
         let rig = try await APIRig()
         for (method, path, _) in Self.guarded where path != "/verify" {
             let response = await rig.stranger.send(method, path)
@@ -33,7 +33,7 @@ struct IdentityTests {
         }
     }
 
-    @Test func theOtherKindIsForbidden() async throws {
+    @Test func callerOfTheWrongKindIsForbidden() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -50,7 +50,7 @@ struct IdentityTests {
         #expect(verify.status == 403)
     }
 
-    @Test func namesCountFromTheirOwnAuthorityAlone() async throws {
+    @Test func certificateNameFromTheOtherAuthorityIsRefused() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let good = try #require(shop.certificate)
@@ -79,7 +79,7 @@ struct IdentityTests {
         #expect(await shop.send("GET", "/user/bob").status == 404)
     }
 
-    @Test func revokingIsFeltAtOnceAndByHeldRequestsToo() async throws {
+    @Test func revocationTakesEffectAtOnceAndEndsHeldRequests() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -95,7 +95,7 @@ struct IdentityTests {
         #expect(await shop.send("GET", "/user/bob").status == 401)
     }
 
-    @Test func aChallengeIsAnsweredUnderThePolicyItWasAskedUnder() async throws {
+    @Test func challengeKeepsThePolicyOfItsCreation() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
         let (token, phone) = try await shop.enrol("bob")
@@ -114,7 +114,7 @@ struct IdentityTests {
                 == ["challenge missing"])
     }
 
-    @Test func whatIsNotYoursDoesNotExist() async throws {
+    @Test func foreignResourceReadsAsNotFound() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
         let bank = try await rig.site("bank", ["answers": "website"])
@@ -155,14 +155,14 @@ struct IdentityTests {
             expectNothing(await other.send("POST", "/success", ["challenge": .string(id)]), "success \(id)")
             expectNothing(await other.send("POST", "/failure", ["challenge": .string(id)]), "failure \(id)")
         }
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
         // Nothing of it touched what is the bank's.
         #expect(await bank.send("POST", "/auth", ["challenge": .string(challenge)])["login"] == "wait")
         #expect(await bank.send("GET", "/user/alice").status == 200)
         _ = phone
     }
 
-    @Test func whichElementOfAnEnrolmentWasWrongIsToldToNoOne() async throws {
+    @Test func failedEnrolmentDoesNotRevealTheWrongElement() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (token, code) = try await shop.register("bob")

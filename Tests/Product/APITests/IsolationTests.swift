@@ -48,12 +48,12 @@ import Testing
             + route.path.segments.map { segment in
                 switch segment {
                 case .word(let word): word
-                case .place(let name): places[name] ?? nothing
+                case .parameter(let name): places[name] ?? nothing
                 }
             }.joined(separator: "/")
     }
 
-    @Test(arguments: stores) func aUserOfAnotherWebsiteAndNobody(kind: StoreKind) async throws {
+    @Test(arguments: stores) func foreignUserIsIndistinguishableFromUnknownUser(kind: StoreKind) async throws {
         let rig = try await APIRig(kind, noting: statements)
         let shop = try await rig.site("shop", ["answers": "website"])
         let bank = try await rig.site("bank", ["answers": "website"])
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test(arguments: stores) func aPhoneOfAnotherUserAndNone(kind: StoreKind) async throws {
+    @Test(arguments: stores) func foreignPhoneIsIndistinguishableFromUnknownPhone(kind: StoreKind) async throws {
         let rig = try await APIRig(kind, noting: statements)
         let shop = try await rig.site("shop")
         let bank = try await rig.site("bank")
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test(arguments: stores) func anApprovalOfAnotherUserAndNone(kind: StoreKind) async throws {
+    @Test(arguments: stores) func foreignApprovalIsIndistinguishableFromUnknownApproval(kind: StoreKind) async throws {
         let rig = try await APIRig(kind, noting: statements)
         let shop = try await rig.site("shop", ["answers": "certificate", "number": "0"])
         let bank = try await rig.site("bank", ["answers": "certificate", "number": "0"])
@@ -143,7 +143,7 @@ import Testing
         for (other, approval) in zip(seen, approvals) { #expect(other == seen[0], "\(approval)") }
     }
 
-    @Test(arguments: stores) func aRevocationCodeThatIsOneAndOneThatIsNot(kind: StoreKind) async throws {
+    @Test(arguments: stores) func validAndInvalidRevocationCodesGetTheSameAnswer(kind: StoreKind) async throws {
         let rig = try await APIRig(kind, noting: statements)
         let shop = try await rig.site("shop")
         let (token, code) = try await shop.register("bob")

@@ -7,7 +7,7 @@ import Testing
 /// Where the website answers for its users it can say which challenge it answers: whoever logs in with the user's name
 /// makes another one the newest.
 struct OriginalFormTests {
-    @Test(arguments: ["/success", "/failure"]) func theChallengeThatIsNamedIsAnswered(path: String) async throws {
+    @Test(arguments: ["/success", "/failure"]) func namedChallengeIsAnswered(path: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
         let (token, _) = try await shop.enrol("bob")
@@ -20,7 +20,7 @@ struct OriginalFormTests {
         #expect(answered.status == 200 && answered["login"]?.string == String(path.dropFirst()))
     }
 
-    @Test func itIsOnesOwnAndTheUsers() async throws {
+    @Test func foreignChallengeIsRefused() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
         _ = try await shop.enrol("bob")
@@ -36,7 +36,7 @@ struct OriginalFormTests {
     }
 
     /// The first answer was lost on its way; meanwhile somebody else has logged in.
-    @Test(arguments: ["/success", "/failure"]) func anAnswerThatComesAgainIsTheSameAnswer(path: String) async throws {
+    @Test(arguments: ["/success", "/failure"]) func repeatedAnswerReturnsTheSameResult(path: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
         let (token, _) = try await shop.enrol("bob")
@@ -56,7 +56,9 @@ struct OriginalFormTests {
     }
 
     /// The same, but the first try did not come as far as the store.
-    @Test(arguments: ["/success", "/failure", "/backup"]) func whatWasAskedSinceIsNotMeant(path: String) async throws {
+    @Test(arguments: ["/success", "/failure", "/backup"]) func repeatedRequestDoesNotAnswerALaterChallenge(path: String)
+        async throws
+    {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
         let (token, _) = try await shop.enrol("bob")

@@ -1,9 +1,9 @@
 import Bytes
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import HTTP
 import JSON
-import Pushing
 import Relay
 import Synchronization
 import TestSupport
@@ -27,7 +27,7 @@ struct PendingTests {
         await site.send("POST", "/auth", ["challenge": .string(challenge)])["steps"]?.array?.first?.object
     }
 
-    @Test func itHoldsEverythingToShowAndToSign() async throws {
+    @Test func pendingChallengeContainsContextAndNonce() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["number": "0"])
         let (_, phone) = try await shop.enrol("bob")
@@ -74,7 +74,7 @@ struct PendingTests {
         #expect(challenges(await phone.send("POST", "/pending")) == [])
     }
 
-    @Test func lookingIsSeenOnceAndAQuietChallengeToo() async throws {
+    @Test func firstPollMarksTheStepSeenAlsoForQuietChallenges() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["push-limit": "1"])
         let (_, phone) = try await shop.enrol("bob")
@@ -101,7 +101,7 @@ struct PendingTests {
     }
 
     /// A push that was settled after the phone had looked leaves the step as it is.
-    @Test func whatWasSeenIsNotSentAfterwards() async throws {
+    @Test func seenChallengeIsNotPushedAfterwards() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -111,13 +111,13 @@ struct PendingTests {
         #expect(await step(shop, challenge)?["state"] == "queued")
         #expect(challenges(await phone.send("POST", "/pending")) == [challenge])
         rig.relay.time.advance(by: .seconds(3))
-        _ = try await rig.relay.on { relay in await relay.attend() }
+        _ = try await rig.relay.on { relay in await relay.processDueEntries() }
         await rig.relay.settled()
         #expect(rig.relay.pushes.sent.count == 2)
         #expect(await step(shop, challenge)?["state"] == "seen")
     }
 
-    @Test func aLoginWakesWhoWaits() async throws {
+    @Test func newChallengeEndsTheHeldPoll() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -127,7 +127,7 @@ struct PendingTests {
         let woken = await rig.end(held)
         #expect(challenges(woken) == [challenge])
         #expect(woken.fields["preference-applied"] == "wait=30")
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
         // What is there is told at once, as often as it is asked for …
         for _ in 0..<2 {
             let again = await phone.send("POST", "/pending", fields: wait)
@@ -144,11 +144,11 @@ struct PendingTests {
         #expect(challenges(await rig.end(last)) == [])
         // What is known and gone is news as well.
         #expect(challenges(await phone.send("POST", "/pending", known, fields: wait)) == [])
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
     }
 
     /// The relay hears of its own logins a second time, with those of its neighbours: by then they may be over.
-    @Test func anOldLoginIsNoNews() async throws {
+    @Test func knownChallengeDoesNotEndTheHeldPoll() async throws {
         let rig = try await APIRig(.file)
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -161,14 +161,14 @@ struct PendingTests {
         try await rig.relay.on { relay in await relay.watch() }
         guard case .held(let again) = await rig.wake(held) else { throw RigFailure("told of nothing") }
         #expect(again.duration == .seconds(26))
-        #expect(rig.relay.relay.waits.count == 1)
+        #expect(rig.relay.relay.heldRequests.count == 1)
         let (next, _) = try await shop.login("bob")
         #expect(challenges(await rig.end(again)) == [next])
-        #expect(rig.relay.relay.waits.isEmpty)
+        #expect(rig.relay.relay.heldRequests.isEmpty)
     }
 
     /// Who is woken for nothing gives way to who came meanwhile: the newest of a phone waits, and nobody else.
-    @Test func whoIsHeldAgainTakesNobodysPlace() async throws {
+    @Test func repeatedPollOfAPhoneReplacesOnlyItsOwn() async throws {
         let rig = try await APIRig(.file)
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -181,12 +181,12 @@ struct PendingTests {
         let second = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         guard case .response(let told) = await rig.wake(first) else { throw RigFailure("took the newer one's place") }
         #expect(challenges(told) == [])
-        #expect(rig.relay.relay.waits.count == 1)
+        #expect(rig.relay.relay.heldRequests.count == 1)
         let (next, _) = try await shop.login("bob")
         #expect(challenges(await rig.end(second)) == [next])
     }
 
-    @Test func theTimeEndsAndSoDoesAChallenge() async throws {
+    @Test func heldPollEndsAtTimeoutAndAtChallengeExpiry() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -199,10 +199,10 @@ struct PendingTests {
         #expect(held.duration == .seconds(10))
         rig.relay.time.advance(by: .seconds(10))
         #expect(challenges(await rig.giveUp(held)) == [])
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
     }
 
-    @Test func theNewestOfAPhoneWins() async throws {
+    @Test func newestHeldPollOfAPhoneWins() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -211,17 +211,17 @@ struct PendingTests {
         let first = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         let second = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         #expect(challenges(await rig.end(first)) == [])
-        #expect(rig.relay.relay.waits.count == 2)
+        #expect(rig.relay.relay.heldRequests.count == 2)
         // Who does not wait ends nobody's waiting.
         #expect(challenges(await phone.send("POST", "/pending")) == [])
-        #expect(rig.relay.relay.waits.count == 2)
+        #expect(rig.relay.relay.heldRequests.count == 2)
         let (challenge, _) = try await shop.login("bob")
         #expect(challenges(await rig.end(second)) == [challenge])
-        #expect(rig.relay.relay.waits.count == 1)
+        #expect(rig.relay.relay.heldRequests.count == 1)
         others.wait.cancel()
     }
 
-    @Test func whoIsUnboundMeanwhileIsToldNothing() async throws {
+    @Test func heldPollOfAnUnboundPhoneReturnsNothing() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -236,7 +236,7 @@ struct PendingTests {
     }
 
     /// A held request is a value: nothing runs for it, and only who is concerned is woken.
-    @Test func aThousandWaitAndOneIsWoken() async throws {
+    @Test func oneOfAThousandHeldPollsIsWoken() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.enrol("bob")
@@ -269,16 +269,16 @@ struct PendingTests {
             await rig.relay.loop.perform { held.wait.arm { woken.withLock { $0.append(number) } } }
             holds[number] = held
         }
-        #expect(rig.relay.relay.waits.count == count)
+        #expect(rig.relay.relay.heldRequests.count == count)
         let (challenge, _) = try await shop.login("user-500")
         #expect(woken.withLock { $0 } == [500])
-        #expect(rig.relay.relay.waits.count == count - 1)
+        #expect(rig.relay.relay.heldRequests.count == count - 1)
         let finish = try #require(holds[500]).finish
         guard case .response(let woken) = await rig.relay.loop.perform({ await finish() }) else {
             throw RigFailure("still held")
         }
         #expect(challenges(woken) == [challenge])
         for held in holds.values { held.wait.cancel() }
-        #expect(rig.relay.relay.waits.count == 0)
+        #expect(rig.relay.relay.heldRequests.count == 0)
     }
 }

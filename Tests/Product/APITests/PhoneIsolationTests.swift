@@ -47,7 +47,9 @@ struct PhoneIsolationTests {
         return Seen(response: response.withoutID, statements: statements.take())
     }
 
-    @Test(arguments: ["signed", "certificate", "website"]) func anothersChallengeIsNone(answers: String) async throws {
+    @Test(arguments: ["signed", "certificate", "website"]) func foreignChallengeReadsAsNotFoundForAPhone(
+        answers: String
+    ) async throws {
         let rig = try await APIRig(noting: statements)
         let policies = ["answers": answers]
         let shop = try await rig.relay.website("shop", policies: policies)

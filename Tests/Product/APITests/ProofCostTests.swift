@@ -38,7 +38,7 @@ struct ProofCostTests {
         #expect(statements.take().count == 1)
     }
 
-    @Test func senderOfUnknownKeysIsLimitedAndNobodyElse() async throws {
+    @Test func onlyTheSenderOfUnknownKeysIsLimited() async throws {
         let statements = Statements()
         let rig = try await APIRig(noting: statements)
         let phone = try await rig.bound("bob", at: "shop")
@@ -66,7 +66,7 @@ struct ProofCostTests {
     }
 
     /// Which phones are bound cannot be learned by proofs with other people's keys.
-    @Test func wrongSignatureAndUnknownKeyAreOne() async throws {
+    @Test func wrongSignatureAndUnknownKeyGetTheSameAnswer() async throws {
         let rig = try await APIRig()
         let known = try await rig.bound("bob", at: "shop")
         let unseen = try await rig.bound("ann", at: "bank")
@@ -82,7 +82,7 @@ struct ProofCostTests {
     }
 
     /// A refusal a moment ago does not hide that the key was bound since.
-    @Test func keyThatIsBoundIsKnownAtOnce() async throws {
+    @Test func newlyBoundKeyIsKnownAtOnce() async throws {
         let rig = try await APIRig(.file)
         let neighbour = try await APIRig(beside: rig)
         // Until then it takes no nonces of others.
@@ -101,14 +101,14 @@ struct ProofCostTests {
     }
 
     @Test func memoryOfKeysAndSendersIsBounded() {
-        let keys = PhoneKeys(most: 64)
+        let keys = PhoneKeyCache(most: 64)
         let now = Instant(nanoseconds: 1)
         for number in 0..<10_000 {
-            keys.note([UInt8(number & 255), UInt8(number >> 8)], isKnown: number.isMultiple(of: 2), at: now)
+            keys.remember([UInt8(number & 255), UInt8(number >> 8)], isKnown: number.isMultiple(of: 2), at: now)
         }
         #expect(keys.count <= 128)
         #expect(keys.answer(to: [0x0f, 0x27], at: now) == .unknown)
         #expect(keys.answer(to: [0x0e, 0x27], at: now) == .known)
-        #expect(keys.answer(to: [0x0f, 0x27], at: now + PhoneKeys.unknownLife) == .unsure)
+        #expect(keys.answer(to: [0x0f, 0x27], at: now + PhoneKeyCache.unknownLife) == .unsure)
     }
 }

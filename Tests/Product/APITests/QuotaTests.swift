@@ -25,7 +25,7 @@ struct QuotaTests {
     }
 
     @Test(arguments: [StoreKind.file, .mariadb])
-    func aWebsiteThatFloodsIsRefusedAndAnotherIsNot(kind: StoreKind) async throws {
+    func floodingWebsiteIsRefusedAndOthersAreServed(kind: StoreKind) async throws {
         let rig = try await APIRig(kind, quotas: quotas { $0.requests = 10 })
         let (flood, shop) = (try await rig.site("flood"), try await rig.site("shop"))
         // All of them are handed in before the first one is answered.
@@ -83,11 +83,11 @@ struct QuotaTests {
             }
         }
         // The store takes of each website in turn: as many of the flood as are in work, and once more as many.
-        #expect(before <= 2 * WebsiteTurns.limit)
+        #expect(before <= 2 * WebsiteConcurrencyLimit.limit)
         while answered.withLock({ $0 }) < 200 { _ = await shop.send("GET", "/user/bob") }
     }
 
-    @Test func aPhoneThatFloodsTakesNothingFromItsWebsite() async throws {
+    @Test func floodingPhoneDoesNotUseItsWebsitesQuota() async throws {
         let rig = try await APIRig(quotas: quotas { $0.callerRequests = 2 })
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
@@ -104,7 +104,7 @@ struct QuotaTests {
     }
 
     @Test(arguments: [StoreKind.file, .mariadb])
-    func heldRequestsAreLimitedByWebsiteAndEndFreesThem(kind: StoreKind) async throws {
+    func heldRequestsPerWebsiteAreLimitedAndFreedAtTheirEnd(kind: StoreKind) async throws {
         let rig = try await APIRig(kind, quotas: quotas { $0.held = 3 })
         let (flood, shop) = (try await rig.site("flood", ["number": "0"]), try await rig.site("shop"))
         let (_, phone) = try await flood.enrol("eve")
@@ -121,7 +121,7 @@ struct QuotaTests {
         }
         let refused = await flood.send("POST", "/auth", about, fields: wait)
         #expect(refused.status == 429 && refused.fields["retry-after"] == "1")
-        #expect(rig.relay.relay.waits.count == 3)
+        #expect(rig.relay.relay.heldRequests.count == 3)
         #expect(limited(rig, "held") == 1)
         // Without waiting it is answered, and another website waits as ever.
         #expect(await flood.send("POST", "/auth", about)["login"] == "wait")
@@ -136,11 +136,11 @@ struct QuotaTests {
         #expect(await phone.send("POST", "/success", about).status == 200)
         for hold in holds + [next] { #expect(await rig.end(hold)["login"] == "success") }
         holds = []
-        #expect(rig.relay.relay.waits.count == 1)
+        #expect(rig.relay.relay.heldRequests.count == 1)
     }
 
     @Test(arguments: [StoreKind.file, .mariadb])
-    func aWebsiteRegistersNoMoreUsersThanItMayHave(kind: StoreKind) async throws {
+    func usersPerWebsiteAreLimited(kind: StoreKind) async throws {
         let rig = try await APIRig(kind, quotas: quotas { $0.users = 3 })
         let (flood, shop) = (try await rig.site("flood"), try await rig.site("shop"))
         func register(_ site: Site, _ name: String) async -> Response {
@@ -160,7 +160,7 @@ struct QuotaTests {
         #expect(await register(flood, "user-4").status == 429)
     }
 
-    @Test func aWebsiteRegistersNoMoreUsersInAMinuteThanItMay() async throws {
+    @Test func newUsersPerMinuteAreLimited() async throws {
         let rig = try await APIRig(quotas: quotas { $0.newUsers = 6 })
         let (flood, shop) = (try await rig.site("flood"), try await rig.site("shop"))
         var statuses: [Int] = []

@@ -9,11 +9,11 @@ import World
 
 @Suite struct RequestSamplingTests {
     private func lines(_ rig: APIRig, _ event: String) -> [String] {
-        rig.relay.sink.lines.filter { WatchedSink.isOf(event, $0) }
+        rig.relay.sink.lines.filter { ObservedSink.isOf(event, $0) }
     }
 
     /// All refusals of nobody are either written or counted, and a flood of one kind does not hide another.
-    @Test func aFloodOfAnonymousRefusalsIsCounted() async throws {
+    @Test func anonymousRefusalsAreSampledAndCounted() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = rig.relay.sink.drain()
@@ -28,14 +28,14 @@ import World
         for _ in 0..<15 { #expect(await unknown.send("GET", "/user/bob").status == 401) }
         #expect(lines(rig, "request").count == 45)
 
-        rig.api.noteSampledRequests()
+        rig.api.logSampledRequests()
         #expect(
             lines(rig, "request.sampled").map { $0.split(separator: " ").dropFirst(3).joined(separator: " ") } == [
                 "status=401 kind=anonymous count=290", "status=401 kind=certificate count=5",
                 "status=404 kind=anonymous count=20",
             ])
         // Each is said once.
-        rig.api.noteSampledRequests()
+        rig.api.logSampledRequests()
         #expect(lines(rig, "request.sampled").count == 3)
         rig.relay.time.advance(by: .seconds(1))
         _ = await rig.stranger.send("GET", "/user/bob")

@@ -15,7 +15,7 @@ struct RoutingTests {
             ("/user/bob", "bob"), ("/user/b%C3%B6b", "böb"), ("/user/a%2Fb", "a/b"), ("/user/a+b", "a+b"),
             ("/user/%2e", "."),
         ] as [(String, String)])
-    func placesAreDecodedOnceThePathIsSplit(path: String, name: String) throws {
+    func pathParametersAreDecodedAfterSplitting(path: String, name: String) throws {
         guard case .route(let route, let places) = API.table.match("GET", path) else {
             Issue.record("no route for \(path)")
             return
@@ -29,7 +29,7 @@ struct RoutingTests {
             "", "/", "*", "user/bob", "/user", "/user/", "/user/bob/", "//user/bob", "/user/%", "/user/%4", "/user/%GG",
             "/user/%FF", "/User/bob", "/registe", "/user/bob/activation/x", "/health/",
         ])
-    func otherPathsAreNot(path: String) async throws {
+    func unknownPathIsNotFound(path: String) async throws {
         let rig = try await APIRig()
         let response = await rig.stranger.send("GET", path)
         #expect(response.status == 404)
@@ -43,7 +43,7 @@ struct RoutingTests {
             ("PUT", "/user/bob/activation", "POST"), ("GET", "/challenge/x", "DELETE"), ("OPTIONS", "/auth", "POST"),
             ("get", "/ready", "GET"),
         ] as [(String, String, String)])
-    func otherMethodsAreNamed(method: String, path: String, allow: String) async throws {
+    func wrongMethodGets405WithAllow(method: String, path: String, allow: String) async throws {
         let rig = try await APIRig()
         let response = await rig.stranger.send(method, path)
         #expect(response.status == 405)
@@ -51,7 +51,7 @@ struct RoutingTests {
         #expect(response.fields["allow"] == allow)
     }
 
-    @Test func problemsHaveTheirFormAndAreNotStored() async throws {
+    @Test func problemDocumentsAreWellFormedAndNotCacheable() async throws {
         let rig = try await APIRig()
         let response = await rig.stranger.send("GET", "/nowhere")
         #expect(response.fields["content-type"] == "application/problem+json")
@@ -61,7 +61,7 @@ struct RoutingTests {
         #expect(response["type"] == "urn:twoefay:problem:not_found")
     }
 
-    @Test func healthIsAnsweredAtOnceWithoutALine() async throws {
+    @Test func healthIsAnsweredWithoutALogLine() async throws {
         let rig = try await APIRig()
         let reply = rig.api.handle(Request(method: "GET", path: "/health"))
         guard case .now(let response) = reply else {
@@ -76,7 +76,7 @@ struct RoutingTests {
         #expect(await rig.send(request).status == 400)
     }
 
-    @Test func readyNamesWhatIsMissing() async throws {
+    @Test func readyNamesMissingDependencies() async throws {
         let store = Dependency("store") { nil }
         let fine = try await APIRig(dependencies: [store])
         let ready = await fine.stranger.send("GET", "/ready")
@@ -93,7 +93,7 @@ struct RoutingTests {
     }
 
     /// A balancer asks for what it would take a relay out for.
-    @Test func readyTellsOfOneDependencyAlone() async throws {
+    @Test func readyOfOneDependencyIgnoresOthers() async throws {
         let isStoreThere = Mutex(true)
         let rig = try await APIRig(dependencies: [
             Dependency("store") { isStoreThere.withLock { $0 } ? nil : "down" }, Dependency("push") { "refused" },
@@ -113,7 +113,7 @@ struct RoutingTests {
     }
 
     /// Checks come every second, from every balancer: what they find is logged when it changes, and they have no lines.
-    @Test func checksAreLoggedWhenSomethingChanges() async throws {
+    @Test func readinessIsLoggedOnChangeOnly() async throws {
         let trouble = Mutex<String?>(nil)
         let rig = try await APIRig(dependencies: [Dependency("store") { trouble.withLock { $0 } }])
         func lines() -> [String] {
@@ -139,7 +139,7 @@ struct RoutingTests {
         #expect(lines() == ["level=notice event=ready.back name=store"])
     }
 
-    @Test func aRequestHasOneLineAndNoSecretInIt() async throws {
+    @Test func requestHasOneLogLineWithoutSecrets() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (token, phone) = try await shop.enrol("bob")
@@ -170,7 +170,7 @@ struct RoutingTests {
         #expect(!requests.contains { $0.contains(token) })
     }
 
-    @Test func theStoreBeingAwayIsSaidWithoutDetails() async throws {
+    @Test func unavailableStoreIsReportedWithoutDetails() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         rig.relay.store.close()
@@ -188,7 +188,7 @@ struct RoutingTests {
         #expect(late.withoutID == response.withoutID)
     }
 
-    @Test func whoWentAwayLeavesALineToo() async throws {
+    @Test func cancelledRequestIsLogged() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         _ = try await shop.enrol("bob")

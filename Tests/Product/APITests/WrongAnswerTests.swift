@@ -12,7 +12,8 @@ struct WrongAnswerTests {
             ("size", "A", 8_193), ("size", "A", 60_000), ("size", "ü", 20_000), ("malformed", "", 1),
             ("malformed", "a b", 1), ("malformed", "a\nb", 1), ("malformed", "ü.ü.ü", 1), ("malformed", "\u{202e}", 1),
         ] as [(String, String, Int)])
-    func everyWrongAnswerIsSeen(path: String, wrong: (fault: String, part: String, times: Int)) async throws {
+    func everyInvalidSignedAnswerIsRefused(path: String, wrong: (fault: String, part: String, times: Int)) async throws
+    {
         let answer = String(repeating: wrong.part, count: wrong.times)
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "signed"])

@@ -5,17 +5,17 @@ import World
 
 @Suite struct CascadeTests {
     private static let now = Timestamp(milliseconds: 1_800_000_000_000)
-    private static let all = Cascade.Means(phone: .pushable, codes: Set(Factor.codes))
+    private static let all = Cascade.AvailableFactors(phone: .pushable, codes: Set(Factor.codes))
 
-    private func tried(_ steps: (Factor, StepState)...) -> [Cascade.Tried] {
-        steps.map { Cascade.Tried(factor: $0.0, state: $0.1, at: Self.now) }
+    private func tried(_ steps: (Factor, StepState)...) -> [Cascade.CascadeStep] {
+        steps.map { Cascade.CascadeStep(factor: $0.0, state: $0.1, at: Self.now) }
     }
 
-    private func means(_ phone: Cascade.Means.Phone?, _ codes: Factor...) -> Cascade.Means {
-        Cascade.Means(phone: phone, codes: Set(codes))
+    private func means(_ phone: Cascade.AvailableFactors.Phone?, _ codes: Factor...) -> Cascade.AvailableFactors {
+        Cascade.AvailableFactors(phone: phone, codes: Set(codes))
     }
 
-    @Test func theFirstThatTheUserHasBegins() {
+    @Test func firstAvailableFactorStarts() {
         let cascade = Cascade(factors: Factor.choices)
         #expect(cascade.first(Self.all) == .push)
         #expect(cascade.first(means(.asking, .totp)) == .pull)
@@ -26,7 +26,7 @@ import World
         #expect(Cascade(factors: [.totp]).first(means(.pushable)) == nil)
     }
 
-    @Test func aRecoveryCodeIsTakenAndNeverBegins() {
+    @Test func recoveryCodeIsAcceptedButNeverStarted() {
         let cascade = Cascade(factors: Factor.choices)
         #expect(cascade.first(means(nil, .recovery)) == nil)
         #expect(cascade.canAnswer(means(nil, .recovery)))
@@ -36,7 +36,7 @@ import World
         #expect(cascade.start(.recovery, after: [], means(nil, .recovery), at: Self.now) == .begin(.recovery))
     }
 
-    @Test func whatCameToNothingIsFollowedByWhatIsLeft() {
+    @Test func failedFactorIsFollowedByTheNext() {
         let cascade = Cascade(factors: Factor.choices)
         #expect(cascade.next(after: tried((.push, .refused)), Self.all) == .totp)
         #expect(cascade.next(after: tried((.push, .sent)), Self.all) == .totp)
@@ -47,13 +47,13 @@ import World
         #expect(cascade.next(after: tried((.pull, .expired)), means(.pushable)) == nil)
     }
 
-    @Test func whoHasLookedIsWaitedFor() {
+    @Test func seenPushDelaysTheNextFactor() {
         let cascade = Cascade(factors: Factor.choices)
         #expect(cascade.next(after: tried((.push, .seen)), Self.all) == nil)
         #expect(cascade.next(after: tried((.push, .expired), (.totp, .sent)), Self.all) == .hotp)
     }
 
-    @Test func aWebsiteBeginsWhatItMay() {
+    @Test func websiteStartsAllowedFactors() {
         let cascade = Cascade(factors: [.push, .totp, .sms])
         #expect(cascade.start(.mail, after: [], Self.all, at: Self.now) == .forbidden)
         #expect(cascade.start(.sms, after: [], means(.pushable), at: Self.now) == .unavailable)
@@ -63,7 +63,7 @@ import World
         #expect(cascade.start(.totp, after: tried((.totp, .expired)), Self.all, at: Self.now) == .begin(.totp))
     }
 
-    @Test func sendingAgainHasItsBounds() {
+    @Test func resendingIsLimited() {
         let cascade = Cascade(factors: [.push, .totp, .sms, .mail])
         let once = tried((.sms, .sent))
         let soon = Self.now + .seconds(19)
@@ -80,26 +80,26 @@ import World
 
     /// Whatever a policy says, a user has and becomes of the steps: each factor begins by itself once at most, none that
     /// is forbidden, and in the policy's order.
-    @Test func byItselfItKeepsToThePolicy() {
+    @Test func automaticFactorsFollowThePolicy() {
         var chance = SeededRandomness(seed: 5)
         for _ in 0..<2000 {
             let factors = Factor.choices.shuffled(using: &chance).prefix(Int.random(in: 1...6, using: &chance))
-            let phones: [Cascade.Means.Phone?] = [nil, .asking, .pushable]
-            let means = Cascade.Means(
+            let phones: [Cascade.AvailableFactors.Phone?] = [nil, .asking, .pushable]
+            let means = Cascade.AvailableFactors(
                 phone: phones.randomElement(using: &chance) ?? nil,
                 codes: Set(Factor.codes.filter { _ in Bool.random(using: &chance) }))
             let cascade = Cascade(factors: Array(factors))
-            var steps: [Cascade.Tried] = []
+            var steps: [Cascade.CascadeStep] = []
             var byItself: [Factor] = []
             while let next = cascade.next(after: steps, means) {
                 byItself.append(next == .pull ? .push : next)
                 let state = [StepState.sent, .refused, .undeliverable, .expired].randomElement(using: &chance) ?? .sent
-                steps.append(Cascade.Tried(factor: next, state: state, at: Self.now))
+                steps.append(Cascade.CascadeStep(factor: next, state: state, at: Self.now))
                 guard byItself.count <= factors.count else { break }
                 if Bool.random(using: &chance), let other = factors.randomElement(using: &chance),
                     case .begin(let factor) = cascade.start(other, after: steps, means, at: Self.now)
                 {
-                    steps.append(Cascade.Tried(factor: factor, state: .sent, at: Self.now))
+                    steps.append(Cascade.CascadeStep(factor: factor, state: .sent, at: Self.now))
                 }
             }
             #expect(Set(byItself).count == byItself.count)
@@ -118,7 +118,7 @@ import World
 }
 
 @Suite struct NarrowedPolicyTests {
-    @Test func whatIsWantedKeepsThePolicysOrder() throws {
+    @Test func requestedFactorsKeepThePolicyOrder() throws {
         var policy = Policy()
         try policy.set("factors", to: "totp, push, sms")
         #expect(policy.narrowed(to: [.sms, .push, .mail], atLeast: nil, asksNumber: true).factors == [.push, .sms])
@@ -126,7 +126,7 @@ import World
         #expect(policy.narrowed(to: [.mail], atLeast: nil, asksNumber: true).factors.isEmpty)
     }
 
-    @Test func whatIsWorthLessIsLeftOut() throws {
+    @Test func factorsBelowMinAssuranceAreOmitted() throws {
         let policy = Policy()
         #expect(
             policy.narrowed(to: nil, atLeast: .restricted, asksNumber: false).factors
@@ -146,9 +146,9 @@ import World
         #expect(narrowed.minAssurance == .substantial && narrowed.factors == [.push, .totp, .hotp, .recovery])
     }
 
-    @Test func onlyTheStrongestApproves() {
-        func approving(_ phone: Cascade.Means.Phone?, _ codes: Factor...) -> [Factor] {
-            Policy().strongest(of: Cascade.Means(phone: phone, codes: Set(codes))).factors
+    @Test func onlyTheStrongestFactorApproves() {
+        func approving(_ phone: Cascade.AvailableFactors.Phone?, _ codes: Factor...) -> [Factor] {
+            Policy().strongest(of: Cascade.AvailableFactors(phone: phone, codes: Set(codes))).factors
         }
         #expect(approving(.asking, .totp, .sms) == [.push, .recovery])
         #expect(approving(nil, .totp, .hotp, .mail) == [.totp, .hotp, .recovery])
@@ -157,14 +157,14 @@ import World
     }
 
     /// The challenge's row is read again by whoever answers it.
-    @Test func aPolicyForNobodyCanBeRead() throws {
+    @Test func policyWithoutUsableFactorsIsReadable() throws {
         var policy = Policy()
         try policy.set("factors", to: "push, mail")
-        let strongest = policy.strongest(of: Cascade.Means(phone: nil, codes: []))
+        let strongest = policy.strongest(of: Cascade.AvailableFactors(phone: nil, codes: []))
         #expect(try Policy().changed(by: strongest.json) == strongest)
     }
 
-    @Test func aDeadlineIsTheFactorsOwn() throws {
+    @Test func deadlineDependsOnTheFactor() throws {
         let now = Timestamp(milliseconds: 0)
         #expect(Policy().deadline(of: .push, from: now) == now + .seconds(30))
         #expect(Policy().deadline(of: .pull, from: now) == now + .seconds(30))

@@ -32,7 +32,7 @@ private func ended(
         Row(event: .giveUp(.undeliverable), life: ended(.failed, nil, .undeliverable), result: .failure),
     ]
 
-    @Test(arguments: ends) func anOpenChallengeEndsAsTheTableSays(row: Row) throws {
+    @Test(arguments: ends) func openChallengeFollowsTheTransitionTable(row: Row) throws {
         let sent = try open.after(.delivered, at: start)
         #expect(sent.state == .sent && sent.result == .wait)
         for before in [open, sent] {
@@ -42,7 +42,7 @@ private func ended(
         }
     }
 
-    @Test(arguments: ends) func anEndNeverChanges(row: Row) throws {
+    @Test(arguments: ends) func endedChallengeNeverChanges(row: Row) throws {
         let over = try open.after(row.event, at: start)
         for other in Self.ends.map(\.event) + [.delivered, .expire] {
             for moment in [start, end, end + .seconds(1)] {
@@ -52,11 +52,11 @@ private func ended(
         #expect(over.seen(at: end + .seconds(1)) == over)
     }
 
-    @Test(arguments: ends) func nothingButExpiryHappensOnceTheTimeIsOver(row: Row) {
+    @Test(arguments: ends) func expiredChallengeOnlyExpires(row: Row) {
         #expect(throws: ChallengeLife.Refusal.expired) { try open.after(row.event, at: end) }
     }
 
-    @Test func expiryComesAtItsMomentAndNotBefore() throws {
+    @Test func challengeExpiresExactlyAtItsExpiry() throws {
         #expect(throws: ChallengeLife.Refusal.tooEarly) { try open.after(.expire, at: end - .milliseconds(1)) }
         #expect(try open.after(.expire, at: end) == ended(.expired, nil, .expired))
         #expect(open.seen(at: end - .milliseconds(1)) == open)

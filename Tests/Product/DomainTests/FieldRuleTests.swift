@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct FieldRuleTests {
     @Test(arguments: ["a", "Ada Lovelace", "bob@example.com", "日本語", String(repeating: "x", count: 64), "👩💻"])
-    func namesThatPeopleHave(name: String) {
+    func commonNamesAreAccepted(name: String) {
         #expect(FieldRule.username(name) == nil)
     }
 
@@ -12,7 +12,7 @@ import Testing
         "", String(repeating: "x", count: 65), "a\u{0}b", "a\nb", "\u{7f}", "a\u{202E}b", "a\u{2066}b", "a\u{200F}",
         "a\u{2028}b", "\u{E000}",
     ])
-    func namesThatHideSomething(name: String) {
+    func namesWithHiddenCharactersAreRefused(name: String) {
         #expect(FieldRule.username(name) != nil)
     }
 
@@ -24,7 +24,7 @@ import Testing
             0x1BCA3,
             0x1D173, 0x1D17A, 0xE0000, 0xE0001, 0xE0020, 0xE007F, 0xE0100, 0xE01EF, 0xE0FFF,
         ] as [UInt32])
-    func invisibleCharactersAreRefusedByNumber(value: UInt32) throws {
+    func invisibleCharacterIsNamedByCodePoint(value: UInt32) throws {
         let text = "ada\(Character(try #require(Unicode.Scalar(value))))"
         let number = String(value, radix: 16, uppercase: true)
         let name = "U+" + String(repeating: "0", count: max(0, 4 - number.count)) + number
@@ -35,12 +35,12 @@ import Testing
 
     /// Combining marks, other scripts and symbols are seen, and pass.
     @Test(arguments: ["Zoe\u{308}", "नमस्ते", "שלום", "ﷺ", "a\u{A0}b", "€", "𝒜", "\u{2800}"])
-    func visibleCharactersPass(name: String) {
+    func visibleCharactersAreAccepted(name: String) {
         #expect(FieldRule.username(name) == nil)
     }
 
     @Test(arguments: ["a@example.com", "first.last+tag@mail.example.org", "x@1and1.example", "o'neil@example.ie"])
-    func addresses(address: String) {
+    func validEmailAddressesAreAccepted(address: String) {
         #expect(FieldRule.email(address) == nil)
     }
 
@@ -50,29 +50,29 @@ import Testing
         "\"a\"@example.com", "ä@example.com", String(repeating: "a", count: 65) + "@example.com",
         "a@" + String(repeating: "b.", count: 130) + "com",
     ])
-    func noAddresses(address: String) {
+    func malformedEmailAddressesAreRefused(address: String) {
         #expect(FieldRule.email(address) != nil)
     }
 
     @Test(arguments: ["+4915112345678", "+12025550123", "+2991234567"])
-    func numbers(number: String) {
+    func validPhoneNumbersAreAccepted(number: String) {
         #expect(FieldRule.phone(number) == nil)
     }
 
     @Test(arguments: [
         "", "4915112345678", "+0491511234567", "+49 151 1234567", "+1234567890123456", "+12345", "+١٢٣٤٥٦٧",
     ])
-    func noNumbers(number: String) {
+    func malformedPhoneNumbersAreRefused(number: String) {
         #expect(FieldRule.phone(number) != nil)
     }
 
     @Test(arguments: ["203.0.113.7", "0.0.0.0", "2001:db8::1", "::ffff:192.0.2.1"])
-    func hosts(ip: String) {
+    func validIPAddressesAreAccepted(ip: String) {
         #expect(FieldRule.ip(ip) == nil)
     }
 
     @Test(arguments: ["", "256.0.0.1", "1.2.3", "1.2.3.4.5", "example.com", "2001:db8::g", "1.2.3.4 ", "<b>"])
-    func noHosts(ip: String) {
+    func malformedIPAddressesAreRefused(ip: String) {
         #expect(FieldRule.ip(ip) != nil)
     }
 
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func languageTags() {
+    @Test func languageTagsAndListsAreChecked() {
         for tag in ["en", "de-AT", "zh-Hant-TW"] { #expect(FieldRule.language(tag) == nil) }
         for tag in ["", "e", "en_US", "en-", "-en", "123", "en-ABCDEFGHI"] { #expect(FieldRule.language(tag) != nil) }
         // As browsers send them.

@@ -14,7 +14,7 @@ import World
     ]
 
     @Test("RFC 4226 appendix D", arguments: Array(rfc4226.enumerated()))
-    func hotp(place: Int, code: String) {
+    func hotpMatchesRFC4226Vectors(place: Int, code: String) {
         let counter = UInt64(place)
         #expect(OTP.code(secret: Self.seed(20), counter: counter, algorithm: .sha1, digits: 6) == code)
         #expect(OTP.matches(code, secret: Self.seed(20), counter: counter, algorithm: .sha1, digits: 6))
@@ -31,7 +31,7 @@ import World
         (20_000_000_000, ["65353130", "77737706", "47863826"]),
     ]
 
-    @Test("RFC 6238 appendix B", arguments: rfc6238) func totp(seconds: Int64, codes: [String]) {
+    @Test("RFC 6238 appendix B", arguments: rfc6238) func totpMatchesRFC6238Vectors(seconds: Int64, codes: [String]) {
         let step = UInt64(OTP.step(at: Timestamp(seconds: seconds), period: 30))
         for (at, algorithm) in [OTPAlgorithm.sha1, .sha256, .sha512].enumerated() {
             let secret = Self.seed([20, 32, 64][at])
@@ -39,14 +39,14 @@ import World
         }
     }
 
-    @Test func stepsBeginAt1970() {
+    @Test func totpStepsCountFrom1970() {
         #expect(OTP.step(at: Timestamp(milliseconds: 29_999), period: 30) == 0)
         #expect(OTP.step(at: Timestamp(milliseconds: 30_000), period: 30) == 1)
         #expect(OTP.step(at: Timestamp(milliseconds: 119_999), period: 60) == 1)
         #expect(OTP.step(at: Timestamp(milliseconds: -1), period: 30) == 0)
     }
 
-    @Test func onlyDigitsAreACode() {
+    @Test func nonDigitsAreNoCode() {
         #expect(OTP.isCode("012345", digits: 6))
         for text in ["", "12345", "1234567", "12345a", " 12345", "١٢٣٤٥٦", "１２３４５６"] {
             #expect(!OTP.isCode(text, digits: 6), "\(text)")
@@ -54,7 +54,7 @@ import World
     }
 
     /// 10,000 codes by keys, counters and moments of chance: each hundred from one run of another's program.
-    @Test func oathtoolSaysTheSame() throws {
+    @Test func otpMatchesOathtool() throws {
         var chance = Draws(state: 4226)
         var script = "set -e\n"
         var ours: [String] = []
@@ -87,7 +87,7 @@ import World
     }
 
     /// A file of a maker may say anything of a token.
-    @Test func countersHaveAnEnd() {
+    @Test func counterOverflowIsRefused() {
         #expect(CodeWindow.counters(from: 7) == Array(7..<17))
         #expect(CodeWindow.counters(from: -1) == Array(0..<10))
         #expect(CodeWindow.counters(from: Int64.max - 11) == (0..<10).map { Int64.max - 11 + $0 })

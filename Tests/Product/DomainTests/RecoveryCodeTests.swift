@@ -9,11 +9,11 @@ import World
         try #require(UserID(Array(repeating: byte, count: 16)))
     }
 
-    @Test func isShownInFourGroups() {
+    @Test func recoveryCodeIsShownInFourGroups() {
         #expect(RecoveryCode.text(Array("foobarbazq".utf8)) == "mzxw-6ytb-ojrg-c6tr")
     }
 
-    @Test func spellingIsForgiven() throws {
+    @Test func recoveryCodeIgnoresCaseAndSeparators() throws {
         let (ada, bob) = (try Self.user(1), try Self.user(2))
         let digest = try #require(RecoveryCode.digest("mzxw-6ytb-ojrg-c6tr", user: ada))
         for typed in ["MZXW6YTBOJRGC6TR", " mzxw 6ytb ojrg c6tr ", "Mzxw-6ytbojrg C6tr"] {
@@ -27,11 +27,11 @@ import World
         "", "mzxw", "mzxw-6ytb-ojrg-c6tr-a", "mzxw-6ytb-ojrg-c6t0", "123456", "mzxw-6ytb-ojrg-c6tr====",
         String(repeating: " ", count: 100) + "mzxw-6ytb-ojrg-c6tr",
     ])
-    func othersAreNone(typed: String) throws {
+    func malformedRecoveryCodeIsRefused(typed: String) throws {
         #expect(RecoveryCode.digest(typed, user: try Self.user(1)) == nil)
     }
 
-    @Test func tenAreDerivedFromTheOperationsSecret() throws {
+    @Test func tenRecoveryCodesAreDerivedFromTheOperationSecret() throws {
         let ada = try Self.user(1)
         let secret = OperationSecret(drawnFrom: SystemRandomness())
         let codes = RecoveryCode.codes(secret)

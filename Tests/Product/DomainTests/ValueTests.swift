@@ -7,7 +7,7 @@ import World
 @testable import Domain
 
 @Suite struct IdentifierTests {
-    @Test func textAndBytesAreOneAnother() throws {
+    @Test func identifierTextAndBytesRoundTrip() throws {
         let bytes = (0..<16).map { UInt8($0 * 17) }
         let id = try #require(ChallengeID(bytes))
         #expect(id.bytes == bytes)
@@ -19,7 +19,7 @@ import World
         "", "00", "00112233445566778899AABBCCDDEEFF", "00112233445566778899aabbccddeeff0",
         "g0112233445566778899aabbccddeeff",
     ])
-    func otherTextsNameNothing(text: String) {
+    func malformedIdentifierIsRefused(text: String) {
         #expect(ChallengeID(text) == nil)
     }
 }
@@ -35,13 +35,13 @@ import World
         Operations(masterKey: Secret(utf8: key), randomness: Counting())
     }
 
-    @Test func theSameOperationHasTheSameIds() {
+    @Test func sameOperationDerivesTheSameIDs() {
         let first = operations("k").new()
         let again = operations("k").again(first.id)
         #expect((first.identifier("a") as UserID) == again.identifier("a"))
     }
 
-    @Test func labelsAndKeysKeepValuesApart() {
+    @Test func derivedIDsDifferByLabelAndKey() {
         let one = operations("k").new()
         let other = operations("l").again(one.id)
         #expect((one.identifier("a") as UserID) != one.identifier("b"))
@@ -50,7 +50,7 @@ import World
         #expect(operations("k").fixed("a", [1]).id == operations("k").fixed("a", [1]).id)
     }
 
-    @Test func digitsAreDigitsWithTheirZeros() {
+    @Test func derivedDigitsKeepLeadingZeros() {
         let all = (0..<200).map { _ in SystemRandomness().digits(2) }
         #expect(all.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isNumber) })
         #expect(all.contains { $0.hasPrefix("0") })
@@ -59,7 +59,7 @@ import World
     }
 
     /// Only what somebody else may carry out again has to be stored with its secret.
-    @Test func onlyAnOperationThatOthersKnowIsRepeatable() {
+    @Test func onlyASharedOperationIsRepeatable() {
         let operations = operations("k")
         let fresh = operations.new()
         #expect(!fresh.isRepeatable && operations.new(isRepeatable: true).isRepeatable)
@@ -70,12 +70,12 @@ import World
 
 @Suite struct OperationSecretTests {
     /// Two secrets share nothing, whichever operation they are for and whichever key the installation has.
-    @Test func secretsAreDrawnAndFollowFromNothing() {
+    @Test func operationSecretsAreRandom() {
         let all = (0..<50).map { _ in OperationSecret(drawnFrom: SystemRandomness()).derive("totp secret", count: 20) }
         #expect(Set(all).count == 50)
     }
 
-    @Test func theStoredSecretDerivesTheSame() throws {
+    @Test func storedOperationSecretDerivesTheSameValues() throws {
         let drawn = OperationSecret(drawnFrom: SystemRandomness())
         let again = try #require(OperationSecret(drawn.reveal()))
         #expect(drawn.derive("a", count: 32) == again.derive("a", count: 32))
@@ -87,7 +87,7 @@ import World
 }
 
 @Suite struct PolicyTests {
-    @Test func everyKeyCanBeReadBackAsItWasWritten() throws {
+    @Test func everyPolicyKeyRoundTrips() throws {
         var policy = Policy()
         try policy.set("answers", to: "website")
         try policy.set("lifetime", to: "60")
@@ -120,13 +120,13 @@ import World
         ("push-deadline", "none"), ("code-deadline", "9"), ("code-deadline", "601"), ("code-deadline", ""),
         ("min-assurance", "some"), ("addresses", "all"),
     ])
-    func whatIsNotAPolicyIsRefused(key: String, text: String) {
+    func malformedPolicyIsRefused(key: String, text: String) {
         var policy = Policy()
         #expect(throws: Policy.Fault.self) { try policy.set(key, to: text) }
         #expect(policy == Policy())
     }
 
-    @Test func withoutAWordEveryFactorIsTriedTheStrongestFirst() {
+    @Test func defaultPolicyTriesFactorsStrongestFirst() {
         #expect(Policy().factors == [.push, .totp, .hotp, .sms, .mail, .recovery])
         #expect(Policy().pushDeadline == 30 && Policy().codeDeadline == 90 && Policy().minAssurance == .low)
         #expect(Policy().addresses == .vouched)
@@ -134,13 +134,13 @@ import World
     }
 
     /// Whoever wants less than signatures has to say so.
-    @Test func phonesSignUnlessAWebsiteNamesAnotherForm() throws {
+    @Test func signedAnswersAreTheDefault() throws {
         #expect(Policy().answers == .signed)
         #expect(try Policy().changed(by: "{}").answers == .signed)
         #expect(try Policy().changed(by: #"{"answers":"certificate"}"#).answers == .certificate)
     }
 
-    @Test func aWebsiteChangesOnlyWhatItNames() throws {
+    @Test func websitePolicyChangesOnlyNamedKeys() throws {
         var defaults = Policy()
         try defaults.set("lifetime", to: "120")
         let policy = try defaults.changed(by: #"{"number":"0","written-by-a-newer-relay":"yes"}"#)
@@ -157,11 +157,11 @@ import World
     }
 
     @Test(arguments: ["", "1,5", "1.", ".5", "-1", "1e3", "١", " 1", "1.2.3", "1.0000001", "1234567890123456"])
-    func whatCouldBeMistakenIsNoAmount(text: String) {
+    func ambiguousAmountIsRefused(text: String) {
         #expect(Amount(text) == nil)
     }
 
-    @Test func aDetailMayNameItsCurrency() {
+    @Test func amountMayNameItsCurrency() {
         #expect(Amount(detail: "12.50 EUR") == Amount("12.5"))
         #expect(Amount(detail: "€ 12.50") == Amount("12.5"))
         #expect(Amount(detail: "12.50 or so") == nil)
@@ -171,7 +171,7 @@ import World
 }
 
 @Suite struct ContextTests {
-    @Test func theBytesSayEverythingAndNothingThatWasNotSaid() throws {
+    @Test func contextBytesContainExactlyTheGivenFields() throws {
         let at = try #require(Timestamp(rfc3339: "2026-11-21T08:22:34.123Z"))
         var context = Context(
             website: "shop", displayName: "The Shop", username: "ada", service: nil, action: nil, details: [], ip: nil,

@@ -6,7 +6,7 @@ import Testing
 
 /// docs/operators/store.md, "Accounts in MariaDB": a relay does with the rights over rows alone.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AccountRightsTests {
-    @Test func aRelayNeedsNoRightOverTables() async throws {
+    @Test func relayNeedsNoTablePrivileges() async throws {
         let rig = try await RelayRig(over: try await FreshStore.byRelaysAccount(), time: TestTime())
         #expect(throws: (any Error).self) { try rig.forge("ALTER TABLE user ALTER email SET DEFAULT 'x'") }
         #expect(throws: (any Error).self) {

@@ -23,7 +23,7 @@ import World
         return (challenge, number)
     }
 
-    @Test(arguments: StoreKind.all) func theUserIsAskedFirst(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func furtherActivationNeedsUserApproval(kind: StoreKind) async throws {
         let (person, phone) = try await person(kind)
         let rig = person.rig
         let (challenge, number) = try asked(await person.refusedCode())
@@ -45,7 +45,7 @@ import World
         #expect(rig.pushes.sent.count == 1)
     }
 
-    @Test(arguments: StoreKind.all) func theSameRequestAsksOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func repeatedActivationRequestOpensOneApproval(kind: StoreKind) async throws {
         let (person, _) = try await person(kind)
         let operation = person.rig.relay.operations.new()
         let first = await person.refusedCode(nil, as: operation)
@@ -55,7 +55,7 @@ import World
         #expect(person.rig.pushes.sent.count == 1)
     }
 
-    @Test(arguments: StoreKind.all) func onlyThisUsersApprovalOfThisCounts(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func approvalOfAnotherUserOrActionIsRefused(kind: StoreKind) async throws {
         let (ada, adas) = try await person(kind, ["number": "0", "lifetime": "600"])
         let rig = ada.rig
         let bob = try await Person.registered("bob", at: ada.website, rig)
@@ -82,7 +82,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM activation WHERE approval = 'user'") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func twoAtOnceWithOneApprovalGetOneCode(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func oneApprovalGivesOneActivationCode(kind: StoreKind) async throws {
         let (person, phone) = try await person(kind, ["number": "0"])
         let (challenge, _) = try asked(await person.refusedCode())
         try await person.decide(challenge, .approve, by: phone)
@@ -95,7 +95,7 @@ import World
     }
 
     /// A thief who approved of a phone of their own before the stolen one was taken away.
-    @Test(arguments: StoreKind.all) func anApprovalEndsWithThePhoneThatGaveIt(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func approvalIsVoidOnceItsPhoneIsUnbound(kind: StoreKind) async throws {
         let (person, phone) = try await person(kind, ["number": "0"])
         let rig = person.rig
         let (challenge, _) = try asked(await person.refusedCode())
@@ -106,7 +106,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all, [UserState.frozen, .locked])
-    func whoIsNotAskedGetsNoCode(kind: StoreKind, state: UserState) async throws {
+    func lockedUserGetsNoActivationCode(kind: StoreKind, state: UserState) async throws {
         let (person, phone) = try await person(kind, ["number": "0"])
         let (challenge, _) = try asked(await person.refusedCode())
         try await person.decide(challenge, .approve, by: phone)
@@ -116,7 +116,7 @@ import World
         #expect(await person.refusedCode(challenge) == nil)
     }
 
-    @Test(arguments: StoreKind.all) func whoHasNoPhoneLeftNeedsAnOperator(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func userWithoutPhonesNeedsAnOperator(kind: StoreKind) async throws {
         let (person, phone) = try await person(kind)
         let rig = person.rig
         try await rig.on { relay in try await relay.unbind(by: phone) }
@@ -138,7 +138,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all, ["further-factors", "answers"])
-    func needsNoneWhereTheWebsitesWordIsEnough(kind: StoreKind, policy: String) async throws {
+    func noApprovalIsNeededWhenTheWebsiteVouches(kind: StoreKind, policy: String) async throws {
         let (person, _) = try await person(kind, [policy: "website"])
         #expect(await person.refusedCode() == nil)
         #expect(try person.rig.count("SELECT count(*) FROM activation WHERE approval = 'website'") == 2)

@@ -35,7 +35,7 @@ import World
         try await person.factors().map { "\($0.kind.rawValue) \($0.state.rawValue) \($0.address ?? "")" }
     }
 
-    @Test(arguments: StoreKind.all) func whatTheWebsiteVouchesForCountsAtOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func vouchedAddressIsActiveAtOnce(kind: StoreKind) async throws {
         let ada = try await person(kind, email: Self.mail, phone: Self.number)
         #expect(try await states(ada) == ["sms active \(Self.number)", "mail active \(Self.mail)"])
         await ada.rig.settled()
@@ -44,7 +44,7 @@ import World
         #expect(try await !ada.isProved)
     }
 
-    @Test(arguments: StoreKind.all) func otherwiseACodeGoesToEach(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func unconfirmedAddressesGetACode(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail, phone: Self.number)
         #expect(try await states(ada) == ["sms waiting \(Self.number)", "mail waiting \(Self.mail)"])
         let (mail, text) = (await ada.rig.mails.next(), await ada.rig.texts.next())
@@ -70,7 +70,7 @@ import World
                 "SELECT count(*) FROM sent_code WHERE expires_at > (SELECT max(confirmed_at) FROM factor)") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func aNewAddressWaitsAndTheOldOneCounts(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func oldAddressStaysActiveUntilTheNewIsConfirmed(kind: StoreKind) async throws {
         let ada = try await person(kind, email: Self.mail)
         let other = "ada@example.org"
         let changed = try await ada.change { $0.addresses.updateValue(other, forKey: .mail) }
@@ -92,7 +92,7 @@ import World
     }
 
     /// Else whoever guesses codes to somebody else's mailbox never comes to an end, nor do the mails there.
-    @Test(arguments: StoreKind.all) func whatIsTakenAwayIsCountedStill(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func codesSentToARemovedAddressStayCounted(kind: StoreKind) async throws {
         let ada = try await person(kind)
         for round in 1...Relay.addressCodes {
             _ = try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) }
@@ -113,7 +113,7 @@ import World
         #expect(try await ada.factors().map(\.failures) == [0])
     }
 
-    @Test(arguments: StoreKind.all) func whoConfirmsOneIsCountedStill(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func codesSentToAConfirmedAddressStayCounted(kind: StoreKind) async throws {
         let ada = try await person(kind)
         _ = try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) }
         #expect(try await ada.confirm(Self.mail, try addressCode(await ada.rig.mails.next())))
@@ -124,7 +124,7 @@ import World
     }
 
     /// Somebody who can read one mailbox must not confirm another with what came there.
-    @Test(arguments: StoreKind.all) func aCodeToAnotherAddressConfirmsNothing(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func codeForAnotherAddressConfirmsNothing(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let (first, second) = ("a@example.org", "b@example.org")
         _ = try await ada.change { $0.addresses.updateValue(first, forKey: .mail) }
@@ -137,7 +137,7 @@ import World
         #expect(try await ada.confirm(second, new))
     }
 
-    @Test(arguments: StoreKind.all) func sentAgainTheEarlierCodeStaysValid(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func earlierCodeStaysValidAfterResending(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
         let first = try addressCode(await ada.rig.mails.next())
         for _ in 2...5 {
@@ -156,7 +156,7 @@ import World
         #expect(try await ada.confirm(Self.mail, last))
     }
 
-    @Test(arguments: StoreKind.all) func afterTenMinutesACodeIsOver(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func confirmationCodeExpiresAfterTenMinutes(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
         let code = try addressCode(await ada.rig.mails.next())
         ada.rig.time.advance(by: .seconds(600))
@@ -167,7 +167,7 @@ import World
         #expect(try await ada.confirm(Self.mail, try addressCode(await ada.rig.mails.next())))
     }
 
-    @Test(arguments: StoreKind.all) func anAddressIsOnesOwnWithinTheWebsite(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func addressIsUniqueWithinAWebsite(kind: StoreKind) async throws {
         let ada = try await person(kind, email: Self.mail)
         let bob = try await register("bob", at: ada.website, ada.rig)
         let taken = Refusal.conflict([Relay.takenFault(.mail)])
@@ -187,7 +187,7 @@ import World
         #expect(try await carl.change { $0.addresses.updateValue(both, forKey: .mail) }.waiting.count == 1)
     }
 
-    @Test(arguments: StoreKind.all) func ofManyConfirmsOneCounts(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentConfirmationsCountOnce(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
         let code = try addressCode(await ada.rig.mails.next())
         let results = await withTaskGroup(of: Bool?.self) { group in
@@ -198,7 +198,7 @@ import World
         #expect(try await ada.factors().first?.failures == 0)
     }
 
-    @Test(arguments: StoreKind.all) func whoHasAnAppApprovesOfNewAddresses(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func userWithAFactorMustApproveNewAddresses(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let phone = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
         let first = await refusal { try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) } }
@@ -215,9 +215,9 @@ import World
         #expect(try await ada.change { $0.displayName = "Ada" }.user.displayName == "Ada")
     }
 
-    @Test(arguments: StoreKind.all) func textsKeepWithinTheirLimits(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func addressCodesBySMSRespectTheLimits(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], phone: Self.number)
-        let limits = TextLimits()
+        let limits = SMSLimits()
         _ = await ada.rig.texts.next()
         for _ in 1..<limits.userHour {
             ada.rig.time.advance(by: .seconds(300))

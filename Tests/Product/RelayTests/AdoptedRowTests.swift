@@ -9,12 +9,12 @@ import World
 /// An operator has changed rows by SQL, and vouches for them.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AdoptedRowTests {
     /// Somebody else writes to the row while the operator looks at it, each column in turn.
-    @Test(arguments: StoreKind.all) func aRowIsSignedOnlyAsItWasSeen(kind: StoreKind) async throws {
-        let rig = try await RowScene(kind).rig
+    @Test(arguments: StoreKind.all) func adoptedRowIsSignedOnlyAsSeen(kind: StoreKind) async throws {
+        let rig = try await SignedRowsFixture(kind).rig
         for table in SignedTable.all {
             try rig.forge("UPDATE \(table.name) SET mac = NULL")
             // Under another key it would be another row.
-            let columns = try #require(RowScene.columns[table.name]).filter { !table.key.contains($0.name) }
+            let columns = try #require(SignedRowsFixture.columns[table.name]).filter { !table.key.contains($0.name) }
             for column in columns {
                 let seen = try await rig.row(of: table)
                 try rig.forge("UPDATE \(table.name) SET \(column.change)")
@@ -28,8 +28,8 @@ import World
         #expect(adopted == Int64(SignedTable.all.count))
     }
 
-    @Test(arguments: StoreKind.all) func aRightThatCameBackMeanwhileIsNotSigned(kind: StoreKind) async throws {
-        let rig = try await RowScene(kind).rig
+    @Test(arguments: StoreKind.all) func restoredRightIsNotSignedDuringAdoption(kind: StoreKind) async throws {
+        let rig = try await SignedRowsFixture(kind).rig
         try rig.forge("UPDATE user SET state = 'frozen', stopped_by = 'operator', mac = NULL")
         let user = try #require(SignedTable.all.first { $0.name == "user" })
         let seen = try await rig.row(of: user)

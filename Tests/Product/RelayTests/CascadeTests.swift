@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import JSON
-import Pushing
 import Storage
 import TestSupport
 import Testing
@@ -10,8 +10,8 @@ import World
 
 /// One challenge, factor after factor.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct CascadeTests {
-    @Test(arguments: StoreKind.all) func whatIsRefusedIsFollowedAtOnce(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func refusedFactorStartsTheNextAtOnce(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         stage.rig.pushes.answer(.tokenDead(since: nil, reason: "Unregistered"))
         let asked = try await stage.login()
@@ -25,8 +25,8 @@ import World
         #expect(try stage.rig.count("SELECT count(*) FROM outbox WHERE kind IN ('next', 'expiry', 'push')") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func whatNobodySawHasItsDeadline(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func unseenPushStartsTheNextFactorAtItsDeadline(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         try stage.give(.hotp)
         let asked = try await stage.login()
@@ -46,8 +46,8 @@ import World
         #expect(try await stage.told(asked).reason == .expired)
     }
 
-    @Test(arguments: StoreKind.all) func aLateApprovalCounts(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func lateApprovalCounts(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         let asked = try await stage.login()
         try await stage.later(.seconds(30))
@@ -63,8 +63,8 @@ import World
     }
 
     @Test(arguments: StoreKind.all, [Decision.deny, .fraud])
-    func aNoStopsEverything(kind: StoreKind, decision: Decision) async throws {
-        let stage = try await CodeStage(kind)
+    func denialStopsTheCascade(kind: StoreKind, decision: Decision) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         try stage.give(.hotp)
         let asked = try await stage.login()
@@ -80,8 +80,8 @@ import World
     }
 
     /// Whoever looks at the push is not disturbed, unless the website wants it.
-    @Test(arguments: StoreKind.all) func whatWasSeenIsGivenItsTime(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func seenPushKeepsItsTime(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         let asked = try await stage.login()
         let phone = try #require(stage.phone?.credential)
@@ -95,8 +95,8 @@ import World
         #expect(try await stage.steps(asked) == "push expired, totp sent")
     }
 
-    @Test(arguments: StoreKind.all) func aQuietChallengeGoesOnToCodes(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, policies: ["push-limit": "1"])
+    @Test(arguments: StoreKind.all) func quietChallengeContinuesWithCodes(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, policies: ["push-limit": "1"])
         try stage.give(.totp)
         _ = try await stage.login()
         let asked = try await stage.login()
@@ -108,8 +108,8 @@ import World
         #expect(try await stage.steps(asked) == "pull expired, pull expired, totp sent")
     }
 
-    @Test(arguments: StoreKind.all) func aMessageIsBegunWithTheLogin(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, hasPhone: false)
+    @Test(arguments: StoreKind.all) func messageFactorStartsWithTheLogin(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, hasPhone: false)
         try stage.give(.sms)
         let asked = try await stage.login()
         #expect(asked.factor == .sms && !asked.verified)
@@ -118,13 +118,13 @@ import World
         #expect(
             try stage.rig.count(
                 "SELECT count(*) FROM sent_code WHERE counter = 0 AND challenge_id = x'\(asked.challenge)'") == 1)
-        let told = try await stage.handIn(CodeStage.codes[0], asked)
+        let told = try await stage.handIn(CodeLoginFixture.codes[0], asked)
         #expect(told.result == .success && told.factor == .sms && told.assurance == .restricted)
         #expect(try await stage.steps(asked) == "sms answered")
     }
 
-    @Test(arguments: StoreKind.all) func whatIsSentAgainKeepsTheEarlierCode(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, hasPhone: false)
+    @Test(arguments: StoreKind.all) func resendingKeepsTheEarlierCode(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, hasPhone: false)
         try stage.give(.mail)
         let asked = try await stage.login()
         stage.rig.time.advance(by: .seconds(19))
@@ -143,15 +143,15 @@ import World
         stage.rig.time.advance(by: Cascade.pause)
         await #expect(throws: Refusal.limited(retryAfter: .seconds(200))) { try await stage.begin(.mail, asked) }
         #expect(try stage.rig.count("SELECT count(*) FROM sent_code") == 5)
-        let told = try await stage.handIn(CodeStage.codes[0], asked)
+        let told = try await stage.handIn(CodeLoginFixture.codes[0], asked)
         #expect(told.result == .success && told.assurance == .low)
         // Of another challenge none of them counts.
         let next = try await stage.login()
-        #expect(try await stage.handIn(CodeStage.codes[1], next).result == .wait)
+        #expect(try await stage.handIn(CodeLoginFixture.codes[1], next).result == .wait)
     }
 
-    @Test(arguments: StoreKind.all) func aWebsiteForcesAndForbids(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, policies: ["factors": "push, totp, sms"])
+    @Test(arguments: StoreKind.all) func websiteRequestAndPolicySelectFactors(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, policies: ["factors": "push, totp, sms"])
         for factor in [Factor.totp, .sms, .mail] { try stage.give(factor) }
         let asked = try await stage.login(factors: [.mail, .sms])
         #expect(asked.factor == .sms && asked.verified)
@@ -179,8 +179,8 @@ import World
         #expect(try await stage.rig.decide(.fraud, asked.challenge, by: phone) == .failure)
     }
 
-    @Test(arguments: StoreKind.all) func aSuccessIsWorthWhatWasAsked(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, policies: ["number": "0"], hasPhone: false)
+    @Test(arguments: StoreKind.all) func successHasAtLeastTheRequestedAssurance(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, policies: ["number": "0"], hasPhone: false)
         try stage.give(.sms)
         let asked = try await stage.login(minAssurance: .substantial)
         let told = try await stage.told(asked)
@@ -194,8 +194,8 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func whoHasNothingIsNotAsked(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, hasPhone: false)
+    @Test(arguments: StoreKind.all) func userWithoutFactorsFailsAtOnce(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, hasPhone: false)
         let asked = try await stage.login()
         #expect(asked.factor == nil)
         #expect(try await stage.told(asked).reason == .undeliverable)
@@ -207,8 +207,8 @@ import World
     }
 
     /// What one user may have in an hour is used up: the message is refused, and the next factor begins.
-    @Test(arguments: StoreKind.all) func textMessagesHaveABudget(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, hasPhone: false)
+    @Test(arguments: StoreKind.all) func smsFactorRespectsTheBudget(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, hasPhone: false)
         try stage.give(.sms)
         try stage.give(.mail)
         for _ in 0..<5 { #expect(try await stage.login().factor == .sms) }
@@ -221,8 +221,8 @@ import World
         #expect(try stage.rig.count("SELECT count(*) FROM sent_code WHERE challenge_id = x'\(asked.challenge)'") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func theFirstSuccessWins(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func firstSuccessWins(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         let phone = try #require(stage.phone)
         for round in 0..<5 {
@@ -241,8 +241,8 @@ import World
     }
 
     /// However many relays look into the outbox, and while the website presses the button.
-    @Test(arguments: StoreKind.all) func aFactorBeginsOnce(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func factorStartsOnce(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         let asked = try await stage.login()
         stage.rig.time.advance(by: .seconds(30))
@@ -253,7 +253,7 @@ import World
                         if number % 2 == 0 {
                             await relay.advance(asked.challenge, because: .due)
                         } else {
-                            await relay.attend()
+                            await relay.processDueEntries()
                         }
                     }
                 }
@@ -265,8 +265,8 @@ import World
     }
 
     /// One relay has read that nothing is left; before it says so, the website begins something that others follow.
-    @Test(arguments: StoreKind.all) func whatIsReadTooEarlyStopsNothing(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func staleReadDoesNotEndTheCascade(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         try stage.give(.hotp)
         let asked = try await stage.login()
@@ -279,8 +279,8 @@ import World
     }
 
     /// What a website says for its users is a phone's word, however far the cascade has gone.
-    @Test(arguments: StoreKind.all) func theWebsitesLateWordIsAPhones(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, policies: ["answers": "website"])
+    @Test(arguments: StoreKind.all) func lateAnswerByTheWebsiteCountsAsThePhones(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, policies: ["answers": "website"])
         try stage.give(.mail)
         let asked = try await stage.login()
         try await stage.later(.seconds(30))
@@ -295,8 +295,8 @@ import World
     }
 
     /// The relay that wrote the login died before it began the message: the row is somebody's once its lease is over.
-    @Test(arguments: StoreKind.all) func whatADeadRelayLeftIsBegun(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, hasPhone: false)
+    @Test(arguments: StoreKind.all) func cascadeOfADeadRelayContinues(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, hasPhone: false)
         try stage.give(.mail)
         let asked = try await stage.login()
         try stage.rig.execute("DELETE FROM step")
@@ -312,8 +312,8 @@ import World
     }
 
     /// The phone is gone while its push was under way.
-    @Test(arguments: StoreKind.all) func whoLosesThePhoneGoesOn(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func unboundPhoneStartsTheNextFactor(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         stage.rig.pushes.hold()
         let asked = try await stage.rig.on { [ada = stage.ada, shop = stage.shop] relay in
@@ -331,8 +331,8 @@ import World
     }
 
     /// The factor is gone while its step was under way, and no deadline helps.
-    @Test(arguments: StoreKind.all) func whoLosesAFactorGoesOn(kind: StoreKind) async throws {
-        let stage = try await CodeStage(
+    @Test(arguments: StoreKind.all) func removedFactorStartsTheNext(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(
             kind, policies: ["code-deadline": "none", "factors": "totp, mail, hotp"], hasPhone: false)
         for factor in [Factor.totp, .mail, .hotp] { try stage.give(factor) }
         let asked = try await stage.login()
@@ -350,8 +350,8 @@ import World
     }
 
     /// What approves of a further factor is not weaker than what there is.
-    @Test(arguments: StoreKind.all) func onlyTheStrongestApproves(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func onlyTheStrongestFactorApproves(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         for factor in [Factor.sms, .totp, .recovery] { try stage.give(factor) }
         let asked = try await stage.rig.on { [ada = stage.ada, shop = stage.shop, id = stage.id] relay in
             try await relay.askApproval(.activation(of: id), of: ada, by: shop, as: relay.operations.new())

@@ -13,8 +13,8 @@ import World
 
     private func stage(
         _ kind: StoreKind, _ factors: [Factor], guesses: Int = 10, hasPhone: Bool = true
-    ) async throws -> CodeStage {
-        let stage = try await CodeStage(
+    ) async throws -> CodeLoginFixture {
+        let stage = try await CodeLoginFixture(
             kind, policies: ["guesses": String(guesses), "further-factors": "website", "login-limit": "1000"],
             hasPhone: hasPhone)
         for factor in factors { try stage.give(factor) }
@@ -22,27 +22,27 @@ import World
     }
 
     /// A wrong code in a login of its own, once the delay is over.
-    private func failInNewLogin(_ stage: CodeStage, with code: String = CodeStage.wrong) async throws {
+    private func failInNewLogin(_ stage: CodeLoginFixture, with code: String = CodeLoginFixture.wrong) async throws {
         stage.rig.time.advance(by: .seconds(500))
         let asked = try await stage.login()
         #expect(try await stage.handIn(code, asked).result == .wait)
     }
 
-    private func lock(_ stage: CodeStage) async throws {
+    private func lock(_ stage: CodeLoginFixture) async throws {
         while try !stage.areCodesLocked { try await failInNewLogin(stage) }
     }
 
-    private func approve(_ asked: Asked, _ stage: CodeStage) async throws -> ChallengeLife.Result {
+    private func approve(_ asked: OpenedChallenge, _ stage: CodeLoginFixture) async throws -> ChallengeLife.Result {
         let phone = try #require(stage.phone)
         return try await stage.rig.decide(.approve, asked.challenge, number: asked.number, by: phone)
     }
 
-    private func recoveryCode(_ stage: CodeStage) async throws -> String {
+    private func recoveryCode(_ stage: CodeLoginFixture) async throws -> String {
         let person = Person(rig: stage.rig, website: stage.shop, username: "ada", token: stage.ada, code: "")
         return try #require(try await person.addRecoveryCodes().first)
     }
 
-    private func unlock(_ stage: CodeStage, approval: ChallengeID? = nil) async throws {
+    private func unlock(_ stage: CodeLoginFixture, approval: ChallengeID? = nil) async throws {
         try await stage.rig.on { [shop = stage.shop] relay in
             try await relay.unlock(username: "ada", approval: approval, by: shop, as: relay.operations.new())
         }
@@ -52,7 +52,7 @@ import World
 
     /// Wrong codes over all factors, right ones, resends, removals, enrolments and a restart in
     /// between: the phone logs in.
-    @Test(arguments: StoreKind.all) func aSignedApprovalWorksAfterAnyNumberOfWrongCodes(
+    @Test(arguments: StoreKind.all) func signedApprovalWorksDespiteTheCodeLock(
         kind: StoreKind
     ) async throws {
         let stage = try await stage(kind, [.totp, .hotp, .mail])
@@ -69,7 +69,7 @@ import World
             case 6: _ = try await person.addTOTP()
             default: break
             }
-            let code = round % 3 == 1 ? Self.noRecoveryCode : CodeStage.wrong
+            let code = round % 3 == 1 ? Self.noRecoveryCode : CodeLoginFixture.wrong
             let relay = round % 2 == 0 ? restarted : stage.rig.relay
             let outcome = await refusal {
                 try await stage.rig.on { [shop = stage.shop] _ in
@@ -88,7 +88,7 @@ import World
         let asked = try await stage.login()
         #expect(asked.areCodesLocked && asked.factor == .push && asked.number != nil)
         // Right codes are refused as wrong ones are.
-        for code in [stage.totp(), CodeStage.codes[0], recovery, CodeStage.wrong] {
+        for code in [stage.totp(), CodeLoginFixture.codes[0], recovery, CodeLoginFixture.wrong] {
             #expect(await stage.outcome(of: code, asked) == .failure(.codesLocked))
         }
         #expect(stage.rig.registry.number("twoefay_codes_total{outcome=\"locked\"}") == 6)
@@ -98,11 +98,11 @@ import World
         #expect(try stage.areCodesLocked)
     }
 
-    @Test(arguments: StoreKind.all) func anOpenLoginGoesOnByThePhone(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func openLoginContinuesByPhoneAfterTheCodeLock(kind: StoreKind) async throws {
         let stage = try await stage(kind, [.totp, .mail], guesses: 1)
         let asked = try await stage.login(factors: [.push, .mail])
         _ = try await stage.begin(.mail, asked)
-        #expect(try await stage.handIn(CodeStage.wrong, asked).result == .wait)
+        #expect(try await stage.handIn(CodeLoginFixture.wrong, asked).result == .wait)
         #expect(try stage.areCodesLocked)
         #expect(try await stage.told(asked).result == .wait)
         #expect(try await stage.steps(asked) == "push expired, mail undeliverable")
@@ -110,12 +110,12 @@ import World
         #expect(try await approve(asked, stage) == .success)
     }
 
-    @Test(arguments: StoreKind.all) func aLoginThatOnlyCodesCouldAnswerEnds(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func codeLockEndsALoginThatOnlyCodesCouldAnswer(kind: StoreKind) async throws {
         for hasPhone in [true, false] {
             let stage = try await stage(kind, [.totp], guesses: 1, hasPhone: hasPhone)
             let factors: [Factor]? = hasPhone ? [.totp] : nil
             let asked = try await stage.login(factors: factors)
-            let told = try await stage.handIn(CodeStage.wrong, asked)
+            let told = try await stage.handIn(CodeLoginFixture.wrong, asked)
             #expect(told.result == .failure && told.reason == .locked)
             let next = try await stage.login(factors: factors)
             #expect(try await stage.told(next).reason == .locked && next.areCodesLocked)
@@ -125,14 +125,14 @@ import World
     // MARK: The budget
 
     /// Guesses at an app and at recovery codes could have been of one factor each, and use up one budget.
-    @Test(arguments: StoreKind.all) func allFactorsShareOneBudgetAndOneDelay(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func codeFactorsShareOneBudgetAndDelay(kind: StoreKind) async throws {
         let stage = try await stage(kind, [.totp, .recovery], guesses: 4)
-        for (round, code) in [CodeStage.wrong, Self.noRecoveryCode, CodeStage.wrong].enumerated() {
+        for (round, code) in [CodeLoginFixture.wrong, Self.noRecoveryCode, CodeLoginFixture.wrong].enumerated() {
             try await failInNewLogin(stage, with: code)
             #expect(try stage.budget == Int64(round + 1))
             let asked = try await stage.login()
-            for other in [CodeStage.wrong, Self.noRecoveryCode] {
-                let expected = Refusal.limited(retryAfter: Failures.pause * (round + 1))
+            for other in [CodeLoginFixture.wrong, Self.noRecoveryCode] {
+                let expected = Refusal.limited(retryAfter: FailureDelay.pause * (round + 1))
                 #expect(await stage.outcome(of: other, asked) == .failure(expected))
             }
         }
@@ -142,15 +142,18 @@ import World
         #expect(try stage.failures(of: .totp) == 2 && stage.failures(of: .recovery) == 2)
     }
 
-    @Test(arguments: StoreKind.all) func aRightCodeClearsNoOtherFactorsFailures(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func rightCodeKeepsOtherFactorsFailures(kind: StoreKind) async throws {
         let stage = try await stage(kind, [.totp, .hotp, .recovery])
         // Each of the first could have been of the app or of the token, each of the second is a recovery code.
-        for code in [CodeStage.wrong, CodeStage.wrong, Self.noRecoveryCode, Self.noRecoveryCode, CodeStage.wrong] {
+        for code in [
+            CodeLoginFixture.wrong, CodeLoginFixture.wrong, Self.noRecoveryCode, Self.noRecoveryCode,
+            CodeLoginFixture.wrong,
+        ] {
             try await failInNewLogin(stage, with: code)
         }
         #expect(try stage.budget == 5)
         stage.rig.time.advance(by: .seconds(500))
-        #expect(try await stage.handIn(CodeStage.codes[0], try await stage.login()).factor == .hotp)
+        #expect(try await stage.handIn(CodeLoginFixture.codes[0], try await stage.login()).factor == .hotp)
         #expect(try stage.failures(of: .hotp) == 0 && stage.failures(of: .totp) == 3)
         #expect(try stage.failures(of: .recovery) == 2)
         // Three are the app's still; two of them may be all that the recovery codes share with it, as far as is known.
@@ -162,14 +165,14 @@ import World
     }
 
     /// Guesses at a removed factor still count.
-    @Test(arguments: StoreKind.all) func removingOrReplacingAFactorClearsNothing(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func removedFactorKeepsItsFailures(kind: StoreKind) async throws {
         let stage = try await stage(kind, [.totp, .hotp])
         let person = Person(rig: stage.rig, website: stage.shop, username: "ada", token: stage.ada, code: "")
         for _ in 0..<3 { try await failInNewLogin(stage) }
         try await person.drop(.hotp)
         try stage.give(.hotp)
         stage.rig.time.advance(by: .seconds(500))
-        #expect(try await stage.handIn(CodeStage.codes[0], try await stage.login()).factor == .hotp)
+        #expect(try await stage.handIn(CodeLoginFixture.codes[0], try await stage.login()).factor == .hotp)
         #expect(try await stage.handIn(stage.totp(), try await stage.login()).factor == .totp)
         #expect(try stage.failures(of: .totp) == 0 && stage.failures(of: .hotp) == 0)
         #expect(try stage.budget == 3)
@@ -177,7 +180,7 @@ import World
 
     // MARK: Reopening
 
-    @Test(arguments: StoreKind.all) func codesAreReopenedByAnApprovalMadeForThat(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func approvalForUnlockLiftsTheCodeLock(kind: StoreKind) async throws {
         let stage = try await stage(kind, [.totp], guesses: 2)
         let phone = try #require(stage.phone)
         try await lock(stage)
@@ -213,7 +216,7 @@ import World
         #expect(try !stage.areCodesLocked && stage.budget == 0)
     }
 
-    @Test(arguments: StoreKind.all) func whoSaysNoReopensNothing(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func deniedApprovalLiftsNoCodeLock(kind: StoreKind) async throws {
         let stage = try await stage(kind, [.totp], guesses: 1)
         let phone = try #require(stage.phone)
         try await lock(stage)
@@ -226,7 +229,7 @@ import World
     }
 
     /// A recovery code is a code: it is refused, and is not used up.
-    @Test(arguments: StoreKind.all) func aRecoveryCodeReopensNothing(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func recoveryCodeLiftsNoCodeLock(kind: StoreKind) async throws {
         let stage = try await stage(kind, [.totp], guesses: 1)
         let code = try await recoveryCode(stage)
         try await lock(stage)
@@ -238,7 +241,7 @@ import World
     }
 
     /// An approval that is used many times at once counts once.
-    @Test(arguments: StoreKind.all) func anApprovalReopensOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func approvalLiftsTheCodeLockOnce(kind: StoreKind) async throws {
         let stage = try await stage(kind, [.totp], guesses: 1)
         let phone = try #require(stage.phone)
         try await lock(stage)

@@ -9,8 +9,8 @@ import World
 
 /// Codes that are handed in: which are right, how often, and what wrong ones do.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct CodeTests {
-    @Test(arguments: StoreKind.all) func aStepIsTakenOnceAndNeverAnEarlierOne(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, hasPhone: false)
+    @Test(arguments: StoreKind.all) func totpStepIsAcceptedOnceAndNeverAnEarlierOne(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, hasPhone: false)
         try stage.give(.totp)
         // Before its own step, one step late.
         #expect(try await stage.handIn(stage.totp(-1), try await stage.login()).result == .success)
@@ -27,21 +27,21 @@ import World
         #expect(try await stage.handIn(stage.totp(2), try await stage.login()).result == .wait)
     }
 
-    @Test(arguments: StoreKind.all) func aTokenMayHaveBeenPressedTenTimes(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, hasPhone: false)
+    @Test(arguments: StoreKind.all) func hotpTokenMayBeTenPressesAhead(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, hasPhone: false)
         try stage.give(.hotp)
-        #expect(try await stage.handIn(CodeStage.codes[9], try await stage.login()).result == .success)
+        #expect(try await stage.handIn(CodeLoginFixture.codes[9], try await stage.login()).result == .success)
         #expect(try stage.rig.count("SELECT counter FROM factor") == 10)
-        #expect(try await stage.handIn(CodeStage.codes[9], try await stage.login()).result == .wait)
-        let other = try await CodeStage(kind, hasPhone: false)
+        #expect(try await stage.handIn(CodeLoginFixture.codes[9], try await stage.login()).result == .wait)
+        let other = try await CodeLoginFixture(kind, hasPhone: false)
         try other.give(.hotp)
         let eleventh = OTP.code(secret: Secret(RelayRig.secret), counter: 10, algorithm: .sha1, digits: 6)
         #expect(try await other.handIn(eleventh, try await other.login()).result == .wait)
         #expect(try other.rig.count("SELECT counter FROM factor") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func aRecoveryCodeIsTakenOnce(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func recoveryCodeIsAcceptedOnce(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.recovery)
         let typed = "ABCD-efgh 2345-ijkl"
         let digest = try #require(RecoveryCode.digest(typed, user: stage.id))
@@ -56,12 +56,12 @@ import World
         #expect(try stage.failures(of: .recovery) == 1)
     }
 
-    @Test(arguments: StoreKind.all) func theSameCodeThirtyTimesAtOnceIsAcceptedOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func sameCodeThirtyTimesAtOnceIsAcceptedOnce(kind: StoreKind) async throws {
         for factor in [Factor.totp, .mail] {
-            let stage = try await CodeStage(kind, hasPhone: false)
+            let stage = try await CodeLoginFixture(kind, hasPhone: false)
             try stage.give(factor)
             let asked = try await stage.login()
-            let code = factor == .totp ? stage.totp() : CodeStage.codes[0]
+            let code = factor == .totp ? stage.totp() : CodeLoginFixture.codes[0]
             let outcomes = await together(30, code, asked, stage)
             #expect(outcomes.filter { (try? $0.get())?.result == .success }.count == 1)
             #expect(outcomes.filter { $0 == .failure(.alreadyDecided(result: "success")) }.count == 29)
@@ -72,9 +72,9 @@ import World
     }
 
     private func together(
-        _ count: Int, _ code: String, _ asked: Asked, _ stage: CodeStage
-    ) async -> [Result<Told, Refusal>] {
-        await withTaskGroup(of: Result<Told, Refusal>.self) { group in
+        _ count: Int, _ code: String, _ asked: OpenedChallenge, _ stage: CodeLoginFixture
+    ) async -> [Result<ChallengeResult, Refusal>] {
+        await withTaskGroup(of: Result<ChallengeResult, Refusal>.self) { group in
             for _ in 0..<count { group.addTask { await stage.outcome(of: code, asked) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
@@ -82,13 +82,13 @@ import World
 
     /// One of two hundred codes that come at once is checked, and the others wait; after ten wrong
     /// codes the user's codes are locked.
-    @Test(arguments: StoreKind.all) func guessesAreCountedExactly(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, hasPhone: false)
+    @Test(arguments: StoreKind.all) func concurrentWrongCodesAreCountedExactly(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, hasPhone: false)
         try stage.give(.totp)
         try stage.give(.hotp)
         let asked = try await stage.login(expiresIn: 600)
         for count in 1...10 {
-            let outcomes = await together(count == 1 ? 200 : 20, CodeStage.wrong, asked, stage)
+            let outcomes = await together(count == 1 ? 200 : 20, CodeLoginFixture.wrong, asked, stage)
             let tried = outcomes.compactMap { try? $0.get() }
             try #require(tried.count == 1)
             let held = outcomes.filter { if case .failure(.limited) = $0 { true } else { false } }
@@ -100,7 +100,7 @@ import World
             guard count < 10 else { break }
             #expect(tried[0].result == .wait)
             // Nothing is tried before its time, right or wrong, and nothing is counted.
-            stage.rig.time.advance(by: Failures.pause * count - .milliseconds(1))
+            stage.rig.time.advance(by: FailureDelay.pause * count - .milliseconds(1))
             #expect(await stage.outcome(of: stage.totp(), asked) == .failure(.limited(retryAfter: .milliseconds(1))))
             stage.rig.time.advance(by: .milliseconds(1))
         }
@@ -119,29 +119,29 @@ import World
         #expect(try await stage.handIn(stage.totp(), try await stage.login()).result == .success)
     }
 
-    @Test(arguments: StoreKind.all) func aRightCodeForgetsItsOwnFailures(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func rightCodeClearsItsFactorsFailures(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         try stage.give(.mail)
         let asked = try await stage.login()
-        _ = try await stage.handIn(CodeStage.wrong, asked)
+        _ = try await stage.handIn(CodeLoginFixture.wrong, asked)
         // Nothing was sent that it could have been.
         #expect(try stage.failures(of: .totp) == 1 && stage.failures(of: .mail) == 0)
-        stage.rig.time.advance(by: Failures.pause)
+        stage.rig.time.advance(by: FailureDelay.pause)
         _ = try await stage.begin(.mail, asked)
         // Switching resets nothing.
-        _ = try await stage.handIn(CodeStage.wrong, asked)
+        _ = try await stage.handIn(CodeLoginFixture.wrong, asked)
         #expect(try stage.failures(of: .totp) == 2 && stage.failures(of: .mail) == 1)
-        stage.rig.time.advance(by: Failures.pause * 2)
-        #expect(try await stage.handIn(CodeStage.codes[0], asked).factor == .mail)
+        stage.rig.time.advance(by: FailureDelay.pause * 2)
+        #expect(try await stage.handIn(CodeLoginFixture.codes[0], asked).factor == .mail)
         #expect(try stage.failures(of: .totp) == 2 && stage.failures(of: .mail) == 0)
         #expect(try stage.budget == 2)
     }
 
-    @Test(arguments: StoreKind.all) func whatCannotBeTheUsersCountsForNothing(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func codeOfAnUnusedLengthIsNotCounted(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         let asked = try await stage.login()
-        #expect(try await stage.handIn(CodeStage.wrong, asked).result == .wait)
+        #expect(try await stage.handIn(CodeLoginFixture.wrong, asked).result == .wait)
         try stage.give(.totp)
         #expect(try await stage.handIn("1234567", asked).result == .wait)
         #expect(try await stage.handIn("abcd-efgh-2345-ijkl", asked).result == .wait)
@@ -151,16 +151,16 @@ import World
     }
 
     /// A request that comes again after a crash is the same request.
-    @Test(arguments: StoreKind.all) func whatComesAgainIsJudgedOnce(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind)
+    @Test(arguments: StoreKind.all) func repeatedCodeRequestIsCountedOnce(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
         let asked = try await stage.login()
         let operations = stage.rig.relay.operations
         let wrong = operations.new()
-        #expect(try await stage.handIn(CodeStage.wrong, asked, as: wrong).result == .wait)
-        #expect(try await stage.handIn(CodeStage.wrong, asked, as: operations.again(wrong.id)).result == .wait)
+        #expect(try await stage.handIn(CodeLoginFixture.wrong, asked, as: wrong).result == .wait)
+        #expect(try await stage.handIn(CodeLoginFixture.wrong, asked, as: operations.again(wrong.id)).result == .wait)
         #expect(try stage.failures(of: .totp) == 1)
-        stage.rig.time.advance(by: Failures.pause)
+        stage.rig.time.advance(by: FailureDelay.pause)
         let right = operations.new()
         let code = stage.totp()
         #expect(try await stage.handIn(code, asked, as: right).result == .success)
@@ -168,7 +168,7 @@ import World
     }
 
     /// What somebody has of guessing who asks for logins and types codes as fast as it is let, all day and all year.
-    @Test func guessingIsHopeless() throws {
+    @Test func guessingProbabilityIsBounded() throws {
         let policy = Policy()
         let codes = 1_000_000.0
         // One of a TOTP device, one of a hardware token, and as many as one challenge sends.
@@ -182,7 +182,8 @@ import World
         // The pauses between those guesses: 5 s, 10 s, and so on.
         let pauses = (1..<policy.guesses).reduce(0) { $0 + 5 * $1 }
         #expect(
-            Failures.wait(after: 1, lastAt: Timestamp(milliseconds: 0), at: Timestamp(milliseconds: 0)) == .seconds(5))
+            FailureDelay.wait(after: 1, lastAt: Timestamp(milliseconds: 0), at: Timestamp(milliseconds: 0))
+                == .seconds(5))
         print(
             """
             guessing \(Int(right)) codes of \(Int(codes)), \(policy.guesses) tries and then locked: \

@@ -1,5 +1,5 @@
+import DeliveryOutcomes
 import Domain
-import Pushing
 import Storage
 import TestSupport
 import Testing
@@ -41,7 +41,7 @@ import World
 
     private func login(
         _ rig: RelayRig, living seconds: Int
-    ) async throws -> (asked: Asked, shop: Website, phone: RelayRig.BoundPhone) {
+    ) async throws -> (asked: OpenedChallenge, shop: Website, phone: RelayRig.BoundPhone) {
         let shop = try await rig.website("shop", policies: ["number": "0"])
         let (user, phone, credential) = try await rig.enrolled("ada", at: shop)
         let asked = try await rig.on { relay in
@@ -56,14 +56,14 @@ import World
     private func round(_ rig: RelayRig) async throws {
         rig.time.advance(by: .seconds(1))
         try await rig.on { relay in
-            await relay.keep()
-            await relay.attend()
+            await relay.runHeartbeat()
+            await relay.processDueEntries()
         }
         await rig.settled()
     }
 
     @Test(arguments: StoreKind.all, [60, 300, 600])
-    func itIsKnownInTime(kind: StoreKind, life: Int) async throws {
+    func undeliverablePushIsDetectedWithinAThirdOfTheLifetime(kind: StoreKind, life: Int) async throws {
         for trouble in Trouble.allCases {
             let rig = try await RelayRig(kind)
             rig.pushes.answerOtherwise { [time = rig.time] in trouble.answer($0, time) }
@@ -73,7 +73,7 @@ import World
             var step: ChallengeRow.Step?
             while step?.state != .undeliverable, rig.time.now() <= end {
                 try await round(rig)
-                step = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.steps.first
+                step = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.steps.first
             }
             #expect(step?.state == .undeliverable && step?.reason == trouble.reason, "\(trouble): \(step as Any)")
             #expect(try #require(step).at <= end, "\(trouble)")
@@ -93,7 +93,7 @@ import World
     /// Its relay died with it, so nobody knows whether the phone has it.
     @Test(
         arguments: StoreKind.all, [PushOutcome.accepted, .retryAfter(.seconds(1), reason: "busy"), .ambiguous("lost")])
-    func whatWasLeftBehindIsTriedOnceMore(kind: StoreKind, outcome: PushOutcome) async throws {
+    func abandonedPushIsRetriedOnce(kind: StoreKind, outcome: PushOutcome) async throws {
         let rig = try await RelayRig(kind)
         rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy"))
         let (asked, shop, _) = try await login(rig, living: 60)
@@ -104,14 +104,14 @@ import World
         let sent = rig.pushes.sent
         #expect(sent.count == 2)
         #expect(sent.last?.deliverBy == asked.expiresAt - .seconds(60 - 25 - 1 - 9))
-        let steps = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.steps
+        let steps = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.steps
         #expect(steps.map(\.state) == [outcome == .accepted ? .sent : .undeliverable])
     }
 
-    @Test func theLastTryEndsWithTheChallenge() {
+    @Test func lastAttemptEndsWithTheChallenge() {
         let (asked, expires) = (Timestamp(seconds: 1000), Timestamp(seconds: 1100))
-        #expect(Delivery.deliverBy(asked, expires, at: asked) == Timestamp(milliseconds: 1_033_333))
-        #expect(Delivery.deliverBy(asked, expires, at: Timestamp(seconds: 1050)) == Timestamp(seconds: 1059))
-        #expect(Delivery.deliverBy(asked, expires, at: Timestamp(seconds: 1095)) == expires)
+        #expect(PushDelivery.deliverBy(asked, expires, at: asked) == Timestamp(milliseconds: 1_033_333))
+        #expect(PushDelivery.deliverBy(asked, expires, at: Timestamp(seconds: 1050)) == Timestamp(seconds: 1059))
+        #expect(PushDelivery.deliverBy(asked, expires, at: Timestamp(seconds: 1095)) == expires)
     }
 }

@@ -9,8 +9,8 @@ import World
 
 /// What a phone signs decides, once, and comes to the website with everything that proves it.
 @Suite(.timeLimit(.minutes(30)), .mayBlock) struct DecisionTests {
-    @Test(arguments: StoreKind.all) func theWebsiteGetsWhatThePhoneSigned(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func websiteReceivesTheSignedDecision(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         let signed = try await cast.rig.signed(.approve, asked.challenge, number: "47", by: cast.first)
         let answer = PhoneAnswer(approves: true, signed: signed)
@@ -29,8 +29,8 @@ import World
                 "SELECT count(*) FROM audit WHERE event = 'challenge.answered' AND proof = 'signed'") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func denyingNeedsNothingButASignature(kind: StoreKind) async throws {
-        let cast = try await Cast(kind, policies: ["min-uv": "biometric"])
+    @Test(arguments: StoreKind.all) func denialNeedsOnlyASignature(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["min-uv": "biometric"])
         let asked = try await cast.ask()
         #expect(try await cast.rig.decide(.deny, asked.challenge, by: cast.first) == .failure)
         let told = try await cast.told(asked)
@@ -40,10 +40,10 @@ import World
 
     // MARK: How the phone made sure of its owner
 
-    @Test(arguments: StoreKind.all) func lessThanThePolicyDemandsIsRefusedAndMayBeSignedAgain(kind: StoreKind)
+    @Test(arguments: StoreKind.all) func insufficientUserVerificationIsRefusedAndCanBeRetried(kind: StoreKind)
         async throws
     {
-        let cast = try await Cast(kind, policies: ["min-uv": "passcode"])
+        let cast = try await TwoWebsitesFixture(kind, policies: ["min-uv": "passcode"])
         let asked = try await cast.ask()
         await cast.rig.settled()
         let untouched = try await cast.state(asked)
@@ -61,8 +61,8 @@ import World
     }
 
     /// A plain answer says nothing about its owner, and that is not enough.
-    @Test func onlyASignedAnswerSaysHowThePhoneMadeSure() async throws {
-        let cast = try await Cast(.memory, policies: ["answers": "certificate", "min-uv": "passcode"])
+    @Test func onlySignedAnswersStateUserVerification() async throws {
+        let cast = try await TwoWebsitesFixture(.memory, policies: ["answers": "certificate", "min-uv": "passcode"])
         let asked = try await cast.ask()
         await #expect(throws: Refusal.self) {
             try await cast.rig.post(
@@ -73,8 +73,8 @@ import World
     }
 
     @Test(arguments: UserVerification.allCases, ["0", "2"])
-    func assuranceIsHighWithANumberOrAnOwner(uv: UserVerification, number: String) async throws {
-        let cast = try await Cast(.memory, policies: ["number": number])
+    func assuranceIsHighWithNumberOrUserVerification(uv: UserVerification, number: String) async throws {
+        let cast = try await TwoWebsitesFixture(.memory, policies: ["number": number])
         let asked = try await cast.ask(number: nil)
         let result = try await cast.rig.decide(
             .approve, asked.challenge, number: asked.number, uv: uv, by: cast.first)
@@ -87,8 +87,10 @@ import World
     // MARK: Several at once
 
     /// Approve, deny and fraud from three phones: one of them decides, and everybody is told the same.
-    @Test(arguments: [StoreKind.file, .mariadb]) func threePhonesAtOnceComeToOneEnd(kind: StoreKind) async throws {
-        let cast = try await Cast(kind, policies: ["push-limit": "1"])
+    @Test(arguments: [StoreKind.file, .mariadb]) func concurrentAnswersOfThreePhonesGiveOneEnd(kind: StoreKind)
+        async throws
+    {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["push-limit": "1"])
         let rig = cast.rig
         let third = try await rig.further(of: "ada", cast.ada, at: cast.shop)
         let phones: [(Decision, RelayRig.BoundPhone)] = [
@@ -159,9 +161,10 @@ import World
     }
 
     /// The right number and a wrong one, from two phones.
-    @Test(arguments: [StoreKind.file, .mariadb]) func aWrongNumberAndARightOneComeToOneEnd(kind: StoreKind) async throws
+    @Test(arguments: [StoreKind.file, .mariadb]) func concurrentWrongAndRightNumbersGiveOneEnd(kind: StoreKind)
+        async throws
     {
-        let cast = try await Cast(kind, policies: ["guesses": "100"])
+        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "100"])
         let rig = cast.rig
         var wrongs: Int64 = 0
         for round in 0..<200 {

@@ -1,7 +1,7 @@
 import Crypto
+import DeliveryOutcomes
 import Domain
 import JSON
-import Pushing
 import Relay
 import Synchronization
 import TestSupport
@@ -10,13 +10,14 @@ import World
 
 /// What becomes of bound phones, by whomever.
 @Suite(.mayBlock) struct DeviceTests {
-    fileprivate struct Scene {
+    fileprivate struct Fixture {
         let person: Person
         let phones: [(phone: TestPhone, credential: PhoneCredential, revocationCode: String)]
         var rig: RelayRig { person.rig }
         var shop: Website { person.website }
 
-        static func set(_ kind: StoreKind, phones: Int = 2, _ policies: [String: String] = [:]) async throws -> Scene {
+        static func set(_ kind: StoreKind, phones: Int = 2, _ policies: [String: String] = [:]) async throws -> Fixture
+        {
             let rig = try await RelayRig(kind)
             let shop = try await rig.shop("shop", ["number": "0"].merging(policies) { $1 })
             let person = try await Person.registered("ada", at: shop, rig)
@@ -33,7 +34,7 @@ import World
                 // They are listed by age.
                 rig.time.advance(by: .seconds(1))
             }
-            return Scene(person: person, phones: bound)
+            return Fixture(person: person, phones: bound)
         }
 
         func change(_ number: Int, name: String? = nil, _ state: DeviceSwitch? = nil) async throws -> DeviceView {
@@ -53,7 +54,7 @@ import World
     enum Farewell: String, CaseIterable, Sendable {
         case suspended, website, phone, code
 
-        fileprivate func take(_ scene: Scene) async throws {
+        fileprivate func take(_ scene: Fixture) async throws {
             let (_, credential, code) = scene.phones[0]
             let shop = scene.shop
             switch self {
@@ -67,13 +68,13 @@ import World
     }
 
     @Test(arguments: StoreKind.all, Farewell.allCases)
-    func aLostPhoneStopsWorkingAtOnce(kind: StoreKind, farewell: Farewell) async throws {
-        let scene = try await Scene.set(kind)
+    func unboundPhoneStopsWorkingAtOnce(kind: StoreKind, farewell: Farewell) async throws {
+        let scene = try await Fixture.set(kind)
         let (person, rig) = (scene.person, scene.rig)
         let (lost, other) = (scene.phones[0].credential, scene.phones[1].credential)
         // It has a request held, and a push under way that the push service did not take yet.
         let woken = Mutex(false)
-        let ticket = rig.relay.waits.ticket(for: .phone(lost.id))
+        let ticket = rig.relay.heldRequests.ticket(for: .phone(lost.id))
         ticket.arm { woken.withLock { $0 = true } }
         rig.pushes.answer(
             .retryAfter(.seconds(5), reason: "busy"), .retryAfter(.seconds(5), reason: "busy"))
@@ -89,7 +90,7 @@ import World
         await #expect(throws: Refusal.self) { try await person.decide(asked.challenge, .approve, by: lost) }
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 1)
         rig.time.advance(by: .seconds(10))
-        try await rig.on { relay in await relay.attend() }
+        try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
         #expect(rig.pushes.sent.map(\.deviceToken).suffix(1) == ["push-1"] && rig.pushes.sent.count == 3)
         // The other one goes on.
@@ -106,8 +107,8 @@ import World
     }
 
     @Test(arguments: StoreKind.all, Farewell.allCases)
-    func whatItMayHaveApprovedOfGoesWithIt(kind: StoreKind, farewell: Farewell) async throws {
-        let scene = try await Scene.set(kind, phones: 2)
+    func approvalsOfAnUnboundPhoneAreVoid(kind: StoreKind, farewell: Farewell) async throws {
+        let scene = try await Fixture.set(kind, phones: 2)
         let (person, rig) = (scene.person, scene.rig)
         let lost = scene.phones[0].credential
         // It has approved of a code …
@@ -119,8 +120,8 @@ import World
         await rig.settled()
         let woken = Mutex(0)
         let count: @Sendable () -> Void = { woken.withLock { $0 += 1 } }
-        rig.relay.waits.ticket(for: .challenge(open)).arm(count)
-        rig.relay.waits.ticket(for: .user(lost.user)).arm(count)
+        rig.relay.heldRequests.ticket(for: .challenge(open)).arm(count)
+        rig.relay.heldRequests.ticket(for: .user(lost.user)).arm(count)
         try await farewell.take(scene)
         #expect(try await person.told(open).reason == .cancelled)
         #expect(woken.withLock { $0 } == 2)
@@ -128,7 +129,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE challenge_id IS NOT NULL") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func aPhoneThatWaitsForItGoesWithIt(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func phoneWaitingForAnUnboundPhonesApprovalIsRemoved(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let person = try await Person.registered("ada", at: try await rig.shop("shop", ["number": "0"]), rig)
         let code = try await person.furtherCode()
@@ -143,8 +144,8 @@ import World
         #expect(try await person.devices().map(\.state) == [.revoked])
     }
 
-    @Test(arguments: StoreKind.all) func aSuspendedPhoneComesBack(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind, phones: 1)
+    @Test(arguments: StoreKind.all) func suspendedPhoneCanBeResumed(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind, phones: 1)
         #expect(try await scene.change(0, .suspended).state == .suspended)
         #expect(try await scene.change(0, .suspended).state == .suspended)
         let asked = try await scene.person.login()
@@ -155,8 +156,8 @@ import World
         #expect(try await scene.person.decide(again.challenge, .approve, by: scene.phones[0].credential) == .success)
     }
 
-    @Test(arguments: StoreKind.all) func aWebsiteNamesItsUsersPhones(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind)
+    @Test(arguments: StoreKind.all) func websiteRenamesPhonesOfItsUsers(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind)
         #expect(try await scene.change(0, name: "Old").name == "Old")
         let both = try await scene.change(0, name: "Older", .suspended)
         #expect(both.name == "Older" && both.state == .suspended)
@@ -164,8 +165,8 @@ import World
         #expect(await !scene.identify(0))
     }
 
-    @Test(arguments: StoreKind.all) func whatIsUnboundOrWaitsIsNotResumed(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind)
+    @Test(arguments: StoreKind.all) func unboundOrWaitingPhoneCannotBeResumed(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind)
         let (person, rig, shop) = (scene.person, scene.rig, scene.shop)
         for _ in 0..<2 { try await Farewell.website.take(scene) }
         await #expect(throws: Refusal.conflict([FieldFault("device", .state, "is revoked")])) {
@@ -186,8 +187,8 @@ import World
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.withdrawn'") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func nobodyElsesPhoneIsTouched(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind, phones: 1)
+    @Test(arguments: StoreKind.all) func foreignPhoneIsNotChanged(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind, phones: 1)
         let (rig, device) = (scene.rig, scene.phones[0].credential.id)
         let bob = try await Person.registered("bob", at: scene.shop, rig)
         let eve = try await Person.registered("ada", at: try await rig.shop("bank"), rig)
@@ -205,10 +206,10 @@ import World
         _ = bob
     }
 
-    @Test(arguments: StoreKind.all) func aRevocationCodeUnbindsItsPhoneAndTellsNobodyWhether(kind: StoreKind)
+    @Test(arguments: StoreKind.all) func revocationCodeUnbindsWithoutRevealingSuccess(kind: StoreKind)
         async throws
     {
-        let scene = try await Scene.set(kind)
+        let scene = try await Fixture.set(kind)
         let (rig, code) = (scene.rig, scene.phones[0].revocationCode)
         // What can be none is refused, and is nobody's attempt.
         for _ in 0..<10 {
@@ -240,8 +241,8 @@ import World
         #expect(await !scene.identify(1))
     }
 
-    @Test(arguments: StoreKind.all) func aPhoneMovesAndRenewsItself(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind)
+    @Test(arguments: StoreKind.all) func phoneChangesItsPushTokenAndRenewsItsCertificate(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind)
         let (rig, (phone, credential, _)) = (scene.rig, scene.phones[0])
         rig.time.advance(by: .seconds(3600))
         let token = try phone.movedTo(
@@ -271,8 +272,8 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func aPushTokenNeedsThePhonesSignature(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind)
+    @Test(arguments: StoreKind.all) func pushTokenChangeNeedsASignature(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind)
         let (rig, (phone, credential, _)) = (scene.rig, scene.phones[0])
         let now = rig.time.now()
         func moved(

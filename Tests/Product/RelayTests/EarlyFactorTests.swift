@@ -24,7 +24,7 @@ import World
         return faults.map(\.parameter) == [parameter] && faults[0].message.contains("begin it anew")
     }
 
-    @Test(arguments: StoreKind.all) func anAddressThatWaitedNeedsAnApprovalByNow(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func waitingAddressNeedsApprovalOnceAPhoneIsBound(kind: StoreKind) async throws {
         let ada = try await person(kind)
         _ = try await ada.change { $0.addresses.updateValue(Self.theirs, forKey: .mail) }
         let early = try addressCode(await ada.rig.mails.next())
@@ -41,7 +41,7 @@ import World
         #expect(try await ada.confirm(Self.theirs, try addressCode(await ada.rig.mails.next())))
     }
 
-    @Test(arguments: StoreKind.all) func anAppThatWaitedNeedsAnApprovalByNow(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func waitingTOTPNeedsApprovalOnceAPhoneIsBound(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let secret = try await ada.addTOTP().secret
         _ = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
@@ -50,16 +50,16 @@ import World
     }
 
     /// The phone is bound between the reading and the writing: the store asks too.
-    @Test(arguments: StoreKind.all) func theStoreAsksToo(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func storeChecksTheApprovalRequirementAgain(kind: StoreKind) async throws {
         let ada = try await person(kind)
         _ = try await ada.addTOTP()
         let waiting = try #require(try await ada.factors().first)
         _ = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
-        for (hasWord, written) in [(false, Written.changed), (true, .done)] {
+        for (hasWord, written) in [(false, CodeUseOutcome.changed), (true, .done)] {
             let came = try await ada.rig.on { relay in
                 let user = try await relay.user(named: "ada", of: ada.website)
                 return try await relay.store.confirm(
-                    waiting, of: user.id, failures: 0, counter: 1, hasWord: hasWord, at: ada.rig.time.now(),
+                    waiting, of: user.id, failures: 0, counter: 1, isVouchedFor: hasWord, at: ada.rig.time.now(),
                     as: relay.operations.new())
             }
             #expect(came == written)
@@ -67,14 +67,14 @@ import World
     }
 
     /// The website knew it before anything was bound.
-    @Test(arguments: StoreKind.all) func anAddressOfTheRegistrationIsKnown(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func registeredAddressNeedsNoApproval(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
         let code = try addressCode(await ada.rig.mails.next())
         _ = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
         #expect(try await ada.confirm(Self.mail, code))
     }
 
-    @Test(arguments: StoreKind.all) func theWebsitesWordIsEnoughWhereItIs(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func websiteCanVouchForWaitingFactors(kind: StoreKind) async throws {
         let ada = try await person(kind, ["further-factors": "website"])
         let secret = try await ada.addTOTP().secret
         _ = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)

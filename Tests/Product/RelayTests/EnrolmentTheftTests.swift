@@ -9,7 +9,7 @@ import World
 
 /// Whoever has not got a code of this user of this website, in its time, binds nothing.
 @Suite(.mayBlock) struct EnrolmentTheftTests {
-    @Test(arguments: StoreKind.all) func aCodeIsGoodOnceForOneUserOfOneWebsite(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func activationCodeIsValidOnceForItsUser(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         let bob = try await Person.registered("bob", at: ada.website, rig)
@@ -43,7 +43,7 @@ import World
     }
 
     /// Its answer holds the revocation code, and a request may be found in some log.
-    @Test(arguments: StoreKind.all) func anOldRequestIsNotAnswered(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func oldBindRequestIsRefused(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop("shop", ["number": "0"]), rig)
         let later = try await ada.furtherCode()
@@ -70,7 +70,7 @@ import World
     }
 
     /// A phone that loses patience, at whichever relay of two.
-    @Test(arguments: StoreKind.all) func oneRequestAtOnceIsOnePhone(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentBindRequestsBindOnePhone(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website(
             "shop", policies: ["answers": "certificate"], callback: "https://shop.example/hook")
@@ -99,7 +99,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE event = 'device.bound'") == 20)
     }
 
-    @Test(arguments: StoreKind.all) func aKeyIsOneUsers(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func keyBelongsToOneUser(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         let bob = try await Person.registered("bob", at: ada.website, rig)
@@ -115,7 +115,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'push'") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func oneKeyForTwoUsersAtOnceIsOneUsers(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentBindingOfOneKeyBindsOneUser(kind: StoreKind) async throws {
         for _ in 0..<20 {
             let rig = try await RelayRig(kind)
             let shop = try await rig.shop()
@@ -133,7 +133,7 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func aThousandGuessesGetNone(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func thousandGuessesBindNothing(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         let thief = try TestPhone(pushToken: "thief")
@@ -165,7 +165,7 @@ import World
     }
 
     /// Whoever sends many at once harms neither the others at that address for long, nor those of them who lost a phone.
-    @Test(arguments: StoreKind.all) func aBurstOfGuessesIsSoonOver(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func burstOfGuessesIsThrottled(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         let bob = try await Person.registered("bob", at: ada.website, rig)
@@ -186,7 +186,7 @@ import World
         #expect(await ada.bind(try TestPhone(pushToken: "ada"), ada.code, from: "203.0.113.9").bound != nil)
     }
 
-    @Test(arguments: StoreKind.all) func aPhoneThatIsUnboundDoesNotComeBack(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func unboundPhoneCannotBindItsKeyAgain(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered(
             "ada", at: try await rig.shop("shop", ["further-factors": "website"]), rig)
@@ -201,7 +201,7 @@ import World
         #expect(try rig.devices(.revoked) == 1)
     }
 
-    @Test(arguments: StoreKind.all) func aSuspendedPhoneIsNotResumedByACode(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func activationCodeDoesNotResumeASuspendedPhone(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered(
             "ada", at: try await rig.shop("shop", ["further-factors": "website"]), rig)

@@ -14,8 +14,8 @@ import World
 
     // MARK: Planted rows
 
-    @Test(arguments: StoreKind.all) func aPlantedKeyOfAWebsiteIsNoKey(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func forgedWebsiteKeyIsRefused(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let key = SHA256.hash(Array("stranger".utf8))
         try cast.rig.forge(
             """
@@ -29,7 +29,7 @@ import World
         #expect(cast.rig.forgeries == ["website_key \(Hex.encode(key))"])
     }
 
-    @Test(arguments: StoreKind.all) func aPlantedRecoveryCodeUnlocksNobody(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func forgedRecoveryCodeUnlocksNobody(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         let codes = try await ada.addRecoveryCodes()
@@ -47,8 +47,8 @@ import World
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func aPlantedPhoneAnswersNothing(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func forgedDeviceCannotAnswer(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let stranger = try TestPhone(pushToken: "stranger")
         let thumbprint = Hex.encode(stranger.key.publicKey.spkiThumbprint)
         try cast.rig.forge(
@@ -68,7 +68,7 @@ import World
         #expect(cast.rig.forgeries.contains("device \(Self.zeros)"))
     }
 
-    @Test(arguments: StoreKind.all) func aPlantedActivationBindsNothing(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func forgedActivationBindsNothing(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let person = try await Person.registered("ada", at: try await rig.shop(), rig)
         let code = ActivationCode(OperationSecret(drawnFrom: SystemRandomness()))
@@ -83,8 +83,8 @@ import World
         #expect(try rig.count("SELECT count(*) FROM device") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func anAnswerThatNobodyGaveIsNotTold(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func forgedAnswerIsNotReported(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         try cast.rig.forge(
             """
@@ -98,11 +98,12 @@ import World
     // MARK: Changed rows
 
     /// Each covered column of each table, one after the other: what somebody wrote there is not taken for the relay's.
-    @Test func everyChangedColumnIsSeen() async throws {
-        let rig = try await RowScene(.memory).rig
+    @Test func everyChangedColumnIsDetected() async throws {
+        let rig = try await SignedRowsFixture(.memory).rig
         #expect(try await rig.notGenuine() == [])
         for table in SignedTable.all {
-            let columns = try #require(RowScene.columns[table.name], "\(table.name) has columns that are tried here")
+            let columns = try #require(
+                SignedRowsFixture.columns[table.name], "\(table.name) has columns that are tried here")
             try #require(try rig.count("SELECT count(*) FROM \(table.name)") > 0, "\(table.name) has a row")
             for column in columns {
                 try rig.forge("CREATE TEMPORARY TABLE kept AS SELECT * FROM \(table.name)")
@@ -117,14 +118,14 @@ import World
         }
     }
 
-    /// The test above tries every column of the signed tables except those that `RowScene.harmless`
+    /// The test above tries every column of the signed tables except those that `SignedRowsFixture.harmless`
     /// lists.
-    @Test func noColumnIsForgotten() async throws {
+    @Test func everyColumnIsCoveredOrARight() async throws {
         let rig = try await RelayRig(.memory)
         for table in SignedTable.all {
             let all = try rig.text("SELECT group_concat(name, ' ') FROM pragma_table_info('\(table.name)')")
-            let tried = Set((RowScene.columns[table.name] ?? []).map(\.name))
-            let harmless = Set(RowScene.harmless[table.name] ?? [])
+            let tried = Set((SignedRowsFixture.columns[table.name] ?? []).map(\.name))
+            let harmless = Set(SignedRowsFixture.harmless[table.name] ?? [])
             #expect(Set(all.split(separator: " ").map(String.init)) == tried.union(harmless), "\(table.name)")
             #expect(tried.isDisjoint(with: harmless))
         }
@@ -132,8 +133,8 @@ import World
 
     // MARK: What takes away
 
-    @Test(arguments: StoreKind.all) func lockingBySQLHoldsAtOnceAndNeedsNoKey(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func lockBySQLTakesEffectAtOnce(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         try cast.rig.forge("UPDATE user SET state = 'locked', stopped_by = 'operator' WHERE username = 'ada'")
         #expect(try await cast.told(try await cast.ask()).result == .failure)
         #expect(cast.rig.forgeries == [])
@@ -141,16 +142,16 @@ import World
         #expect(try await cast.told(try await cast.ask()).result == .wait)
     }
 
-    @Test(arguments: StoreKind.all) func whatTheToolHasLockedSQLDoesNotUnlock(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func operatorLockCannotBeLiftedBySQL(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         #expect(try await cast.lock())
         try cast.rig.forge("UPDATE user SET state = 'active', stopped_by = NULL WHERE username = 'ada'")
         #expect(await refusal { try await cast.ask() } == .broken)
         #expect(cast.rig.forgeries.contains("user \(cast.first.credential.user)"))
     }
 
-    @Test(arguments: StoreKind.all) func aPhoneThatWasTakenAwayDoesNotComeBackBySQL(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func unboundPhoneCannotBeRestoredBySQL(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         #expect(try await cast.rig.byOperator(.suspended, cast.second.credential.id))
         try cast.rig.forge("UPDATE device SET state = 'active', stopped_by = NULL")
         let (id, key) = (cast.second.credential.id, cast.second.phone.key.publicKey.spkiThumbprint)
@@ -161,8 +162,8 @@ import World
     }
 
     /// A website could lift the lock if the phone had made it, but not an operator's lock.
-    @Test(arguments: StoreKind.all) func anOperatorsLockDoesNotBecomeThePhones(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func lockOriginCannotBeChangedBySQL(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         #expect(try await cast.lock())
         try cast.rig.forge("UPDATE user SET stopped_by = 'phone' WHERE username = 'ada'")
         let (user, store, now) = (cast.first.credential.user, cast.rig.store, cast.rig.time.now())
@@ -174,9 +175,9 @@ import World
     }
 
     /// A repeated request goes on under the operation that its own row names, and under no other.
-    @Test(arguments: StoreKind.all) func aRequestDoesNotGoOnUnderAnothersOperation(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
-        let request = Repeatable(website: cast.shop.id, route: "r", key: "k", content: [])
+    @Test(arguments: StoreKind.all) func forgedIdempotencyRowIsRefused(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
+        let request = IdempotentRequest(website: cast.shop.id, route: "r", key: "k", content: [])
         let begun = try await cast.rig.on { relay in try await relay.begin(request) }
         guard case .run = begun else { throw RigFailure("kept") }
         try cast.rig.forge("UPDATE idempotency SET operation = x'\(Self.zeros)', holder = NULL")
@@ -184,16 +185,16 @@ import World
     }
 
     /// A number where bytes belong: nobody is kept from being locked by it.
-    @Test func aRowThatCannotBeReadStopsNoLock() async throws {
-        let cast = try await Cast(.file)
+    @Test func unreadableRowDoesNotPreventALock() async throws {
+        let cast = try await TwoWebsitesFixture(.file)
         _ = try await cast.ask()
         try cast.rig.forge("UPDATE challenge SET context = 1.5")
         #expect(try await cast.lock())
     }
 
     /// The store of SQLite is a file, and its tables are what the file says.
-    @Test func aTriggerInTheFileDoesNothing() async throws {
-        let cast = try await Cast(.file)
+    @Test func triggersInTheDatabaseAreDisabled() async throws {
+        let cast = try await TwoWebsitesFixture(.file)
         try cast.rig.forge(
             """
             CREATE TRIGGER approving AFTER INSERT ON challenge BEGIN
@@ -204,8 +205,8 @@ import World
     }
 
     /// Somebody else's forged row stops nobody.
-    @Test(arguments: StoreKind.all) func othersLogInBesideAForgedRow(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func forgedRowAffectsNoOtherUser(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         try cast.rig.forge("UPDATE user SET email = 'stranger@example.com' WHERE username = 'bob'")
         let asked = try await cast.ask()
         #expect(try await cast.told(asked).result == .wait)

@@ -9,26 +9,26 @@ import World
 /// A phone that nobody has approved of waits until the user has.
 @Suite(.mayBlock) struct FurtherPhoneTests {
     /// Somebody with a phone, and a code from before it was bound.
-    private struct Scene {
+    private struct Fixture {
         let person: Person
         let first: PhoneCredential
         let code: String
         let second: TestPhone
 
-        static func set(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws -> Scene {
+        static func set(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws -> Fixture {
             let rig = try await RelayRig(kind)
             let person = try await Person.registered("ada", at: try await rig.shop("shop", policies), rig)
             let code = try await person.furtherCode()
             let first = try await person.bound(try TestPhone(pushToken: "first"), person.code)
             rig.time.advance(by: .seconds(1))
-            return Scene(person: person, first: first, code: code, second: try TestPhone(pushToken: "second"))
+            return Fixture(person: person, first: first, code: code, second: try TestPhone(pushToken: "second"))
         }
 
         func verify() async -> Bind { await person.bind(second, code) }
     }
 
-    @Test(arguments: StoreKind.all) func waitsUntilTheUserHasApproved(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind)
+    @Test(arguments: StoreKind.all) func furtherPhoneWaitsForApproval(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind)
         let (person, rig) = (scene.person, scene.person.rig)
         let waiting = await scene.verify()
         let number = try #require(waiting.number)
@@ -74,8 +74,8 @@ import World
     }
 
     @Test(arguments: StoreKind.all, ["deny", "fraud", "number", "cancel"])
-    func isRefusedOnceTheApprovalHasFailed(kind: StoreKind, how: String) async throws {
-        let scene = try await Scene.set(kind)
+    func furtherPhoneIsRefusedAfterADenial(kind: StoreKind, how: String) async throws {
+        let scene = try await Fixture.set(kind)
         let (person, rig) = (scene.person, scene.person.rig)
         let number = try #require(await scene.verify().number)
         await rig.settled()
@@ -97,8 +97,8 @@ import World
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func isAskedAboutAgainWhileItsCodeLives(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind, ["lifetime": "60"])
+    @Test(arguments: StoreKind.all) func approvalIsRequestedAgainWhileTheCodeIsValid(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind, ["lifetime": "60"])
         let (person, rig) = (scene.person, scene.person.rig)
         #expect(await scene.verify().isWaiting)
         await rig.settled()
@@ -128,8 +128,8 @@ import World
 
     /// Nobody said no to it: it is there, and no other phone's enrolment takes its place.
     @Test(arguments: StoreKind.all, ["superseded", "expired"])
-    func isThereWhileItMayBeAskedAboutAgain(kind: StoreKind, how: String) async throws {
-        let scene = try await Scene.set(kind, ["lifetime": "60", "number": "0", "devices": "3"])
+    func waitingPhoneIsListedWhileItsCodeIsValid(kind: StoreKind, how: String) async throws {
+        let scene = try await Fixture.set(kind, ["lifetime": "60", "number": "0", "devices": "3"])
         let (person, rig) = (scene.person, scene.person.rig)
         let other = try await rig.operatorsCode(for: "ada", of: "shop")
         guard case .success(.waiting(let device, _)) = await scene.verify() else { throw RigFailure("not waiting") }
@@ -153,8 +153,8 @@ import World
         #expect(await scene.verify().bound?.device == device)
     }
 
-    @Test(arguments: StoreKind.all) func isGoneOnceItsCodeIsOver(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind, ["lifetime": "60"])
+    @Test(arguments: StoreKind.all) func waitingPhoneIsRemovedWithItsCode(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind, ["lifetime": "60"])
         let (person, rig) = (scene.person, scene.person.rig)
         #expect(await scene.verify().isWaiting)
         let asked = try await person.login()
@@ -169,16 +169,16 @@ import World
         #expect(try rig.devices(.waiting) == 0)
     }
 
-    @Test(arguments: StoreKind.all) func isRefusedOnceItsCodeIsOver(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind)
+    @Test(arguments: StoreKind.all) func waitingPhoneIsRefusedAfterItsCodeExpired(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind)
         let rig = scene.person.rig
         #expect(await scene.verify().isWaiting)
         rig.time.advance(by: .seconds(600))
         #expect(await scene.verify() == .failure(.unauthenticated))
     }
 
-    @Test(arguments: StoreKind.all) func isNotAskedAboutForEver(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind, ["lifetime": "60"])
+    @Test(arguments: StoreKind.all) func approvalRequestsForAPhoneAreLimited(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind, ["lifetime": "60"])
         let rig = scene.person.rig
         for _ in 0..<5 {
             #expect(await scene.verify().isWaiting)
@@ -188,8 +188,8 @@ import World
         #expect(try rig.count("SELECT count(*) FROM challenge") == 5)
     }
 
-    @Test(arguments: StoreKind.all) func anApprovalOutlivesTheCode(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind, ["lifetime": "600"])
+    @Test(arguments: StoreKind.all) func approvalOutlivesTheActivationCode(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind, ["lifetime": "600"])
         let (person, rig) = (scene.person, scene.person.rig)
         let number = try #require(await scene.verify().number)
         await rig.settled()
@@ -199,8 +199,8 @@ import World
         #expect(await scene.verify().bound != nil)
     }
 
-    @Test(arguments: StoreKind.all) func withoutAnyPhoneLeftNobodyCanApprove(kind: StoreKind) async throws {
-        let scene = try await Scene.set(kind)
+    @Test(arguments: StoreKind.all) func userWithoutPhonesCannotApprove(kind: StoreKind) async throws {
+        let scene = try await Fixture.set(kind)
         let rig = scene.person.rig
         try await rig.on { relay in try await relay.unbind(by: scene.first) }
         #expect(await scene.verify() == .failure(.unauthenticated))
@@ -208,8 +208,8 @@ import World
     }
 
     @Test(arguments: StoreKind.all, [UserState.frozen, .locked])
-    func whoIsNotAskedGetsNoPhone(kind: StoreKind, state: UserState) async throws {
-        let scene = try await Scene.set(kind, ["further-factors": "website"])
+    func lockedUserCannotBindAFurtherPhone(kind: StoreKind, state: UserState) async throws {
+        let scene = try await Fixture.set(kind, ["further-factors": "website"])
         let rig = scene.person.rig
         try rig.execute("UPDATE user SET state = '\(state.rawValue)'")
         #expect(await scene.verify() == .failure(.unauthenticated))
@@ -218,13 +218,13 @@ import World
     }
 
     @Test(arguments: StoreKind.all, ["further-factors", "answers"])
-    func needsNoApprovalWhereTheWebsitesWordIsEnough(kind: StoreKind, policy: String) async throws {
-        let scene = try await Scene.set(kind, [policy: "website"])
+    func furtherPhoneNeedsNoApprovalWhenTheWebsiteVouches(kind: StoreKind, policy: String) async throws {
+        let scene = try await Fixture.set(kind, [policy: "website"])
         #expect(await scene.verify().bound != nil)
         #expect(try scene.person.rig.count("SELECT count(*) FROM challenge") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func ofTwoFirstPhonesOneWaits(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func secondOfTwoFirstPhonesWaits(kind: StoreKind) async throws {
         // Both codes are from before, and both phones come at once: whoever is second needs the first one's approval.
         for _ in 0..<10 {
             let rig = try await RelayRig(kind)

@@ -29,11 +29,11 @@ import World
             ("3132333435363738393031323334353637383930", false), ("hex:31323", false), ("GEZDGNBVGY3TQOJQ", false),
             ("hex:" + String(repeating: "00", count: 129), false), ("", false),
         ])
-    func secretsAreReadAsMakersPrintThem(text: String, isOne: Bool) {
+    func hotpSecretIsReadInVendorSpellings(text: String, isOne: Bool) {
         #expect((TokenSeed.secret(text)?.reveal() == Self.seed.reveal()) == isOne)
     }
 
-    @Test(arguments: StoreKind.all) func itCountsAtOnceAndThereIsOne(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func hotpTokenIsActiveAtOnceAndUnique(kind: StoreKind) async throws {
         let ada = try await person(kind, ["further-factors": "website"])
         let operation = ada.rig.relay.operations.new()
         let token = try await ada.addHOTP(Self.seed, counter: 7, as: operation)
@@ -48,7 +48,7 @@ import World
         #expect(try await ada.addHOTP(Self.seed).counter == 0)
     }
 
-    @Test(arguments: StoreKind.all) func twoCodesInARowFindItAgain(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func twoConsecutiveCodesResynchronise(kind: StoreKind) async throws {
         let ada = try await person(kind)
         _ = try await ada.addHOTP(Self.seed, counter: 3)
         #expect(try await ada.resynchronise([code(900), code(901)]))
@@ -67,13 +67,13 @@ import World
         arguments: [
             (1000, 1001, false), (999, 1000, true), (0, 1, true), (5, 7, false), (6, 5, false), (5, 5, false),
         ] as [(UInt64, UInt64, Bool)])
-    func onlyThePairWithinAThousandCounts(first: UInt64, second: UInt64, isRight: Bool) async throws {
+    func resynchronisationSearchesAThousandCounters(first: UInt64, second: UInt64, isRight: Bool) async throws {
         let ada = try await person(.memory)
         _ = try await ada.addHOTP(Self.seed)
         #expect(try await ada.resynchronise([code(first), code(second)]) == isRight)
     }
 
-    @Test(arguments: StoreKind.all) func ofManyAtOnceOneFindsIt(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentResynchronisationsCountOnce(kind: StoreKind) async throws {
         let ada = try await person(kind)
         _ = try await ada.addHOTP(Self.seed)
         let codes = [code(20), code(21)]
@@ -85,7 +85,7 @@ import World
         #expect(try await ada.factors().first?.counter == 22)
     }
 
-    @Test func withoutATokenThereIsNothingToFind() async throws {
+    @Test func resynchronisationWithoutATokenIsAConflict() async throws {
         let ada = try await person(.memory)
         let codes = [code(1), code(2)]
         guard case .conflict = await refusal({ try await ada.resynchronise(codes) }) else {

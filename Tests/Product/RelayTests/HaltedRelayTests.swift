@@ -1,7 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import Log
-import Messaging
-import Pushing
 import TestSupport
 import Testing
 import World
@@ -50,7 +49,7 @@ import World
     private static let other = "x'0000000000000000000000000000000b'"
 
     @Test(arguments: StoreKind.all, Meanwhile.allCases)
-    func aPushThatIsAnothersIsNotPostponed(kind: StoreKind, meanwhile: Meanwhile) async throws {
+    func pushLeasedByAnotherRelayIsNotRescheduled(kind: StoreKind, meanwhile: Meanwhile) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -67,12 +66,12 @@ import World
     }
 
     @Test(arguments: StoreKind.all, Meanwhile.allCases)
-    func aMailThatIsAnothersIsNotPostponed(kind: StoreKind, meanwhile: Meanwhile) async throws {
-        let post = try await CodePost(kind)
+    func mailLeasedByAnotherRelayIsNotRescheduled(kind: StoreKind, meanwhile: Meanwhile) async throws {
+        let post = try await CodeMessageFixture(kind)
         post.letters.answer(.ambiguous("no answer in time"))
         post.letters.hold()
         let errand = try await post.write()
-        try await post.rig.on { relay in relay.carry(errand) }
+        try await post.rig.on { relay in relay.startDelivery(errand) }
         _ = await post.letters.next()
         try meanwhile.happen(to: "mail", post.rig)
         post.letters.release()

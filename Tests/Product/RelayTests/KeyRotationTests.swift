@@ -16,8 +16,8 @@ import World
     private static let old = Sealer.Key(id: "1", key: RelayRig.masterKey)
     private static let new = Sealer.Key(id: "2", key: Secret(Array(repeating: 9, count: 32)))
 
-    @Test(arguments: StoreKind.all) func theOldKeyAndTheWholeStoreGiveNothing(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func oldMasterKeyAndStoreRevealNoSecret(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let given = try await scene.secretsOfEveryKind()
         #expect(given.count == 20 && Set(given.map(\.name)).count == 20)
         try await scene.rotate(from: Self.old, to: Self.new)
@@ -61,7 +61,7 @@ import World
         var isStored = false
     }
 
-    private struct Scene {
+    private struct Fixture {
         let rig: RelayRig
         let shop: Website
         let ada: Person
@@ -123,7 +123,7 @@ import World
             let webhook = RelayRig.webhookSecret
             given.append(Given(name: "webhook", bytes: webhook.key.reveal(), texts: []))
             // An answer that is kept under an Idempotency-Key.
-            let request = Repeatable(website: shop.id, route: "r", key: "k", content: [])
+            let request = IdempotentRequest(website: shop.id, route: "r", key: "k", content: [])
             try await rig.on { relay in
                 guard case .run(let operation) = try await relay.begin(request) else { throw RigFailure("kept") }
                 try await relay.finish(request, operation, status: 201, body: [1, 2, 3], holdsSecret: false)
@@ -138,8 +138,8 @@ import World
         /// The steps of `twoefay rekey`: the key is known, used, and the old one dropped once
         /// nothing is sealed under it.
         func rotate(from old: Sealer.Key, to new: Sealer.Key) async throws {
-            rig.relay.adopt(try Sealer(keys: [Sealer.Key(id: new.id, key: new.key, isNext: true), old]))
-            rig.relay.adopt(try Sealer(keys: [new, old]))
+            rig.relay.replace(try Sealer(keys: [Sealer.Key(id: new.id, key: new.key, isNext: true), old]))
+            rig.relay.replace(try Sealer(keys: [new, old]))
             let rows = try RowAuthenticator(
                 keys: [new, old].map { RowAuthenticator.Key(id: $0.id, secret: $0.key) })
             rig.store.use(rows)
@@ -147,23 +147,23 @@ import World
             let store = rig.store
             let left = try await rig.on { relay in
                 await relay.reseal()
-                await relay.tidy()
+                await relay.deleteExpiredRows()
                 // Counts the same rows as `rekey --finish`.
                 var left = try await store.run(KeyUse.answers(sealedBy: old.id))
-                for use in [KeyUse.factors, KeyUse.callbacks, KeyUse.operations] {
+                for use in [KeyUse.factors, KeyUse.webhooks, KeyUse.operations] {
                     left += try await store.run(use)[old.id] ?? 0
                 }
                 left += try await store.run(RowQueries.counts(of: rows))[old.id] ?? 0
                 return left
             }
             try #require(left == 0)
-            rig.relay.adopt(try Sealer(keys: [new]))
+            rig.relay.replace(try Sealer(keys: [new]))
         }
 
         /// The sealed secrets of factors.
         private func rows(_ condition: String) throws -> [(sealed: [UInt8], associated: [UInt8])] {
             let read = Statement("SELECT id, kind, user_id, secret FROM factor \(condition)")
-            return try rig.store.runBlocking(Script("test", reads: [Step(read)]))[0].map { row in
+            return try rig.store.runBlocking(Script("test", reads: [BoundStatement(read)]))[0].map { row in
                 let (id, user): (FactorID, UserID) = (try row.id(0), try row.id(2))
                 let associated = FactorSeal.associated(
                     website: shop.id, user: user, kind: try row.word(1), row: id)
@@ -173,8 +173,8 @@ import World
 
         func sealedRows() throws -> [(sealed: [UInt8], associated: [UInt8])] {
             let secrets = Statement("SELECT secrets FROM callback")
-            let callbacks = try rig.store.runBlocking(Script("test", reads: [Step(secrets)]))[0].map { row in
-                (sealed: try row.blob(0), associated: CallbackSeal.associated(website: shop.id))
+            let callbacks = try rig.store.runBlocking(Script("test", reads: [BoundStatement(secrets)]))[0].map { row in
+                (sealed: try row.blob(0), associated: WebhookSecretSeal.associated(website: shop.id))
             }
             return try rows("WHERE secret IS NOT NULL") + callbacks
         }
@@ -192,14 +192,14 @@ import World
             for piece in SchemaText.sql.split(separator: "CREATE TABLE IF NOT EXISTS ").dropFirst() {
                 let table = piece.prefix { $0 != " " }
                 let read = Statement("SELECT * FROM \(table)")
-                values += try store.runBlocking(Script("test", reads: [Step(read)]))[0].values
+                values += try store.runBlocking(Script("test", reads: [BoundStatement(read)]))[0].values
             }
             self.values = values
             let blobs = values.compactMap { if case .blob(let bytes) = $0 { bytes } else { nil } }
             ids = Array(Set(blobs.filter { $0.count == 16 }))
             digests = Array(Set(blobs.filter { $0.count == 32 }))
             let read = Statement("SELECT operation FROM audit")
-            let audit = try store.runBlocking(Script("test", reads: [Step(read)]))[0]
+            let audit = try store.runBlocking(Script("test", reads: [BoundStatement(read)]))[0]
             operations = Set(try audit.map { try $0.blob(0) })
         }
 

@@ -8,7 +8,7 @@ import World
 
 /// Logins from a browser that the website knows have budgets of their own, and no login from another browser ends them.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct KnownLoginTests {
-    private struct Scene: Sendable {
+    private struct Fixture: Sendable {
         let rig: RelayRig
         let shop: Website
         let ada: UserToken
@@ -21,7 +21,7 @@ import World
             (ada, phone) = (enrolled.user, enrolled.credential)
         }
 
-        func ask(known: Bool) async throws -> Asked {
+        func ask(known: Bool) async throws -> OpenedChallenge {
             let asked = try await rig.on { [ada, shop] relay in
                 try await relay.login(
                     LoginRequest(subject: .token(ada), isKnown: known), by: shop, as: relay.operations.new())
@@ -30,15 +30,15 @@ import World
             return asked
         }
 
-        func told(_ asked: Asked) async throws -> Told {
-            try await rig.on { [shop] relay in try await relay.tell(asked.challenge, to: shop) }
+        func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
+            try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
         }
 
         func shown() async throws -> [ChallengeID] {
             try await rig.on { [phone] relay in try await relay.pending(for: phone).map(\.challenge) }
         }
 
-        func approve(_ asked: Asked) async throws -> ChallengeLife.Result {
+        func approve(_ asked: OpenedChallenge) async throws -> ChallengeLife.Result {
             try await rig.on { [phone] relay in
                 try await relay.answer(
                     asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
@@ -46,8 +46,8 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func aFloodOfOthersEndsNoKnownLogin(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func otherBrowsersCannotSupersedeAKnownLogin(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         // Somebody with the password begins, until nothing is pushed and nothing is asked any more.
         for number in 0..<25 {
             let outcome = await refusal { try await scene.ask(known: false) }
@@ -59,7 +59,7 @@ import World
         scene.rig.time.advance(by: Policy.limitWindow - .seconds(1))
         let later = try await scene.ask(known: true)
         scene.rig.time.advance(by: .seconds(2))
-        var others: [Asked] = []
+        var others: [OpenedChallenge] = []
         for _ in 0..<20 { others.append(try await scene.ask(known: false)) }
         // They stand beside it, one at a time, and the phone neither rings nor shows them.
         #expect(others.allSatisfy { $0.factor == .pull && $0.number != nil })
@@ -72,8 +72,8 @@ import World
         #expect(try await scene.shown() == [others[19].challenge])
     }
 
-    @Test(arguments: StoreKind.all) func eachHasItsOwnLimits(kind: StoreKind) async throws {
-        let scene = try await Scene(kind, ["login-limit": "3", "push-limit": "2"])
+    @Test(arguments: StoreKind.all) func knownAndOtherBrowsersHaveSeparateLimits(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, ["login-limit": "3", "push-limit": "2"])
         for known in [true, false] {
             var factors: [Factor?] = []
             // A known login that is open would keep the others quiet.
@@ -91,9 +91,9 @@ import World
         #expect(try scene.rig.count("SELECT count(*) FROM challenge WHERE known = 1") == 3)
     }
 
-    @Test(arguments: StoreKind.all) func aKnownLoginEndsOthers(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
-        var before: [Asked] = []
+    @Test(arguments: StoreKind.all) func knownLoginSupersedesOthers(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        var before: [OpenedChallenge] = []
         for known in [true, false, true] { before.append(try await scene.ask(known: known)) }
         #expect(try await scene.told(before[0]).reason == .superseded)
         #expect(try await scene.told(before[1]).reason == .superseded)
@@ -101,8 +101,8 @@ import World
     }
 
     /// At once, over all relays: no more than each budget has, and one open login of each kind.
-    @Test(arguments: StoreKind.all) func bothAreCountedExactly(kind: StoreKind) async throws {
-        let scene = try await Scene(kind, ["login-limit": "6", "push-limit": "2"])
+    @Test(arguments: StoreKind.all) func concurrentKnownAndOtherLoginsAreCountedExactly(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, ["login-limit": "6", "push-limit": "2"])
         let outcomes = await withTaskGroup(of: (Bool, Bool).self) { group in
             for number in 0..<40 {
                 let known = number % 4 == 0
@@ -120,8 +120,8 @@ import World
     }
 
     /// Guesses are the user's, whichever browser they come from.
-    @Test(arguments: StoreKind.all) func knownTouchesNoGuesses(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, policies: ["guesses": "4"])
+    @Test(arguments: StoreKind.all) func knownBrowserDoesNotChangeFailureCounts(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, policies: ["guesses": "4"])
         try stage.give(.totp)
         for round in 0..<4 {
             stage.rig.time.advance(by: .seconds(500))
@@ -130,18 +130,18 @@ import World
                     LoginRequest(subject: .token(ada), isKnown: round % 2 == 0), by: shop,
                     as: relay.operations.new())
             }
-            #expect(try await stage.handIn(CodeStage.wrong, asked).result == .wait)
+            #expect(try await stage.handIn(CodeLoginFixture.wrong, asked).result == .wait)
             #expect(try stage.budget == Int64(round + 1))
         }
         #expect(try stage.areCodesLocked)
     }
 
     /// Codes that somebody has locked can be reopened from the known browser, however many logins others ask for.
-    @Test(arguments: StoreKind.all) func aFloodKeepsNobodyFromReopeningCodes(kind: StoreKind) async throws {
-        let stage = try await CodeStage(kind, policies: ["guesses": "1", "login-limit": "2"])
+    @Test(arguments: StoreKind.all) func floodDoesNotPreventUnlockingCodes(kind: StoreKind) async throws {
+        let stage = try await CodeLoginFixture(kind, policies: ["guesses": "1", "login-limit": "2"])
         try stage.give(.totp)
         let phone = try #require(stage.phone)
-        _ = try await stage.handIn(CodeStage.wrong, try await stage.login())
+        _ = try await stage.handIn(CodeLoginFixture.wrong, try await stage.login())
         _ = try await stage.login()
         guard case .limited = await refusal({ try await stage.login() }) else { throw RigFailure("not limited") }
         let unlock: @Sendable (ChallengeID?, Bool) async throws -> Void = { [shop = stage.shop, rig = stage.rig] in
@@ -161,8 +161,8 @@ import World
     }
 
     /// With a user both logins end, and whoever waits for either learns of it.
-    @Test(arguments: StoreKind.all) func forgettingAUserEndsBoth(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: StoreKind.all) func deletingAUserEndsKnownAndOtherLogins(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let (known, other) = (try await scene.ask(known: true), try await scene.ask(known: false))
         try await scene.rig.on { [shop = scene.shop] relay in try await relay.forget(username: "ada", by: shop) }
         for asked in [known, other] {

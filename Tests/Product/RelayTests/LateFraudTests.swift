@@ -9,7 +9,9 @@ import World
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct LateFraudTests {
     private let frozen = "SELECT count(*) FROM user WHERE state = 'frozen' AND username = 'ada'"
 
-    private func report(_ asked: Asked, by phone: RelayRig.BoundPhone, _ cast: Cast, result: String = "failure")
+    private func report(
+        _ asked: OpenedChallenge, by phone: RelayRig.BoundPhone, _ cast: TwoWebsitesFixture, result: String = "failure"
+    )
         async throws
     {
         await #expect(throws: Refusal.alreadyDecided(result: result)) {
@@ -17,15 +19,15 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func aSupersededLoginThatWasFraudFreezesTheUser(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func fraudReportOfASupersededLoginFreezesTheUser(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
         try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
         let first = try await cast.ask()
         let second = try await cast.ask()
         await rig.settled()
-        let ticket = rig.relay.waits.ticket(for: .challenge(second.challenge))
+        let ticket = rig.relay.heldRequests.ticket(for: .challenge(second.challenge))
         _ = rig.sink.drain()
         try await report(first, by: cast.first, cast)
         #expect(try rig.count(frozen) == 1)
@@ -33,7 +35,7 @@ import World
         let told = try await cast.told(first)
         #expect(told.reason == .superseded && told.receipt == nil)
         #expect(try await cast.told(second).reason == .frozen)
-        #expect(rig.relay.waits.count == 0)
+        #expect(rig.relay.heldRequests.count == 0)
         ticket.cancel()
         let lines = rig.sink.drain()
         #expect(lines.contains { $0.contains("level=warning event=user.frozen") && $0.contains("\(first.challenge)") })
@@ -52,8 +54,8 @@ import World
         #expect(try rig.count(errands) == 0)
     }
 
-    @Test(arguments: StoreKind.all) func theSameReportDoesNotFreezeASecondTime(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func fraudReportFreezesOnce(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let first = try await cast.ask()
         let second = try await cast.ask()
         try await report(first, by: cast.first, cast)
@@ -69,8 +71,8 @@ import World
         #expect(try cast.rig.count("SELECT count(*) FROM audit WHERE event = 'user.frozen'") == 2)
     }
 
-    @Test(arguments: StoreKind.all) func theReportThatEndedTheLoginHasDoneItsWork(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func reportThatEndedTheLoginHasNoLaterEffect(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         #expect(try await cast.rig.decide(.fraud, asked.challenge, by: cast.first) == .failure)
         #expect(try cast.rig.count(frozen) == 1)
@@ -80,8 +82,8 @@ import World
     }
 
     /// An approval, an expiry: whatever the end was, as long as it can be read.
-    @Test(arguments: StoreKind.all) func everyEndCanBeReportedForADay(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func endedLoginCanBeReportedForADay(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         let approved = try await cast.ask()
         #expect(try await rig.decide(.approve, approved.challenge, number: "47", by: cast.second) == .success)
@@ -100,8 +102,8 @@ import World
         #expect(try rig.count(frozen) == 0)
     }
 
-    @Test(arguments: StoreKind.all) func onlyAValidReportOfAnActivePhoneFreezes(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func onlyAValidReportByAnActivePhoneFreezes(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         let first = try await cast.ask()
         let second = try await cast.ask()
@@ -129,8 +131,8 @@ import World
     }
 
     /// Who tricks somebody into an approval must not come back with it after the unlock.
-    @Test(arguments: StoreKind.all) func whatWasApprovedOfBeforeEndsWithIt(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func lateFraudVoidsEarlierApprovals(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let (rig, shop) = (cast.rig, cast.shop)
         let approved = try await cast.ask()
         #expect(try await rig.decide(.approve, approved.challenge, number: "47", by: cast.second) == .success)

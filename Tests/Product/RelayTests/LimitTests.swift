@@ -6,7 +6,7 @@ import World
 
 /// How often a user may be asked, and whether at all.
 @Suite(.mayBlock) struct LimitTests {
-    private typealias Outcome = Result<Asked, Refusal>
+    private typealias Outcome = Result<OpenedChallenge, Refusal>
 
     private func login(_ rig: RelayRig, _ user: UserToken, _ website: Website) async -> Outcome {
         do {
@@ -27,7 +27,7 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func aBombedPhoneRingsFiveTimes(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func pushesAreLimitedToFive(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -67,7 +67,7 @@ import World
         #expect(rig.pushes.sent.count == 6)
     }
 
-    @Test(arguments: StoreKind.all) func manyAtOnceAreCountedExactly(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentLoginsAreCountedExactly(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         var rigs = [rig]
         // SQLite has one relay.
@@ -96,7 +96,7 @@ import World
         #expect(try await login(rig, other, shop).get().factor == .push)
     }
 
-    @Test(arguments: StoreKind.all) func ofMoreThanFitAtOnceNoMoreGetIn(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentLoginsNeverExceedTheLimit(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["login-limit": "7", "push-limit": "3"])
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -108,7 +108,7 @@ import World
         #expect(rig.pushes.sent.count == 3)
     }
 
-    @Test(arguments: StoreKind.all) func whatWasStoredBeforeItsAnswerWasLostHasItsRoom(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func repeatedLoginCountsOnceAgainstTheLimit(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["login-limit": "1"])
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -133,7 +133,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all, [UserState.locked, .frozen])
-    func whoIsLockedOrFrozenIsNotAsked(kind: StoreKind, state: UserState) async throws {
+    func lockedOrFrozenUserGetsAFailedChallenge(kind: StoreKind, state: UserState) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -142,7 +142,7 @@ import World
         try rig.execute("UPDATE user SET state = '\(state)'")
         let asked = try await login(rig, user, shop).get()
         #expect(asked.verified && asked.factor == nil && asked.number == nil)
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .failure && told.reason?.rawValue == state.rawValue && told.steps.isEmpty)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
@@ -150,7 +150,7 @@ import World
                     asked.challenge, PhoneAnswer(approves: true, number: nil), by: phone)
             }
         }
-        let earlier = try await rig.on { relay in try await relay.tell(before.challenge, to: shop) }
+        let earlier = try await rig.on { relay in try await relay.result(before.challenge, to: shop) }
         #expect(earlier.reason == .superseded)
         await rig.settled()
         #expect(rig.pushes.sent.count == 1)
@@ -160,11 +160,11 @@ import World
         #expect(try await login(rig, user, shop).get().factor == .push)
     }
 
-    @Test func aSmallAmountNeedsNoNumber() async throws {
+    @Test func amountBelowTheLimitNeedsNoNumber() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop", policies: ["number-below": "30", "number": "6"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        func ask(_ amounts: [String], number: String? = nil) async throws -> Asked {
+        func ask(_ amounts: [String], number: String? = nil) async throws -> OpenedChallenge {
             let details = amounts.map { Context.Detail(label: "amount", value: $0) }
             return try await rig.on { relay in
                 try await relay.login(
@@ -186,7 +186,7 @@ import World
         }
         #expect(result == .success)
         // Without a number it is worth less.
-        let told = try await rig.on { relay in try await relay.tell(last.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(last.challenge, to: shop) }
         #expect(told.assurance == .substantial)
         #expect(String(decoding: told.context, as: UTF8.self).contains(#""number_digits":0"#))
     }

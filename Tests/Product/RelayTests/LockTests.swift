@@ -9,7 +9,7 @@ import World
 /// Wrong numbers slow a phone down and then lock its user; a report of fraud freezes it. Both until somebody lifts it.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct LockTests {
     /// A new challenge, once the phone may approve again, and the wrong number for it.
-    private func fail(_ cast: Cast, by phone: RelayRig.BoundPhone, on relay: Relay? = nil) async throws {
+    private func fail(_ cast: TwoWebsitesFixture, by phone: RelayRig.BoundPhone, on relay: Relay? = nil) async throws {
         cast.rig.time.advance(by: .seconds(500))
         let asked = try await cast.ask()
         let signed = try await cast.rig.signed(.approve, asked.challenge, number: "11", by: phone)
@@ -23,10 +23,10 @@ import World
         #expect(try await cast.told(asked).reason == .wrongNumber)
     }
 
-    @Test(arguments: StoreKind.all) func onlyASignedWrongNumberCountsAndTheNextApprovalHasToWait(
+    @Test(arguments: StoreKind.all) func onlySignedWrongNumbersCountAndDelayTheNextApproval(
         kind: StoreKind
     ) async throws {
-        let cast = try await Cast(kind)
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         try await fail(cast, by: cast.first)
         #expect(try rig.count("SELECT failures FROM device WHERE id = x'\(cast.first.credential.id)'") == 1)
@@ -53,8 +53,8 @@ import World
         #expect(try rig.count("SELECT count(*) FROM device WHERE failed_at IS NOT NULL") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func noIsHeardDuringThePause(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func denialIsAcceptedDuringTheDelay(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         for (decision, reason) in [(Decision.deny, Reason.denied), (.fraud, .fraud)] {
             try await fail(cast, by: cast.first)
             let asked = try await cast.ask()
@@ -65,8 +65,8 @@ import World
         #expect(try cast.rig.count("SELECT sum(failures) FROM device") == 2)
     }
 
-    @Test func thePauseGrows() async throws {
-        let cast = try await Cast(.memory)
+    @Test func delayGrowsWithEachWrongNumber() async throws {
+        let cast = try await TwoWebsitesFixture(.memory)
         for failures in 1...4 {
             try await fail(cast, by: cast.first)
             let asked = try await cast.ask()
@@ -77,8 +77,8 @@ import World
     }
 
     /// An approval without a number shows that somebody has the phone, not that the right one types.
-    @Test(arguments: StoreKind.all) func anApprovalWithoutANumberForgetsNoFailure(kind: StoreKind) async throws {
-        let cast = try await Cast(kind, policies: ["number-below": "10"])
+    @Test(arguments: StoreKind.all) func approvalWithoutNumberKeepsFailures(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["number-below": "10"])
         try await fail(cast, by: cast.first)
         cast.rig.time.advance(by: .seconds(500))
         let small = try await cast.ask(number: nil, amount: "5.00 EUR")
@@ -93,8 +93,8 @@ import World
     // MARK: Locks
 
     /// Whichever relay of several the wrong numbers went to, and whether it was started again in between.
-    @Test(arguments: StoreKind.all) func enoughWrongNumbersLockTheUser(kind: StoreKind) async throws {
-        let cast = try await Cast(kind, policies: ["guesses": "4"])
+    @Test(arguments: StoreKind.all) func wrongNumbersLockTheUser(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "4"])
         let rig = cast.rig
         try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
         try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
@@ -121,8 +121,8 @@ import World
         }
     }
 
-    @Test(arguments: StoreKind.all) func theWebsiteLiftsALock(kind: StoreKind) async throws {
-        let cast = try await Cast(kind, policies: ["guesses": "1", "further-factors": "proved"])
+    @Test(arguments: StoreKind.all) func websiteUnlocksTheUser(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "1", "further-factors": "proved"])
         let rig = cast.rig
         try await fail(cast, by: cast.first)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'locked'") == 1)
@@ -147,8 +147,8 @@ import World
     }
 
     /// What was lifted once is not lifted again by the same change.
-    @Test(arguments: StoreKind.all) func anUnlockThatComesAgainLiftsNothingElse(kind: StoreKind) async throws {
-        let cast = try await Cast(kind, policies: ["guesses": "1"])
+    @Test(arguments: StoreKind.all) func repeatedUnlockLiftsNothingElse(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "1"])
         let rig = cast.rig
         try await fail(cast, by: cast.first)
         let operation = rig.relay.operations.new()
@@ -171,7 +171,7 @@ import World
     // MARK: Fraud
 
     @Test(arguments: StoreKind.all) func fraudFreezesTheUser(kind: StoreKind) async throws {
-        let cast = try await Cast(kind, policies: ["further-factors": "proved"])
+        let cast = try await TwoWebsitesFixture(kind, policies: ["further-factors": "proved"])
         let rig = cast.rig
         try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
         try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
@@ -206,8 +206,8 @@ import World
         #expect(try rig.count(noted) == 1)
     }
 
-    @Test(arguments: StoreKind.all) func whatWasStillOpenEndsWithIt(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func freezeEndsOpenChallenges(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         let first = try await cast.ask()
         await rig.settled()
@@ -219,17 +219,17 @@ import World
             asked_at, expires_at, operation FROM challenge
             """)
         let seven = try #require(ChallengeID([UInt8](repeating: 0, count: 15) + [7]))
-        let ticket = rig.relay.waits.ticket(for: .challenge(seven))
+        let ticket = rig.relay.heldRequests.ticket(for: .challenge(seven))
         #expect(try await rig.decide(.fraud, first.challenge, by: cast.first) == .failure)
         // Whoever waited for the other one is woken.
         await withCheckedContinuation { continuation in ticket.arm { continuation.resume() } }
-        let other = try await rig.on { relay in try await relay.tell(seven, to: cast.shop) }
+        let other = try await rig.on { relay in try await relay.result(seven, to: cast.shop) }
         #expect(other.result == .failure && other.reason == .frozen && other.proof == nil)
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind IN ('push', 'expiry')") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func aFrozenUsersPhoneCannotApprove(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func phoneOfAFrozenUserCannotApprove(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         let asked = try await cast.ask()
         try rig.execute("UPDATE user SET state = 'frozen' WHERE username = 'ada'")
@@ -244,8 +244,8 @@ import World
 
     /// Nobody who was told of a lock or a freeze is told of another one.
     @Test(arguments: StoreKind.all, [UserState.locked, .frozen])
-    func whatAnOperatorTakesOverIsNotAnnounced(kind: StoreKind, state: UserState) async throws {
-        let cast = try await Cast(kind)
+    func operatorTakeoverOfALockCreatesNoEvent(kind: StoreKind, state: UserState) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         func audits(_ event: String) throws -> Int64 {
             try rig.count("SELECT count(*) FROM audit WHERE event = '\(event)' AND outcome = 'operator'")
@@ -265,8 +265,8 @@ import World
         #expect(try audits("user.taken") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func anOperatorLocks(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func operatorLocksTheUser(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         let asked = try await cast.ask()
         await rig.settled()

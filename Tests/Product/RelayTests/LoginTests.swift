@@ -6,7 +6,7 @@ import Testing
 import World
 
 @Suite(.mayBlock) struct LoginTests {
-    @Test(arguments: StoreKind.all) func anApprovedLoginIsToldOnceAndForAll(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func approvedLoginIsReportedConsistently(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -21,7 +21,7 @@ import World
         #expect(push.challenge == asked.challenge && push.deviceToken == "push-ada")
         #expect(push.ip == "203.0.113.7" && push.service == "pay" && push.website == "The shop")
         await rig.settled()
-        let waiting = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let waiting = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(waiting.result == .wait && waiting.steps.map(\.state) == [.sent])
 
         let result = try await rig.on { relay in
@@ -29,7 +29,7 @@ import World
                 asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
         }
         #expect(result == .success)
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .success && told.factor == .push && told.assurance == .high)
         #expect(told.proof == .certificate && told.device == phone.id && told.reason == nil)
         #expect(told.steps.map(\.state) == [.answered])
@@ -43,14 +43,14 @@ import World
             }
         }
         rig.time.advance(by: .seconds(24 * 3600 - 1))
-        #expect(try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) } == told)
+        #expect(try await rig.on { relay in try await relay.result(asked.challenge, to: shop) } == told)
         rig.time.advance(by: .seconds(1))
         await #expect(throws: Refusal.notFound) {
-            try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+            try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         }
     }
 
-    @Test(arguments: StoreKind.all) func theWrongNumberEndsTheChallengeAndNoneChangesNothing(kind: StoreKind)
+    @Test(arguments: StoreKind.all) func wrongNumberEndsTheChallengeAndMissingNumberDoesNot(kind: StoreKind)
         async throws
     {
         let rig = try await RelayRig(kind)
@@ -66,25 +66,25 @@ import World
                 try await relay.answer(asked.challenge, PhoneAnswer(approves: true), by: phone)
             }
         }
-        #expect(try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }.result == .wait)
+        #expect(try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.result == .wait)
         let result = try await rig.on { relay in
             try await relay.answer(asked.challenge, PhoneAnswer(approves: true, number: "11"), by: phone)
         }
         #expect(result == .failure)
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.reason == .wrongNumber && told.assurance == nil)
     }
 
-    @Test(arguments: StoreKind.all) func aLaterLoginSupersedesTheOneBefore(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func laterLoginSupersedesTheEarlier(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        let ask: @Sendable (Relay) async throws -> Asked = { relay in
+        let ask: @Sendable (Relay) async throws -> OpenedChallenge = { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         let first = try await rig.on(ask)
         let second = try await rig.on(ask)
-        let told = try await rig.on { relay in try await relay.tell(first.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(first.challenge, to: shop) }
         #expect(told.result == .failure && told.reason == .superseded)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
@@ -96,11 +96,11 @@ import World
             try await relay.answer(second.challenge, PhoneAnswer(approves: false), by: phone)
         }
         #expect(result == .failure)
-        let denied = try await rig.on { relay in try await relay.tell(second.challenge, to: shop) }
+        let denied = try await rig.on { relay in try await relay.result(second.challenge, to: shop) }
         #expect(denied.reason == .denied)
     }
 
-    @Test(arguments: StoreKind.all) func timeEndsWhatNobodyAnswered(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func unansweredChallengeExpires(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -111,7 +111,7 @@ import World
         await rig.settled()
         rig.time.advance(by: .seconds(60))
         // Before anybody wrote it down …
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .failure && told.reason == .expired)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
@@ -120,14 +120,14 @@ import World
             }
         }
         // … and after the outbox did.
-        _ = try await rig.on { relay in await relay.attend() }
+        _ = try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
-        let after = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let after = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(after.reason == .expired && after.steps.map(\.state) == [.expired])
         #expect(try rig.count("SELECT count(*) FROM outbox") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func approveAndDenyRaceToExactlyOneEnd(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentApproveAndDenyGiveOneEnd(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["number": "0", "login-limit": "1000"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -152,7 +152,7 @@ import World
                 }
                 return await group.reduce(into: []) { $0.append($1) }
             }
-            let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+            let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
             let won = answers.compactMap { try? $0.get() }
             #expect(won == [told.result])
             #expect(answers.contains(.failure(.alreadyDecided(result: told.result.rawValue))))
@@ -161,7 +161,7 @@ import World
         #expect(ends == 1000)
     }
 
-    @Test(arguments: StoreKind.all) func aPhoneRevokedMidwayCannotAnswer(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func phoneRevokedMidwayCannotAnswer(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["number": "0"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -176,14 +176,14 @@ import World
                     asked.challenge, PhoneAnswer(approves: true, number: nil), by: phone)
             }
         }
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .wait)
         await #expect(throws: Refusal.unauthenticated) {
             try await rig.on { relay in try await relay.device(phone.id, key: phone.key, isCertified: true) }
         }
     }
 
-    @Test(arguments: StoreKind.all) func theSameOperationAsksOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func sameOperationCreatesOneChallenge(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -196,28 +196,28 @@ import World
         #expect(first.challenge == again.challenge && first.number == again.number)
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
         #expect(rig.pushes.sent.count == 1)
-        let told = try await rig.on { relay in try await relay.tell(first.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(first.challenge, to: shop) }
         #expect(told.result == .wait)
         // It was sent and settled; whoever asks once more is not a reason to ring the phone again.
         #expect(rig.pushes.sent.map(\.challenge) == [first.challenge])
     }
 
-    @Test(arguments: StoreKind.all) func theSameOperationTwiceAtOnceAsksOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func sameOperationTwiceAtOnceCreatesOneChallenge(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
         let ask = rig.oneLogin(of: user, by: shop)
-        let asked = try await withThrowingTaskGroup(of: Asked.self) { group in
+        let asked = try await withThrowingTaskGroup(of: OpenedChallenge.self) { group in
             for _ in 0..<8 { group.addTask { try await rig.on(ask) } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
         await rig.settled()
         #expect(Set(asked.map(\.challenge)).count == 1)
-        let told = try await rig.on { relay in try await relay.tell(asked[0].challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked[0].challenge, to: shop) }
         #expect(told.result == .wait)
     }
 
-    @Test(arguments: StoreKind.all) func anUnboundUserIsToldAtOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func userWithoutPhoneFailsAtOnce(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _) = try await rig.on { relay in
@@ -229,7 +229,7 @@ import World
             try await relay.login(LoginRequest(subject: .username("bob")), by: shop, as: relay.operations.new())
         }
         #expect(!asked.verified && asked.factor == nil)
-        let told = try await rig.on { relay in try await relay.tell(asked.challenge, to: shop) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.result == .failure && told.reason == .undeliverable)
         #expect(rig.pushes.sent.isEmpty)
         _ = user

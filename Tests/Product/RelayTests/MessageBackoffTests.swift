@@ -16,14 +16,14 @@ struct MessageBackoffTests {
         ).map { $0 - now }
     }
 
-    @Test func thePausesGrowAndAreNotAllTheSame() {
+    @Test func backOffGrowsWithJitter() {
         #expect((0..<7).map { next($0) } == [2, 5, 15, 30, 60, 60, 60].map { .seconds($0) })
         #expect(next(-1) == .seconds(2))
         #expect(next(3, chance: 0) == .milliseconds(22_500))
         #expect(next(3, chance: 1) == .milliseconds(37_500))
     }
 
-    @Test func thereIsATryBeforeTheNextFactorBegins() {
+    @Test func lastAttemptPrecedesTheNextFactor() {
         #expect(next(3, deadline: 90) == .seconds(30))
         #expect(next(4, deadline: 50) == .seconds(45))
         // That try was just now, or its time is over.
@@ -31,14 +31,14 @@ struct MessageBackoffTests {
         #expect(next(4, deadline: -20) == .seconds(60))
     }
 
-    @Test func thereIsATryBeforeTheCodeCountsNoMore() {
+    @Test func lastAttemptPrecedesTheCodesExpiry() {
         #expect(next(4, expires: 50) == .seconds(45))
         #expect(next(4, deadline: 49, expires: 48) == .seconds(43))
         #expect(next(4, expires: 6) == nil)
         #expect(next(0, expires: 4) == nil)
     }
 
-    @Test func nobodyIsAskedBeforeTheTimeTheyName() {
+    @Test func retryAfterIsRespected() {
         func next(_ wish: Duration, chance: Double = 0.5, expires: Int = 300) -> Duration? {
             MessageBackoff.next(wish: wish, at: now, expiresAt: now + .seconds(expires), chance: chance).map {
                 $0 - now

@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import Log
-import Messaging
 import Storage
 import Synchronization
 import TestSupport
@@ -13,8 +13,8 @@ import World
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct MessageTests {
     static let kinds = [(StoreKind.memory, MessageKind.mail), (.file, .sms), (.mariadb, .mail)]
 
-    @Test(arguments: kinds) func aCodeLeaves(store: StoreKind, kind: MessageKind) async throws {
-        let post = try await CodePost(store, by: kind)
+    @Test(arguments: kinds) func codeIsSentAndItsOutcomeRecorded(store: StoreKind, kind: MessageKind) async throws {
+        let post = try await CodeMessageFixture(store, by: kind)
         post.letters.answer(.accepted(by: "first"))
         let errand = try await post.write()
         post.rig.time.advance(by: .milliseconds(1500))
@@ -42,11 +42,11 @@ import World
     }
 
     /// The next code is another one, and what was sent is known by its counter alone.
-    @Test(arguments: StoreKind.all) func everyCodeIsAnother(store: StoreKind) async throws {
-        let post = try await CodePost(store)
+    @Test(arguments: StoreKind.all) func everyMessageHasItsOwnCode(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store)
         try await post.send()
         try await post.carry(try await post.write(counter: 1))
-        #expect(post.letters.sent.map(\.code) == CodePost.codes)
+        #expect(post.letters.sent.map(\.code) == CodeMessageFixture.codes)
         #expect(try post.rig.count("SELECT counter FROM factor") == 2)
         let counters = try post.rig.count(
             "SELECT count(*) FROM sent_code WHERE challenge_id = x'\(post.asked.challenge)' AND counter IN (0, 1)")
@@ -57,13 +57,13 @@ import World
         #expect(try post.left() == 0)
     }
 
-    @Test(arguments: StoreKind.all) func whatIsRefusedOrHasNoWayEndsTheStep(store: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func refusedOrUndeliverableMessageEndsTheStep(store: StoreKind) async throws {
         let outcomes: [(MessageOutcome, StepState, String)] = [
             (.refused("550 5.1.1 no such user"), .refused, "level=warning event=mail.refused"),
             (.undeliverable("no gateway"), .undeliverable, "level=error event=mail.undeliverable"),
         ]
         for (outcome, state, line) in outcomes {
-            let post = try await CodePost(store)
+            let post = try await CodeMessageFixture(store)
             post.letters.answer(outcome)
             try await post.send()
             let step = try await post.step()
@@ -73,14 +73,15 @@ import World
             #expect(try post.audits("outcome = '\(step.reason ?? "")'") == 1)
             #expect(post.rig.sink.drain().filter { $0.contains(line) }.count == 1)
             // The push is another step.
-            let told = try await post.rig.on { [post] relay in try await relay.tell(post.asked.challenge, to: post.shop)
+            let told = try await post.rig.on { [post] relay in
+                try await relay.result(post.asked.challenge, to: post.shop)
             }
             #expect(told.result == .wait && told.steps.first?.state == .sent)
         }
     }
 
-    @Test(arguments: StoreKind.all) func whatIsPutOffIsTriedAgainUnderTheSameID(store: StoreKind) async throws {
-        let post = try await CodePost(store)
+    @Test(arguments: StoreKind.all) func retriedMessageKeepsItsID(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store)
         post.letters.answer(.retryAfter(nil, "421 busy"), .retryAfter(.seconds(10), "450 later"))
         let errand = try await post.write()
         try await post.carry(errand)
@@ -102,8 +103,8 @@ import World
     }
 
     /// Somebody may have it: it goes out once more, under the same id, and then counts as sent.
-    @Test(arguments: StoreKind.all) func whatMayHaveBeenTakenIsSentOnceMore(store: StoreKind) async throws {
-        let post = try await CodePost(store)
+    @Test(arguments: StoreKind.all) func ambiguousMessageIsSentOnceMore(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store)
         post.letters.answer(.retryAfter(nil, "busy"), .ambiguous("no answer"), .ambiguous("no answer"))
         try await post.send()
         for _ in 0..<4 { try await post.rig.round(after: .seconds(9)) }
@@ -115,8 +116,8 @@ import World
     }
 
     /// A server that is not there for as long as the code counts.
-    @Test(arguments: StoreKind.all) func aCodeIsTriedUntilItCountsNoMore(store: StoreKind) async throws {
-        let post = try await CodePost(store, living: 60)
+    @Test(arguments: StoreKind.all) func codeIsRetriedUntilItExpires(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store, living: 60)
         post.letters.answerOtherwise { _ in .retryAfter(nil, "no connection") }
         let end = post.asked.expiresAt
         try await post.send()
@@ -132,8 +133,8 @@ import World
     }
 
     /// The relay was away for too long.
-    @Test(arguments: StoreKind.all) func whatCouldNotBeSentInTimeExpires(store: StoreKind) async throws {
-        let post = try await CodePost(store)
+    @Test(arguments: StoreKind.all) func unsentMessageExpires(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store)
         let errand = try await post.write()
         post.rig.time.advance(by: .seconds(300))
         try await post.carry(errand)
@@ -145,11 +146,11 @@ import World
     }
 
     /// The challenge has its end while the message is on its way, or before.
-    @Test(arguments: StoreKind.all) func whatComesLateChangesNothing(store: StoreKind) async throws {
-        let post = try await CodePost(store)
+    @Test(arguments: StoreKind.all) func lateMessageOutcomeChangesNothing(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store)
         post.letters.hold()
         let errand = try await post.write()
-        try await post.rig.on { relay in relay.carry(errand) }
+        try await post.rig.on { relay in relay.startDelivery(errand) }
         _ = await post.letters.next()
         let approves = PhoneAnswer(approves: true, number: nil)
         #expect(try await post.rig.post(approves, post.asked.challenge, by: post.phone) == .success)
@@ -163,14 +164,14 @@ import World
     }
 
     /// The lease is over, and the mail server has not answered yet.
-    @Test(arguments: StoreKind.all) func whatIsUnderWayIsNotSentAgain(store: StoreKind) async throws {
-        let post = try await CodePost(store)
+    @Test(arguments: StoreKind.all) func messageInFlightIsNotResent(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store)
         post.letters.hold()
         let errand = try await post.write()
-        try await post.rig.on { relay in relay.carry(errand) }
+        try await post.rig.on { relay in relay.startDelivery(errand) }
         _ = await post.letters.next()
         post.rig.time.advance(by: Relay.messageLease + .seconds(1))
-        try await post.rig.on { relay in await relay.attend() }
+        try await post.rig.on { relay in await relay.processDueEntries() }
         post.letters.release()
         await post.rig.settled()
         #expect(post.letters.sent.count == 1)
@@ -179,10 +180,10 @@ import World
     }
 
     /// It was accepted while the store was away: that is not lost, and nothing is sent again.
-    @Test func whatCouldNotBeWrittenDownIsNotSentAgain() async throws {
+    @Test func unrecordedMessageOutcomeIsNotResent() async throws {
         let place = try await StoreKind.file.fresh()
         let rig = try await RelayRig(over: place, time: TestTime())
-        let post = try await CodePost(rig, at: try await rig.website("shop", policies: ["number": "0"]))
+        let post = try await CodeMessageFixture(rig, at: try await rig.website("shop", policies: ["number": "0"]))
         let isAway = Mutex(true)
         let store = try Store.watched(at: place.url, rows: RelayRig.rowAuthenticator()) {
             (steps, session) throws(SessionFailure) in
@@ -193,12 +194,12 @@ import World
         defer { store.close() }
         let relay = try rig.relay(over: store)
         let errand = try await post.write(of: relay)
-        try await rig.on { _ in relay.carry(errand) }
+        try await rig.on { _ in relay.startDelivery(errand) }
         await rig.settled()
         for isBack in [false, true] {
             isAway.withLock { $0 = !isBack }
             rig.time.advance(by: Relay.messageLease + .seconds(1))
-            try await rig.on { _ in await relay.attend() }
+            try await rig.on { _ in await relay.processDueEntries() }
             await rig.settled()
             #expect(try await post.step().state == (isBack ? .sent : .queued))
         }
@@ -208,24 +209,24 @@ import World
     }
 
     /// A relay that died with a message in hand: the other sends it under the same id, once its beat has stood still.
-    @Test(arguments: StoreKind.all) func whatADeadRelayHeldIsSentByTheOther(store: StoreKind) async throws {
-        let post = try await CodePost(store)
+    @Test(arguments: StoreKind.all) func messageOfADeadRelayIsSentByAnother(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store)
         let rig = post.rig
         let dying = try rig.relay(over: rig.store)
-        for relay in [dying, rig.relay] { try await rig.on { _ in await relay.keep() } }
+        for relay in [dying, rig.relay] { try await rig.on { _ in await relay.runHeartbeat() } }
         let errand = try await post.write(of: dying)
         // It lives: its row is its own, due or not.
         for _ in 0..<6 {
             rig.time.advance(by: .seconds(9))
-            for relay in [dying, rig.relay] { try await rig.on { _ in await relay.keep() } }
-            try await rig.on { relay in await relay.attend() }
+            for relay in [dying, rig.relay] { try await rig.on { _ in await relay.runHeartbeat() } }
+            try await rig.on { relay in await relay.processDueEntries() }
             await rig.settled()
         }
         #expect(post.letters.sent.isEmpty)
         for _ in 0..<7 {
             #expect(post.letters.sent.isEmpty)
             rig.time.advance(by: .seconds(1))
-            try await rig.on { relay in await relay.keep() }
+            try await rig.on { relay in await relay.runHeartbeat() }
         }
         try await rig.round(after: .zero)
         #expect(post.letters.sent.map(\.id) == [errand])
@@ -234,7 +235,7 @@ import World
 
     /// Between nine and ten minutes past nothing takes mails. Whoever asked then gets the code afterwards, each one once,
     /// as long as it counts; text messages go out meanwhile.
-    @Test(arguments: StoreKind.all) func noCodeIsLostWhileTheServerIsAway(store: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func mailServerOutageLosesNoCode(store: StoreKind) async throws {
         let rig = try await RelayRig(store)
         let shop = try await rig.website("shop", policies: ["number": "0"])
         let dead = rig.time.now()
@@ -242,10 +243,10 @@ import World
         rig.mails.answerOtherwise { [time = rig.time] _ in
             time.now() < back ? .retryAfter(nil, "no connection") : .accepted(by: nil)
         }
-        var posts: [CodePost] = []
+        var posts: [CodeMessageFixture] = []
         for minute in 0..<10 {
             let kind: MessageKind = minute == 4 ? .sms : .mail
-            let post = try await CodePost(rig, user: "user-\(minute)", at: shop, by: kind, living: 600)
+            let post = try await CodeMessageFixture(rig, user: "user-\(minute)", at: shop, by: kind, living: 600)
             try await post.send()
             posts.append(post)
             if kind == .sms { #expect(try await post.step().state == .sent) }
@@ -267,8 +268,8 @@ import World
         #expect(rig.sink.drain().filter { $0.contains("event=mail.accepted") }.count == 8)
     }
 
-    @Test(arguments: StoreKind.all) func aCodeThatConfirmsAnAddressBelongsToNoLogin(store: StoreKind) async throws {
-        let post = try await CodePost(store)
+    @Test(arguments: StoreKind.all) func confirmationCodeBelongsToNoChallenge(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store)
         try await post.carry(try await post.write(forLogin: false))
         guard case .code(let code) = try #require(post.letters.sent.first).content else { throw RigFailure("no code") }
         #expect(code.purpose == .address && code.ip == nil && code.service == nil)
@@ -278,9 +279,9 @@ import World
     }
 
     /// The relay has no courier, the factor was removed, or its secret is another's.
-    @Test(arguments: StoreKind.all) func whatCannotBeSaidIsUndeliverable(store: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func messageWithoutContentIsUndeliverable(store: StoreKind) async throws {
         for change in ["DELETE FROM factor", "UPDATE factor SET secret = x'00'", "UPDATE factor SET digits = 3"] {
-            let post = try await CodePost(store)
+            let post = try await CodeMessageFixture(store)
             let errand = try await post.write()
             try post.rig.execute(change)
             try await post.carry(errand)
@@ -289,9 +290,9 @@ import World
             #expect(step.state == .undeliverable && step.reason == "what it was to say is gone")
             #expect(try post.left() == 0)
         }
-        let post = try await CodePost(store)
+        let post = try await CodeMessageFixture(store)
         let (other, errand) = (try post.rig.another(), try await post.write())
-        try await post.rig.on { _ in await other.convey(errand) }
+        try await post.rig.on { _ in await other.deliver(errand) }
         let step = try await post.step()
         #expect(step.state == .undeliverable && step.reason == "no mail is set up")
     }

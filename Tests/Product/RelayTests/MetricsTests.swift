@@ -1,6 +1,6 @@
+import DeliveryOutcomes
 import Domain
 import Metrics
-import Pushing
 import Relay
 import Storage
 import TestSupport
@@ -14,7 +14,7 @@ import World
             "twoefay_challenges_ended_total{result=\"\(result)\",reason=\"\(reason)\",proof=\"\(proof)\"}")
     }
 
-    @Test func whoWaitsIsCountedOnce() async throws {
+    @Test func heldRequestIsCountedOnce() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop")
         let ada = try await rig.enrolled("ada", at: shop).credential
@@ -22,7 +22,7 @@ import World
         let (one, two) = (rig.relay.operations.draw() as ChallengeID, rig.relay.operations.draw() as ChallengeID)
         var held: Double? { rig.registry.number("twoefay_requests_held") }
         #expect(held == 0)
-        let website = rig.relay.waits.ticket(for: .challenge(one))
+        let website = rig.relay.heldRequests.ticket(for: .challenge(one))
         _ = rig.relay.ticket(for: ada, knowing: [one, two])
         _ = rig.relay.ticket(for: bob, knowing: [])
         #expect(held == 3)
@@ -32,17 +32,17 @@ import World
         website.cancel()
         website.cancel()
         #expect(held == 2)
-        rig.relay.waits.fire(.challenge(two))
+        rig.relay.heldRequests.fire(.challenge(two))
         #expect(held == 1)
-        rig.relay.waits.fire(.user(bob.user))
+        rig.relay.heldRequests.fire(.user(bob.user))
         #expect(held == 0)
     }
 
-    @Test func challengesAreCountedByTheirBeginningsAndEnds() async throws {
+    @Test func challengesAreCountedByFactorAndResult() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop", policies: ["answers": "signed", "number": "0"])
         let (user, phone, credential) = try await rig.enrolled("ada", at: shop)
-        let ask: @Sendable (Relay) async throws -> Asked = { relay in
+        let ask: @Sendable (Relay) async throws -> OpenedChallenge = { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         let asked = "twoefay_challenges_asked_total"
@@ -68,7 +68,7 @@ import World
         #expect(ends.count == 4 && ends.allSatisfy { $0.hasSuffix(" 1") }, "\(ends)")
     }
 
-    @Test func aRepeatedLoginIsCountedOnce() async throws {
+    @Test func repeatedLoginIsCountedOnce() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -83,7 +83,7 @@ import World
         #expect(ended(rig, "failure", "superseded", "none") == 0)
     }
 
-    @Test func pushesAreCountedByWhatBecameOfThem() async throws {
+    @Test func pushesAreCountedByOutcome() async throws {
         let outcomes: [(PushOutcome, String)] = [
             (.accepted, "accepted"), (.badRequest("BadPath"), "bad_request"),
             (.declined("403"), "declined"), (.credentialFault("Forbidden"), "credential_fault"),
@@ -105,7 +105,7 @@ import World
         }
     }
 
-    @Test func aStoreThatIsGoneIsSeen() async throws {
+    @Test func storeFailuresAreCounted() async throws {
         let rig = try await RelayRig(.file)
         let shop = try await rig.website("shop")
         let unavailable = "twoefay_store_failures_total{kind=\"unavailable\"}"
@@ -119,7 +119,7 @@ import World
         #expect(rig.registry.number(unavailable) == 1)
     }
 
-    @Test func whoIsAskedTooOftenIsSeen() async throws {
+    @Test func reachedLimitsAreCounted() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop", policies: ["login-limit": "4", "push-limit": "2"])
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -134,7 +134,7 @@ import World
         }
     }
 
-    @Test func whoIsBarredIsSeen() async throws {
+    @Test func lockedUsersAreCounted() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -146,9 +146,9 @@ import World
         #expect(rig.registry.number("twoefay_limits_reached_total{limit=\"push\"}") == 0)
     }
 
-    @Test func whoBarredThemselvesIsSeen() async throws {
+    @Test func usersLockedByTheirOwnAnswersAreCounted() async throws {
         for (decision, reason, state) in [(Decision.approve, "wrong_number", "locked"), (.fraud, "fraud", "frozen")] {
-            let cast = try await Cast(.memory, policies: ["guesses": "1"])
+            let cast = try await TwoWebsitesFixture(.memory, policies: ["guesses": "1"])
             let challenge = try await cast.ask(number: "47").challenge
             _ = try await cast.rig.decide(
                 decision, challenge, number: decision == .approve ? "74" : nil, by: cast.first)
@@ -160,7 +160,7 @@ import World
         }
     }
 
-    @Test func codesThatComeTooSoonAreSeen() async throws {
+    @Test func prematureCodesAreCounted() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
@@ -185,7 +185,7 @@ import World
 
     /// What was open ends with the trust in who could answer, or with its user.
     @Test(arguments: ["suspend", "unbind", "revoke", "forget"])
-    func whatEndsWithAPhoneOrItsUserIsSeen(how: String) async throws {
+    func challengesEndedByUnbindingAreCounted(how: String) async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.shop("shop", ["number": "0"])
         let person = try await Person.registered("ada", at: shop, rig)
@@ -207,7 +207,7 @@ import World
         #expect(try rig.count("\(audits) AND challenge_id = x'\(approval)'") == (how == "forget" ? 0 : 1))
     }
 
-    @Test func aUserWithoutAnOpenLoginEndsNone() async throws {
+    @Test func userWithoutOpenLoginCountsNoEnd() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.shop("shop", ["number": "0"])
         let person = try await Person.registered("ada", at: shop, rig)
@@ -217,7 +217,7 @@ import World
         #expect(ended(rig, "failure", "cancelled", "none") == 0)
     }
 
-    @Test func addressesThatHaveToWaitAreSeen() async throws {
+    @Test func throttledSendersAreCounted() async throws {
         let rig = try await RelayRig(.memory)
         let person = try await Person.registered("ada", at: try await rig.shop(), rig)
         let thief = try TestPhone(pushToken: "thief")
@@ -234,7 +234,7 @@ import World
         #expect(rig.registry.number(waits) == 4)
     }
 
-    @Test func operatorsCanReadOfEveryCounter() throws {
+    @Test func everyMetricIsDocumented() throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
         let page = try TextFile.read("\(root)/docs/operators/monitoring.md")
         let registry = Registry()

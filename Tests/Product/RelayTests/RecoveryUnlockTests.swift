@@ -15,7 +15,7 @@ import World
         return try await Person.registered("ada", at: try await rig.shop("shop", policies), rig)
     }
 
-    private func stop(_ ada: Person, _ state: UserState, by doer: Doer = .phone) throws {
+    private func stop(_ ada: Person, _ state: UserState, by doer: ChangeAuthor = .phone) throws {
         try ada.rig.execute("UPDATE user SET state = '\(state.rawValue)', stopped_by = '\(doer.rawValue)'")
     }
 
@@ -23,7 +23,7 @@ import World
         try await ada.rig.on { relay in try await relay.user(named: ada.username, of: ada.website).state }
     }
 
-    @Test(arguments: StoreKind.all) func tenAreGivenAndReplaceEarlierOnes(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func tenRecoveryCodesReplaceEarlierOnes(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let operation = ada.rig.relay.operations.new(isRepeatable: true)
         let first = try await ada.addRecoveryCodes(as: operation)
@@ -46,7 +46,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all, [UserState.frozen, .locked])
-    func oneOfThemLiftsIt(kind: StoreKind, state: UserState) async throws {
+    func recoveryCodeUnlocksTheUser(kind: StoreKind, state: UserState) async throws {
         let ada = try await person(kind)
         let codes = try await ada.addRecoveryCodes()
         try stop(ada, state)
@@ -70,7 +70,7 @@ import World
         #expect(try await ada.unlock(by: codes[4]))
     }
 
-    @Test(arguments: StoreKind.all) func ofManyAtOnceOneIsUsed(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentUnlocksUseOneRecoveryCode(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let codes = try await ada.addRecoveryCodes()
         try stop(ada, .frozen)
@@ -84,7 +84,7 @@ import World
         #expect(try ada.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func whatAnOperatorHasLockedStaysLocked(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func recoveryCodeDoesNotLiftAnOperatorLock(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let codes = try await ada.addRecoveryCodes()
         try stop(ada, .locked, by: .operator)
@@ -94,7 +94,7 @@ import World
         #expect(try ada.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func whoHasNoneIsTold(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func unlockWithoutRecoveryCodesIsRefused(kind: StoreKind) async throws {
         let ada = try await person(kind)
         try stop(ada, .frozen)
         guard case .conflict(let faults) = await refusal({ try await ada.unlock(by: "mzxw-6ytb-ojrg-c6tr") }) else {
@@ -103,7 +103,7 @@ import World
         #expect(faults.map(\.parameter) == ["otp"])
     }
 
-    @Test(arguments: StoreKind.all) func whoHasAnAppApprovesFirst(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func newRecoveryCodesNeedApproval(kind: StoreKind) async throws {
         let ada = try await person(kind)
         _ = try await ada.withTOTP()
         guard case .approvalRequired = await refusal({ try await ada.addRecoveryCodes() }) else {
@@ -112,7 +112,7 @@ import World
         #expect(try ada.rig.count("SELECT count(*) FROM recovery_code") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func forgettingAUserLeavesNothing(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func deletingAUserRemovesRecoveryCodes(kind: StoreKind) async throws {
         let ada = try await person(kind)
         _ = try await ada.addRecoveryCodes()
         _ = try await ada.withTOTP()

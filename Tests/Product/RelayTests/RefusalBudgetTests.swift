@@ -7,18 +7,20 @@ import World
 
 /// However much a phone sends that is refused, the store has little of it to write: others want to be answered too.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RefusalBudgetTests {
-    private func post(_ text: String, _ asked: Asked, by phone: RelayRig.BoundPhone, _ cast: Cast) async {
+    private func post(
+        _ text: String, _ asked: OpenedChallenge, by phone: RelayRig.BoundPhone, _ cast: TwoWebsitesFixture
+    ) async {
         await #expect(throws: Refusal.self) {
             try await cast.rig.post(PhoneAnswer(approves: true, signed: text), asked.challenge, by: phone)
         }
     }
 
-    private func written(_ cast: Cast) throws -> Int64 {
+    private func written(_ cast: TwoWebsitesFixture) throws -> Int64 {
         try cast.rig.count("SELECT count(*) FROM audit WHERE event = 'decision.refused'")
     }
 
-    @Test(arguments: StoreKind.all) func aPhoneHasItsShareOfTheAudit(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func refusedDecisionsPerPhoneAreLimitedInTheAudit(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         // Each about another challenge, so that none is a repetition.
         for _ in 0..<40 { await post("yes", try await cast.ask(), by: cast.first, cast) }
         #expect(try written(cast) == 30)
@@ -34,8 +36,8 @@ import World
     }
 
     /// A flood of the same leaves room for what is not the same.
-    @Test(arguments: StoreKind.all) func repetitionsHideNothing(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func repeatedRefusalsDoNotHideNewOnes(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         for _ in 0..<100 { await post("yes", asked, by: cast.first, cast) }
         #expect(try written(cast) == 1)

@@ -24,7 +24,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func everyWrongDecisionChangesNothing(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+        let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
         let before = try await cast.ask(request: nil)
         let asked = try await cast.ask()
@@ -67,13 +67,17 @@ import World
         #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
     }
 
-    private func wrongs(_ cast: Cast, _ asked: Asked, superseded: Asked) async throws -> [Wrong] {
+    private func wrongs(_ cast: TwoWebsitesFixture, _ asked: OpenedChallenge, superseded: OpenedChallenge) async throws
+        -> [Wrong]
+    {
         try await strangers(cast, asked, superseded) + claims(cast, asked, superseded) + forgeries(cast, asked)
     }
 
     // MARK: Somebody else's
 
-    private func strangers(_ cast: Cast, _ asked: Asked, _ superseded: Asked) async throws -> [Wrong] {
+    private func strangers(_ cast: TwoWebsitesFixture, _ asked: OpenedChallenge, _ superseded: OpenedChallenge)
+        async throws -> [Wrong]
+    {
         let (rig, first) = (cast.rig, cast.first)
         let good = try await rig.signed(.approve, asked.challenge, number: "47", by: first)
         let shown = try await rig.shown(asked.challenge, to: first.credential)
@@ -106,7 +110,9 @@ import World
 
     // MARK: Signed by the right phone, about something else
 
-    private func claims(_ cast: Cast, _ asked: Asked, _ superseded: Asked) async throws -> [Wrong] {
+    private func claims(_ cast: TwoWebsitesFixture, _ asked: OpenedChallenge, _ superseded: OpenedChallenge)
+        async throws -> [Wrong]
+    {
         let (rig, first) = (cast.rig, cast.first)
         let shown = try await rig.shown(asked.challenge, to: first.credential)
         let old = try await rig.shown(superseded.challenge, to: first.credential)
@@ -179,7 +185,7 @@ import World
 
     // MARK: Not a JWS of this kind at all
 
-    private func forgeries(_ cast: Cast, _ asked: Asked) async throws -> [Wrong] {
+    private func forgeries(_ cast: TwoWebsitesFixture, _ asked: OpenedChallenge) async throws -> [Wrong] {
         let (rig, first) = (cast.rig, cast.first)
         let key = first.phone.key
         let good = try await rig.signed(.approve, asked.challenge, number: "47", by: first)
@@ -233,8 +239,8 @@ import World
     // MARK: Two forms, and the wrong form
 
     /// As RFC 7518 has it: a signature names nobody, so it may have two forms.
-    @Test func bothFormsOfASignatureAreTaken() async throws {
-        let cast = try await Cast(.memory)
+    @Test func bothSignatureFormsAreAccepted() async throws {
+        let cast = try await TwoWebsitesFixture(.memory)
         for turn in [true, false] {
             let asked = try await cast.ask()
             var signed = try await cast.rig.signed(.approve, asked.challenge, number: "47", by: cast.first)
@@ -246,9 +252,8 @@ import World
     }
 
     /// An answer in the form of another policy.
-    @Test(arguments: [Answers.certificate, .website]) func thePolicyOfTheChallengeDecides(answers: Answers) async throws
-    {
-        let cast = try await Cast(.memory, policies: ["answers": answers.rawValue])
+    @Test(arguments: [Answers.certificate, .website]) func challengePolicyDecides(answers: Answers) async throws {
+        let cast = try await TwoWebsitesFixture(.memory, policies: ["answers": answers.rawValue])
         let asked = try await cast.rig.on { relay in
             try await relay.login(
                 LoginRequest(subject: .token(cast.ada)), by: cast.shop, as: relay.operations.new())

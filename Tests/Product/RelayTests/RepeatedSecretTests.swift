@@ -18,8 +18,8 @@ import World
     /// The first relay stood still between the beginning of the request and its change. It was taken for dead, and
     /// another one has run the request meanwhile.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
-    func aRunThatComesLateAnswersWithWhatIsStored(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+    func lateRunReturnsTheStoredSecret(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let other = try scene.rig.another()
         let fresh = scene.rig.relay.operations.new(isRepeatable: true)
         let second = try await scene.run(verb, as: other.operations.again(fresh.id), at: other)
@@ -30,8 +30,8 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
-    func twoRelaysAtOnceAnswerAlike(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+    func twoRelaysReturnTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let beside = try await RelayRig(beside: scene.rig)
         let shop = scene.shop
         for round in 0..<3 where round == 0 || verb != .register {
@@ -46,14 +46,14 @@ import World
     }
 
     /// Number and nonce are drawn too, and stand in the challenge.
-    @Test(arguments: [StoreKind.file, .mariadb]) func twoRelaysAskTheSame(kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func twoRelaysOpenTheSameChallenge(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["number": "6"])
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
         let beside = try await RelayRig(beside: rig)
         for _ in 0..<3 {
             let operation = rig.relay.operations.new().id
-            let login: @Sendable (Relay) async throws -> Asked = { relay in
+            let login: @Sendable (Relay) async throws -> OpenedChallenge = { relay in
                 try await relay.login(
                     LoginRequest(subject: .token(user)), by: shop, as: relay.operations.again(operation))
             }
@@ -69,9 +69,9 @@ import World
     // MARK: A crash
 
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
-    func afterACrashTheRequestIsAnsweredAsBefore(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
-        let request = Repeatable(website: scene.shop.id, route: "r", key: "k", content: [])
+    func repeatedRequestAfterACrashReturnsTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
+        let request = IdempotentRequest(website: scene.shop.id, route: "r", key: "k", content: [])
         guard case .run(let fresh) = try await scene.rig.on({ try await $0.begin(request) }) else {
             throw RigFailure("the first time is no first time")
         }
@@ -79,7 +79,7 @@ import World
         let first = try await scene.run(verb, as: fresh)
         #expect(try scene.kept == 1)
         scene.rig.time.advance(by: Relay.keptFor - .seconds(1))
-        try await scene.rig.on { await $0.tidy() }
+        try await scene.rig.on { await $0.deleteExpiredRows() }
         let other = try scene.rig.another()
         guard case .run(let again) = try await scene.rig.on({ _ in try await other.begin(request) }) else {
             throw RigFailure("it is not taken up")
@@ -96,31 +96,32 @@ import World
         #expect(await refusal { try await scene.run(verb, as: again, at: other) } == .shownOnce)
     }
 
-    @Test(arguments: StoreKind.all) func afterItsTimeTheSecretIsGone(kind: StoreKind) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+    @Test(arguments: StoreKind.all) func operationSecretExpires(kind: StoreKind) async throws {
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let operation = scene.rig.relay.operations.new(isRepeatable: true)
         _ = try await scene.run(.totp, as: operation)
         scene.rig.time.advance(by: Relay.keptFor)
-        try await scene.rig.on { await $0.tidy() }
+        try await scene.rig.on { await $0.deleteExpiredRows() }
         #expect(try scene.kept == 1)
         scene.rig.time.advance(by: .milliseconds(1))
-        try await scene.rig.on { await $0.tidy() }
+        try await scene.rig.on { await $0.deleteExpiredRows() }
         #expect(try scene.kept == 0)
         let again = scene.rig.relay.operations.again(operation.id)
         #expect(await refusal { try await scene.run(.totp, as: again) } == .shownOnce)
     }
 
     /// Nobody can repeat a request without an Idempotency-Key, so nothing is kept for it.
-    @Test(arguments: SecretVerb.allCases) func whatNobodyCanRepeatIsNotKept(verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(.memory))
+    @Test(arguments: SecretVerb.allCases) func secretOfAnUnrepeatableOperationIsNotStored(verb: SecretVerb) async throws
+    {
+        let scene = try await StoredSecretFixture(try await RelayRig(.memory))
         let given = try await scene.run(verb, as: scene.rig.relay.operations.new())
         #expect(try scene.kept == 0)
         try await scene.check(given, of: verb)
     }
 
     /// A refused run stores nothing, and stands in nobody's way.
-    @Test(arguments: StoreKind.all) func aRefusedRunKeepsNothing(kind: StoreKind) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+    @Test(arguments: StoreKind.all) func refusedOperationStoresNoSecret(kind: StoreKind) async throws {
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let fresh = scene.rig.relay.operations.new(isRepeatable: true)
         try scene.rig.execute("UPDATE user SET state = 'frozen'")
         #expect(await refusal { try await scene.run(.totp, as: fresh) } != nil)
@@ -141,7 +142,7 @@ import World
 
         var count: Int { state.withLock { $0.count } }
 
-        func see(_ steps: [Step]) {
+        func see(_ steps: [BoundStatement]) {
             guard steps.contains(where: { $0.statement.sql.contains("INTO audit") }) else { return }
             state.withLock { if $0.count == 0 { $0.isDue = true } }
         }
@@ -159,9 +160,9 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
-    func aRerunAfterALostCommitAnswersWithTheSame(kind: StoreKind, verb: SecretVerb) async throws {
+    func rerunAfterALostCommitReturnsTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
         for (isAfter, isRepeatable) in [(false, false), (false, true), (true, false), (true, true)] {
-            let scene = try await SecretScene(try await RelayRig(kind))
+            let scene = try await StoredSecretFixture(try await RelayRig(kind))
             let lost = LostCommit(isAfter: isAfter)
             let lossy = try Store.watched(
                 at: scene.rig.url, rows: RelayRig.rowAuthenticator(),
@@ -184,24 +185,24 @@ import World
 
     // MARK: Revocation codes
 
-    @Test(arguments: StoreKind.all) func aRevocationCodeIsKeptForTenMinutes(kind: StoreKind) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+    @Test(arguments: StoreKind.all) func revocationCodeIsStoredForTenMinutes(kind: StoreKind) async throws {
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let (rig, ada) = (scene.rig, scene.ada)
         let phone = try TestPhone(pushToken: "one")
         let first = try #require(await ada.bind(phone, ada.code).bound)
         #expect(try scene.kept == 1)
         rig.time.advance(by: NewActivation.lifetime - .milliseconds(1))
-        try await rig.on { await $0.tidy() }
+        try await rig.on { await $0.deleteExpiredRows() }
         #expect(await ada.bind(phone, ada.code).bound?.revocationCode == first.revocationCode)
         rig.time.advance(by: .milliseconds(2))
-        try await rig.on { await $0.tidy() }
+        try await rig.on { await $0.deleteExpiredRows() }
         #expect(try scene.kept == 0)
         #expect(await ada.bind(phone, ada.code).refusal == .unauthenticated)
     }
 
     /// The same key with a further activation code is the same phone, under a new revocation code.
-    @Test(arguments: StoreKind.all) func aPhoneThatIsBoundAgainGetsAnotherRevocationCode(kind: StoreKind) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+    @Test(arguments: StoreKind.all) func reboundPhoneGetsANewRevocationCode(kind: StoreKind) async throws {
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let (rig, ada) = (scene.rig, scene.ada)
         let phone = try TestPhone(pushToken: "one")
         let first = try #require(await ada.bind(phone, ada.code).bound)

@@ -33,7 +33,7 @@ struct RevocationTests {
         }
     }
 
-    @Test(arguments: [StoreKind.memory, .mariadb]) func aRevokedKeyIsToldOnce(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.memory, .mariadb]) func revokedKeyIsReportedOnce(_ kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let (shop, bank) = (try await rig.website("shop"), try await rig.website("bank"))
         let told = Self.told(of: rig)
@@ -59,8 +59,8 @@ struct RevocationTests {
     }
 
     /// A change whose transaction was held up is seen after later ones.
-    @Test func aLateChangeIsNotMissed() {
-        var marks = RevocationMarks()
+    @Test func lateRevocationIsNotMissed() {
+        var marks = RevocationCursor()
         func at(_ second: Int64) -> Instant { Instant(nanoseconds: second * 1_000_000_000) }
         #expect(marks.start == nil)
         marks.looked(to: 5000, at: at(0))

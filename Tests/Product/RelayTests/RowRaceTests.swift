@@ -36,20 +36,20 @@ private let zeros = String(repeating: "00", count: 16)
     }
 
     /// A signed row would make the relay continue the attacker's operation.
-    @Test func aRepeatedRequestThatIsPlantedMeanwhileIsNotSigned() async throws {
+    @Test func idempotencyRowForgedMidTransactionIsNotSigned() async throws {
         let rig = try await RelayRig(.mariadb)
         try await plantedRequestIsNotSigned(rig, try await rig.request())
     }
 
     /// A script whose own row is not written signs nobody else's in its place.
-    @Test func aRowIsNotSignedWhereTheScriptWritesNone() async throws {
+    @Test func unwrittenRowIsNotSigned() async throws {
         let rig = try await RelayRig(.mariadb)
         let request = try await rig.request()
         try rig.execute("UPDATE website SET state = 'disabled'")
         try await plantedRequestIsNotSigned(rig, request)
     }
 
-    private func plantedRequestIsNotSigned(_ rig: RelayRig, _ request: Repeatable) async throws {
+    private func plantedRequestIsNotSigned(_ rig: RelayRig, _ request: IdempotentRequest) async throws {
         let store = try store(of: rig) { try rig.forge(rig.row(of: request)) }
         defer { store.close() }
         await #expect(throws: StoreFailure.forged("idempotency \(request.keyText)")) {
@@ -59,7 +59,7 @@ private let zeros = String(repeating: "00", count: 16)
     }
 
     /// Another relay may write the same row in that time: its row is genuine.
-    @Test func anotherRelayMayWriteTheRowMeanwhile() async throws {
+    @Test func rowWrittenByAnotherRelayMidTransactionIsAccepted() async throws {
         let rig = try await RelayRig(.mariadb)
         let request = try await rig.request()
         let store = try store(of: rig) { try rig.execute(rig.row(of: request)) }
@@ -70,7 +70,7 @@ private let zeros = String(repeating: "00", count: 16)
     }
 
     /// The code of somebody who has read a digest of which they know the code.
-    @Test func aRecoveryCodePlantedMeanwhileUnlocksNobody() async throws {
+    @Test func recoveryCodeForgedMidTransactionUnlocksNobody() async throws {
         let rig = try await RelayRig(.mariadb)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         _ = try await ada.addRecoveryCodes()
@@ -92,7 +92,7 @@ private let zeros = String(repeating: "00", count: 16)
     }
 
     /// A code that was sent to confirm an address: the script changes nothing in its row.
-    @Test func aSentCodePlantedMeanwhileConfirmsNoAddress() async throws {
+    @Test func sentCodeForgedMidTransactionConfirmsNothing() async throws {
         let rig = try await RelayRig(.mariadb)
         let shop = try await rig.shop()
         let ada = try await rig.enrolled("ada", at: shop)
@@ -112,7 +112,7 @@ private let zeros = String(repeating: "00", count: 16)
         await #expect(throws: StoreFailure.forged("sent_code \(waiting.id):7")) {
             try await rig.on { relay in
                 try await store.confirm(
-                    address: waiting, of: user, failures: 0, code: 7, hasWord: true, at: now,
+                    address: waiting, of: user, failures: 0, code: 7, isVouchedFor: true, at: now,
                     as: relay.operations.new())
             }
         }
@@ -120,17 +120,17 @@ private let zeros = String(repeating: "00", count: 16)
     }
 }
 
-extension Repeatable {
+extension IdempotentRequest {
     fileprivate var keyText: String { "\(website):\(Hex.encode(digest))" }
 }
 
 extension RelayRig {
-    fileprivate func request() async throws -> Repeatable {
-        Repeatable(website: try await shop().id, route: "r", key: "k", content: [])
+    fileprivate func request() async throws -> IdempotentRequest {
+        IdempotentRequest(website: try await shop().id, route: "r", key: "k", content: [])
     }
 
     @discardableResult
-    fileprivate func begin(_ request: Repeatable, in store: Store) async throws -> RepeatRow? {
+    fileprivate func begin(_ request: IdempotentRequest, in store: Store) async throws -> IdempotencyRow? {
         let operation = relay.operations.new().id
         return try await on { [time] relay in
             try await store.begin(request, as: operation, relay: relay.operations.draw(), at: time.now())
@@ -138,7 +138,7 @@ extension RelayRig {
     }
 
     /// SQL that writes a row of that request under an operation that nobody began.
-    fileprivate func row(of request: Repeatable) -> String {
+    fileprivate func row(of request: IdempotentRequest) -> String {
         """
         INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
         VALUES (x'\(request.website)', x'\(Hex.encode(request.digest))', x'\(Hex.encode(request.fingerprint))',

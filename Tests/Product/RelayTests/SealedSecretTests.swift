@@ -14,7 +14,7 @@ import World
     /// answers only that one.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func theSecretOfAnotherVerbIsNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let operation = scene.rig.relay.operations.new(isRepeatable: true)
         let given = try await scene.run(verb, as: operation)
         let again = scene.rig.relay.operations.again(operation.id)
@@ -28,7 +28,7 @@ import World
     /// The same for two users of one website, and of two.
     @Test(arguments: StoreKind.all, [SecretVerb.activate, .totp, .recovery])
     func theSecretOfAnotherUserIsNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         _ = try await Person.registered("bob", at: scene.shop, scene.rig)
         let bank = try await scene.rig.shop("bank", ["further-factors": "website"])
         _ = try await Person.registered("ada", at: bank, scene.rig)
@@ -50,7 +50,7 @@ import World
     /// Sealed values that somebody has exchanged between two rows open in neither.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func exchangedSecretsAreNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let other: SecretVerb = verb == .totp ? .recovery : .totp
         let (one, two) = (
             scene.rig.relay.operations.new(isRepeatable: true), scene.rig.relay.operations.new(isRepeatable: true)
@@ -68,7 +68,7 @@ import World
     /// The revocation code of one phone is not another's, and a row that a binding did not write is
     /// none.
     @Test(arguments: StoreKind.all) func theSecretOfAnotherPhoneIsNotOpened(kind: StoreKind) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let bob = try await Person.registered("bob", at: scene.shop, scene.rig)
         let (phone, other) = (try TestPhone(pushToken: "one"), try TestPhone(pushToken: "two"))
         _ = try #require(await scene.ada.bind(phone, scene.ada.code).bound)
@@ -81,14 +81,14 @@ import World
     /// A secret that was sealed under an older master key is opened by a relay that uses a newer one.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func theSecretOutlivesARekey(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await SecretScene(try await RelayRig(kind))
+        let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let operation = scene.rig.relay.operations.new(isRepeatable: true)
         let given = try await scene.run(verb, as: operation)
         let (old, new) = (
             Sealer.Key(id: "1", key: Secret(Array(repeating: 7, count: 32))),
             Sealer.Key(id: "2", key: Secret(Array(repeating: 8, count: 32)))
         )
-        scene.rig.relay.adopt(try Sealer(keys: [new, old]))
+        scene.rig.relay.replace(try Sealer(keys: [new, old]))
         try await scene.rig.on { await $0.reseal() }
         #expect(try await scene.run(verb, as: scene.rig.relay.operations.again(operation.id)) == given)
     }

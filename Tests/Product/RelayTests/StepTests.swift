@@ -21,7 +21,7 @@ import World
         }
     }
 
-    private func end(_ asked: Asked, _ end: End, _ cast: Cast) async throws {
+    private func end(_ asked: OpenedChallenge, _ end: End, _ cast: TwoWebsitesFixture) async throws {
         switch end {
         case .approved: _ = try await cast.rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
         case .denied: _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
@@ -42,8 +42,8 @@ import World
     }
 
     @Test(arguments: StoreKind.all, End.allCases)
-    func aStepEndsWithItsChallenge(kind: StoreKind, end way: End) async throws {
-        let cast = try await Cast(kind)
+    func stepEndsWithItsChallenge(kind: StoreKind, end way: End) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         // One that ended before, which nothing changes any more.
         let before = try await cast.ask()
         _ = try await cast.rig.decide(.deny, before.challenge, by: cast.first)
@@ -59,8 +59,8 @@ import World
 
     /// The same before anything was sent, and after it was seen.
     @Test(arguments: StoreKind.all, [StepState.queued, .seen])
-    func whateverWasUnderWayIsSkipped(kind: StoreKind, state: StepState) async throws {
-        let cast = try await Cast(kind)
+    func activeStepsAreSkippedAtTheEnd(kind: StoreKind, state: StepState) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         await cast.rig.settled()
         try cast.rig.execute("UPDATE step SET state = '\(state.rawValue)'")
@@ -69,7 +69,7 @@ import World
     }
 
     /// An approval ends with the phone that may have given it.
-    @Test(arguments: StoreKind.all) func anApprovalThatEndsWithAPhoneIsSkipped(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func stepsOfAVoidApprovalAreSkipped(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["number": "0"])
         let person = try await Person.registered("ada", at: shop, rig)
@@ -82,11 +82,11 @@ import World
     }
 }
 
-extension Cast {
+extension TwoWebsitesFixture {
     /// A challenge of Ada's that has another end than fraud.
-    fileprivate func earlier(than asked: Asked) async throws -> ChallengeID {
+    fileprivate func earlier(than asked: OpenedChallenge) async throws -> ChallengeID {
         let sql = Statement("SELECT id FROM challenge WHERE decision = 'deny'")
-        let rows = try rig.store.runBlocking(Script("test", reads: [Step(sql)]))
+        let rows = try rig.store.runBlocking(Script("test", reads: [BoundStatement(sql)]))
         let id = ChallengeID(try rows.row(0).blob(0))
         guard let id, id != asked.challenge else { throw RigFailure("no earlier challenge") }
         return id

@@ -15,7 +15,7 @@ import World
         return try await Person.registered("ada", at: try await rig.shop("shop", policies), rig)
     }
 
-    @Test(arguments: StoreKind.all) func theFirstRightCodeMakesItCount(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func firstRightCodeActivatesTOTP(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let setup = try await ada.addTOTP()
         #expect(Base32.decode(setup.secret)?.count == 20)
@@ -45,14 +45,14 @@ import World
     private static let nothing = FieldFault("totp", .state, "has nothing that this code could be for")
 
     @Test(arguments: [Int64(-1), 0, 1], [false, true])
-    func oneStepOfDriftIsTakenAndNoMore(steps: Int64, isFurther: Bool) async throws {
+    func oneStepOfDriftIsAccepted(steps: Int64, isFurther: Bool) async throws {
         let ada = try await person(.memory)
         let setup = try await ada.addTOTP()
         let drift = isFurther ? (steps < 0 ? steps - 1 : steps + 2) : steps
         #expect(try await ada.confirm(try ada.code(setup.secret, steps: drift)) == !isFurther)
     }
 
-    @Test func everyShapeIsTold() async throws {
+    @Test func everyAlgorithmDigitsAndPeriodIsReturned() async throws {
         let ada = try await person(.memory)
         let setup = try await ada.addTOTP(CodeShape(algorithm: .sha512, digits: 8, period: 60))
         #expect(setup.uri.hasSuffix("&algorithm=SHA512&digits=8&period=60"))
@@ -64,12 +64,12 @@ import World
         #expect(try await ada.confirm(OTP.code(secret: key, counter: later, algorithm: .sha512, digits: 8)))
     }
 
-    @Test func namesInTheURIHoldNoColon() {
+    @Test func otpauthURINamesContainNoColon() {
         let uri = CodeShape().uri(secret: "ABC", issuer: "Shop: Ü & Co", account: "a:b@c")
         #expect(uri.hasPrefix("otpauth://totp/Shop%20%20%C3%9C%20%26%20Co:a%20b%40c?secret=ABC&"))
     }
 
-    @Test(arguments: StoreKind.all) func theOneBeforeCountsUntilTheNextIsConfirmed(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func previousTOTPStaysActiveUntilTheNextIsConfirmed(kind: StoreKind) async throws {
         let ada = try await person(kind, ["further-factors": "website"])
         let first = try await ada.withTOTP()
         let old = try #require(try await ada.factors().first?.id)
@@ -82,7 +82,7 @@ import World
         #expect(try await ada.factors().first?.id != old)
     }
 
-    @Test(arguments: StoreKind.all) func afterTenMinutesNothingWaits(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func unconfirmedTOTPExpiresAfterTenMinutes(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let setup = try await ada.addTOTP()
         ada.rig.time.advance(by: .seconds(600))
@@ -91,7 +91,7 @@ import World
         #expect(await refusal { try await ada.confirm(code) } == .conflict([Self.nothing]))
     }
 
-    @Test(arguments: StoreKind.all) func theSameRequestIsTheSameSecret(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func repeatedRequestReturnsTheSameSecret(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let operation = ada.rig.relay.operations.new(isRepeatable: true)
         let setup = try await ada.addTOTP(as: operation)
@@ -109,7 +109,7 @@ import World
         #expect(try await ada.confirm(code, as: ada.rig.relay.operations.again(right.id)))
     }
 
-    @Test(arguments: StoreKind.all) func wrongCodesSlowDownAndLock(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func wrongConfirmationCodesDelayAndLock(kind: StoreKind) async throws {
         let ada = try await person(kind, ["guesses": "3"])
         let rig = ada.rig
         let setup = try await ada.addTOTP()
@@ -135,7 +135,7 @@ import World
     }
 
     /// A new secret is no way around the pause.
-    @Test(arguments: StoreKind.all) func failuresStayWhereASecretIsReplaced(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func replacedSecretKeepsItsFailures(kind: StoreKind) async throws {
         let ada = try await person(kind)
         #expect(try await !ada.confirm(ada.wrong(try ada.code(try await ada.addTOTP().secret))))
         let next = try await ada.addTOTP()
@@ -146,7 +146,7 @@ import World
         #expect(try await ada.factors().first?.failures == 0)
     }
 
-    @Test(arguments: StoreKind.all) func droppingItLeavesNothing(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func removingTOTPLeavesNothing(kind: StoreKind) async throws {
         let ada = try await person(kind, ["further-factors": "website"])
         _ = try await ada.withTOTP()
         _ = try await ada.addTOTP()
@@ -160,7 +160,7 @@ import World
 
     // MARK: At once
 
-    @Test(arguments: StoreKind.all) func thirtyEqualConfirmsAreOne(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func thirtyEqualConfirmationsCountOnce(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let code = try ada.code(try await ada.addTOTP().secret)
         let results = await atOnce(30) { try await ada.confirm(code) }
@@ -170,7 +170,7 @@ import World
         #expect(try ada.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.bound'") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func wrongOnesAtOnceAreCountedExactly(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentWrongConfirmationsAreCountedExactly(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let code = ada.wrong(try ada.code(try await ada.addTOTP().secret))
         let results = await atOnce(20) { try await ada.confirm(code) }
@@ -180,7 +180,7 @@ import World
         #expect(try await ada.factors().first?.failures == 1)
     }
 
-    @Test(arguments: StoreKind.all) func aConfirmBesideADropLeavesAllOrNothing(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func concurrentConfirmAndRemoveAreAtomic(kind: StoreKind) async throws {
         for _ in 0..<5 {
             let ada = try await person(kind)
             let code = try ada.code(try await ada.addTOTP().secret)
@@ -209,7 +209,7 @@ import World
 
     // MARK: Approval
 
-    @Test(arguments: StoreKind.all) func whoHasAPhoneApprovesFirst(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func userWithAPhoneMustApproveTOTP(kind: StoreKind) async throws {
         let ada = try await person(kind, ["number": "0"])
         let phone = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
         let first = await refusal { try await ada.addTOTP() }

@@ -8,8 +8,8 @@ import World
 /// Decisions that are right in themselves and come too early, too late, or once more.
 @Suite(.timeLimit(.minutes(5))) struct UntimelyDecisionTests {
     /// By somebody who knew all that the relay was going to make up: right in every point, but for its time.
-    @Test(arguments: StoreKind.all) func anEarlyDecisionIsRefused(kind: StoreKind) async throws {
-        let (cast, oracle) = (try await Cast(kind), try await Cast(.memory))
+    @Test(arguments: StoreKind.all) func earlyDecisionIsRefused(kind: StoreKind) async throws {
+        let (cast, oracle) = (try await TwoWebsitesFixture(kind), try await TwoWebsitesFixture(.memory))
         let operation = cast.rig.relay.operations.new()
         let earlier = try await cast.ask()
         await cast.rig.settled()
@@ -40,8 +40,8 @@ import World
         #expect(try await cast.rig.post(answer, asked.challenge, by: cast.first) == .success)
     }
 
-    @Test(arguments: StoreKind.all) func aLateDecisionIsRefused(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func lateDecisionIsRefused(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         await cast.rig.settled()
         let signed = try await cast.rig.signed(.approve, asked.challenge, number: "47", by: cast.first)
@@ -60,8 +60,8 @@ import World
         #expect(try await cast.state(asked) == untouched)
     }
 
-    @Test(arguments: StoreKind.all) func aReplayedDecisionIsRefused(kind: StoreKind) async throws {
-        let cast = try await Cast(kind)
+    @Test(arguments: StoreKind.all) func replayedDecisionIsRefused(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         await cast.rig.settled()
         let signed = try await cast.rig.signed(.approve, asked.challenge, number: "47", by: cast.first)
@@ -84,8 +84,8 @@ import World
 
     /// The relay's clock and the nonce decide about lateness: `iat` is the phone's own, and kept for the record.
     @Test(arguments: StoreKind.all, [-86_400 * 365, 86_400 * 365])
-    func thePhonesClockIsNotJudged(kind: StoreKind, seconds: Int64) async throws {
-        let cast = try await Cast(kind)
+    func phoneClockIsIgnored(kind: StoreKind, seconds: Int64) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
         let asked = try await cast.ask()
         let shown = try await cast.rig.shown(asked.challenge, to: cast.first.credential)
         let said = cast.rig.time.now().seconds + seconds

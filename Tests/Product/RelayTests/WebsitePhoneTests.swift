@@ -1,7 +1,7 @@
+import DeliveryOutcomes
 import Domain
 import Log
 import Storage
-import Pushing
 import TestSupport
 import Testing
 import World
@@ -13,7 +13,7 @@ import World
     private static let websites = ["answers": "website", "further-factors": "website"]
 
     /// It cannot ask by itself: that its push token is wrong must not look like a phone that does.
-    @Test(arguments: StoreKind.all) func aPushTokenThatCannotBeRightIsToldOf(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func invalidPushTokenOfAWebsitePhoneIsReported(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop("shop", Self.websites), rig)
         rig.pushes.serveOnly { platform, _ in platform == .ios }
@@ -38,7 +38,7 @@ import World
         try rig.count("SELECT count(*) FROM audit WHERE event = '\(event)' AND outcome = 'operator'")
     }
 
-    @Test(arguments: StoreKind.all) func whatAnOperatorGivesBackIsAnnouncedOnceItIsBound(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func restoredWebsitePhoneIsReportedWhenBound(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let club = try await rig.shop("club", Self.websites, callback: "https://club.example/hook")
         let ada = try await Person.registered("ada", at: club, rig)
@@ -58,7 +58,7 @@ import World
     }
 
     /// As one that was stolen: its website, or whoever acts for it, must not bind it again.
-    @Test(arguments: StoreKind.all) func anOperatorTakesWhatItsWebsiteHasUnbound(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func operatorTakesOverAPhoneUnboundByItsWebsite(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let club = try await rig.shop("club", Self.websites, callback: "https://club.example/hook")
         let ada = try await Person.registered("ada", at: club, rig)

@@ -11,14 +11,14 @@ struct WebsiteTurnsTests {
     private let time = TestTime()
 
     /// A loop on which requests of websites begin, end when they are told to, and are noted.
-    private final class Scene: Sendable {
+    private final class Fixture: Sendable {
         let loop: EventLoop
-        let turns: WebsiteTurns
+        let turns: WebsiteConcurrencyLimit
         private let begun = Mutex<[String]>([])
 
         init(_ time: TestTime) {
             loop = EventLoop.simulated(name: "requests", time: time) { _ in 0 }
-            turns = WebsiteTurns(time: time)
+            turns = WebsiteConcurrencyLimit(time: time)
         }
 
         func send(_ website: String, _ numbers: Range<Int>) {
@@ -52,48 +52,48 @@ struct WebsiteTurnsTests {
     private func names(_ website: String, _ numbers: Range<Int>) -> [String] { numbers.map { "\(website) \($0)" } }
 
     @Test func websiteThatIsAloneHasNoLimit() {
-        let scene = Scene(time)
+        let scene = Fixture(time)
         scene.send("flood", 0..<1000)
         #expect(scene.begunSince() == names("flood", 0..<1000))
     }
 
     @Test func requestsOverTheLimitBeginInOrderWhenOthersEnd() {
-        let scene = Scene(time)
+        let scene = Fixture(time)
         scene.send("shop", 0..<1)
         scene.send("flood", 0..<100)
-        #expect(scene.begunSince() == ["shop 0"] + names("flood", 0..<WebsiteTurns.limit))
+        #expect(scene.begunSince() == ["shop 0"] + names("flood", 0..<WebsiteConcurrencyLimit.limit))
         // Another website begins at once, however many wait.
         scene.send("shop", 1..<2)
         #expect(scene.begunSince() == ["shop 1"])
-        for number in WebsiteTurns.limit..<100 {
+        for number in WebsiteConcurrencyLimit.limit..<100 {
             scene.end("flood")
             #expect(scene.begunSince() == ["flood \(number)"])
         }
-        scene.end("flood", WebsiteTurns.limit)
+        scene.end("flood", WebsiteConcurrencyLimit.limit)
         scene.end("shop", 2)
         #expect(scene.turns.websites == 0)
     }
 
     @Test func requestsThatBeganWithoutLimitCountOnceThereIsOne() {
-        let scene = Scene(time)
+        let scene = Fixture(time)
         scene.send("flood", 0..<10)
         scene.send("shop", 0..<1)
         _ = scene.begunSince()
         scene.send("flood", 10..<11)
-        scene.end("flood", 10 - WebsiteTurns.limit)
+        scene.end("flood", 10 - WebsiteConcurrencyLimit.limit)
         #expect(scene.begunSince().isEmpty)
         scene.end("flood")
         #expect(scene.begunSince() == ["flood 10"])
     }
 
     @Test func limitEndsWhenNoOtherWebsiteCallsAnyMore() {
-        let scene = Scene(time)
+        let scene = Fixture(time)
         scene.send("shop", 0..<1)
         scene.send("flood", 0..<20)
         _ = scene.begunSince()
-        time.advance(by: WebsiteTurns.memory)
+        time.advance(by: WebsiteConcurrencyLimit.memory)
         scene.send("flood", 20..<30)
         // Those that have waited begin, too.
-        #expect(Set(scene.begunSince()) == Set(names("flood", WebsiteTurns.limit..<30)))
+        #expect(Set(scene.begunSince()) == Set(names("flood", WebsiteConcurrencyLimit.limit..<30)))
     }
 }

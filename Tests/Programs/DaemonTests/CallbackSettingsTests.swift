@@ -7,10 +7,10 @@ import Testing
 
 @testable import Daemon
 
-@Suite struct CallbackSettings {
+@Suite struct WebhookSettingsTests {
     private func said(against callbacks: String) -> [String] { complaints(below: "callbacks:\n" + callbacks) }
 
-    @Test func whatBelongsTogetherIsAskedFor() {
+    @Test func incompleteWebhookSettingsAreRefused() {
         #expect(said(against: "  allow: 10.0.0.0/8\n  ca: ca.pem\n  certificate: c.pem\n  key: c.key\n") == [])
         let together = "t.yaml:5:3: callbacks.certificate and callbacks.key must be set together"
         #expect(said(against: "  certificate: c.pem\n") == [together])
@@ -22,7 +22,7 @@ import Testing
         ("allow: intranet.example", "callbacks.allow must be ranges"),
         ("alow: 10.0.0.0/8", "alow is no setting in callbacks; did you mean allow?"),
     ])
-    func whatIsWrongIsSaid(_ line: String, _ message: String) {
+    func invalidWebhookSettingsAreReported(_ line: String, _ message: String) {
         let said = self.said(against: "  \(line)\n")
         #expect(said.count == 1 && said.allSatisfy { $0.contains(message) }, "\(said)")
     }
@@ -43,21 +43,21 @@ import Testing
     }
 
     /// What is read, and what is said against it.
-    private func read(_ change: (inout Settings.CallbackService) -> Void) -> (Materials.Callbacks, [String]) {
+    private func read(_ change: (inout Settings.WebhookSettings) -> Void) -> (LoadedFiles.WebhookFiles, [String]) {
         var settings = SettingsKeys.defaults
         settings.directory = place.path
-        change(&settings.callbacks)
-        var reading = MaterialsReading(settings: settings, now: certificates.now)
-        let callbacks = reading.callbacks()
+        change(&settings.webhooks)
+        var reading = LoadedFilesReader(settings: settings, now: certificates.now)
+        let callbacks = reading.webhooks()
         return (callbacks, reading.problems)
     }
 
-    @Test func nothingIsNeeded() {
+    @Test func webhookSettingsAreOptional() {
         let (callbacks, problems) = read { _ in }
         #expect(problems == [] && callbacks.allowed == [] && callbacks.authority == nil && callbacks.certificate == nil)
     }
 
-    @Test func allOfItIsRead() throws {
+    @Test func allWebhookSettingsAreRead() throws {
         let issued = try certificates.client()
         try write(issued, "relay")
         try TextFile.write(certificates.websites.certificatePEM(), to: place("inside.pem"))
@@ -75,7 +75,7 @@ import Testing
         #expect(try callbacks.certificate?.key.reveal() == issued.keyPEM().reveal())
     }
 
-    @Test func aCertificateAndItsKeyFitTogether() throws {
+    @Test func mismatchedCertificateAndKeyAreRefused() throws {
         try write(try certificates.client(), "relay")
         try write(try certificates.client(), "other")
         let (callbacks, problems) = read {
@@ -88,7 +88,7 @@ import Testing
         #expect(problems.first?.contains("does not belong to the certificate") == true, "\(problems)")
     }
 
-    @Test func whatIsWrongWithAFileIsSaidOnce() throws {
+    @Test func faultyFileIsReportedOnce() throws {
         try write(try certificates.client(from: .seconds(-600), to: .seconds(-60)), "old")
         try TextFile.write("nothing\n", to: place("rubbish.pem"))
         for (certificate, message) in [
@@ -106,7 +106,7 @@ import Testing
     }
 }
 
-@Suite struct CallbackURLs {
+@Suite struct WebhookURLTests {
     private func fault(_ url: String, _ ranges: String...) throws -> String? {
         WebsiteFields.fault(inCallback: url, allowed: try ranges.map { try #require(AddressRange($0)) })
     }
@@ -115,7 +115,7 @@ import Testing
         "https://shop.example.com/twoefay", "https://shop.example.com", "https://shop.example.com:8443/a?b=c",
         "https://198.41.0.4/", "https://[2a00:1450:4001::1]/",
     ])
-    func httpsOutside(url: String) throws {
+    func publicHTTPSURLIsAccepted(url: String) throws {
         #expect(try fault(url) == nil)
         #expect(try fault(url, "10.0.0.0/8") == nil)
     }
@@ -126,11 +126,11 @@ import Testing
         "https://shop.example.com/#x", "https://127.1/", "https://shop.example.com:0/",
         "https://shop.example.com/" + String(repeating: "x", count: 2048),
     ])
-    func whatIsNoURL(url: String) throws {
+    func malformedWebhookURLIsRefused(url: String) throws {
         #expect(try fault(url, "0.0.0.0/0")?.hasPrefix("be a URL such as https://") == true)
     }
 
-    @Test func httpInsideAlone() throws {
+    @Test func plainHTTPIsAcceptedOnlyForAllowedRanges() throws {
         #expect(try fault("http://shop.example.com/")?.contains("be https: http goes only to") == true)
         #expect(try fault("http://10.1.2.3/")?.contains("'callbacks.allow'") == true)
         #expect(try fault("http://10.1.2.3/", "10.1.0.0/16") == nil)
@@ -139,7 +139,7 @@ import Testing
         #expect(try fault("http://shop.intranet/", "10.1.0.0/16") == nil)
     }
 
-    @Test func addressesInsideAreNamedByTheOperator() throws {
+    @Test func privateAddressNeedsAnAllowedRange() throws {
         for host in ["127.0.0.1", "10.1.2.3", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "[fd00::1]"] {
             let said = try #require(try fault("https://\(host)/x"))
             #expect(said.contains("'callbacks.allow' in the settings does not name it"), "\(said)")

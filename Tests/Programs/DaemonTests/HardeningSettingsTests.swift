@@ -33,7 +33,7 @@ private struct NewKernel: HardeningKernel {
         return try SettingsReader.read(Array(text.utf8), file: "\(directory)/twoefay.yaml")
     }
 
-    @Test func requiredDoesNotStartOnAKernelThatLacksSomething() throws {
+    @Test func requiredHardeningRefusesAnIncompleteKernel() throws {
         let settings = try settings("required", in: "/nowhere")
         let failure = #expect(throws: Failure.self) { try settings.restrictProcess(on: OldKernel(), log: log) }
         let message = failure?.message ?? ""
@@ -43,17 +43,17 @@ private struct NewKernel: HardeningKernel {
         #expect(try settings.restrictProcess(on: NewKernel(), log: log)?.missing.isEmpty == true)
     }
 
-    @Test func onGoesOnWithoutAndSaysSo() throws {
+    @Test func hardeningOnContinuesWithAWarning() throws {
         let settings = try settings("on", in: "/nowhere")
         let applied = try #require(try settings.restrictProcess(on: OldKernel(), log: log))
-        #expect(applied.missing.count == 2 && applied.trouble != nil)
+        #expect(applied.missing.count == 2 && applied.fault != nil)
         #expect(settings.hardeningReport(OldKernel()).line.contains("incomplete"))
         #expect(settings.hardeningReport(NewKernel()).line.contains("is complete"))
         #expect(try self.settings("off", in: "/nowhere").restrictProcess(on: NewKernel(), log: log) == nil)
         #expect(throws: SettingsReader.Problems.self) { try self.settings("perhaps", in: "/nowhere") }
     }
 
-    @Test func everyFileThatSettingsNameIsOpened() throws {
+    @Test func landlockRulesCoverEveryConfiguredFile() throws {
         var settings = try settings("on", in: "/i")
         settings.tls.websitesKey = FileName("offline/website-ca.key")
         settings.mail.passwordFile = FileName("secrets/mail")
@@ -78,7 +78,7 @@ private struct NewKernel: HardeningKernel {
         #expect(!rules.allows(elsewhere("server.key"), .reading))
     }
 
-    @Test func settingsThatReachOutsideNeedARestart() throws {
+    @Test func settingsOutsideTheRulesNeedARestart() throws {
         let directory = try TemporaryDirectory()
         for name in ["i", "i/data", "else"] { mkdir(directory(name), 0o700) }
         for name in ["i/mail.password", "else/mail.password"] { try TextFile.write("x", to: directory(name)) }

@@ -2,10 +2,10 @@ import Testing
 
 @testable import Daemon
 
-@Suite struct MailSettings {
+@Suite struct MailSettingsTests {
     private func said(against mail: String) -> [String] { complaints(below: "mail:\n" + mail) }
 
-    @Test func whatBelongsTogetherIsAskedFor() {
+    @Test func incompleteMailSettingsAreRefused() {
         let server = "  url: smtp://127.0.0.1\n  from: a@b.example\n"
         #expect(said(against: server) == [])
         #expect(said(against: server + "  username: u\n  password_file: p\n") == [])
@@ -22,7 +22,7 @@ import Testing
         ("url: smtp://a.example/x", "mail.url must be"), ("from: nobody", "t.yaml:5:9: mail.from must be NAME@HOST"),
         ("from: zoë@example.com", "mail.from must be"), ("password: x", "password is no setting in mail"),
     ])
-    func whatIsWrongIsSaid(_ line: String, _ message: String) {
+    func invalidMailSettingsAreReported(_ line: String, _ message: String) {
         #expect(said(against: "  \(line)\n").contains { $0.contains(message) })
     }
 }

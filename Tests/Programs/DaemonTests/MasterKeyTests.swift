@@ -24,7 +24,7 @@ import World
         }
     }
 
-    @Test func theNewestSealsAndTheOldestIsWhatOperationsFollowFrom() throws {
+    @Test func newestKeySealsAndOldestKeyDerivesIDs() throws {
         let alone = try key("\(first)\n")
         let both = try key("# two\n\n\(second)\n\(first)  \n")
         let waiting = try key("\(third)\tnext\n\(second)\n\(first)")
@@ -47,13 +47,13 @@ import World
     }
 
     /// As installations have it that were made before there could be several keys.
-    @Test func aFileOfOneKeyIsAsItWas() throws {
+    @Test func singleKeyFileKeepsItsFormat() throws {
         let made = MasterKey.generate(SystemRandomness())
         #expect(try MasterKey(file: made.file).current.id == made.current.id)
         #expect(try key(first).file == Array("\(first)\n".utf8))
     }
 
-    @Test func theStepsOfAChange() throws {
+    @Test func masterKeyRotationStepsAreOrdered() throws {
         let made = try key("# ours\n\(first)\n")
         let waiting = try made.adding(Secret(Array(repeating: 2, count: 32)))
         #expect(waiting.current.id == made.current.id && waiting.next != nil)
@@ -69,7 +69,7 @@ import World
         #expect(again.hasSuffix("\(third) next\n\(second)\n"))
     }
 
-    @Test func whatIsNoneIsRefusedWithItsLine() {
+    @Test func malformedMasterKeyIsRefusedWithItsLine() {
         #expect(fault("\(first)\nxyz\n")?.hasPrefix("line 2 ") == true)
         #expect(fault("\(first.dropLast())\n")?.hasPrefix("line 1 ") == true)
         #expect(fault("\(first) now\n")?.hasPrefix("line 1 ") == true)
@@ -86,7 +86,7 @@ import World
         }
     }
 
-    @Test func itsFileIsReplacedWithItsPermissions() throws {
+    @Test func masterKeyFileKeepsItsPermissions() throws {
         let directory = try TemporaryDirectory()
         try Files.create(directory("key"), [1], mode: 0o400)
         try #require(symlink("key", directory("link")) == 0)

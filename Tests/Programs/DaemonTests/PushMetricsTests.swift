@@ -7,7 +7,7 @@ import Testing
 
 /// Whatever the push service says, the page stays as long as it is.
 @Suite struct PushMetricsTests {
-    @Test func answersAreCountedByWordsThatAreKnown() {
+    @Test func apnsAnswersAreCountedByKnownReason() {
         let registry = Registry()
         let metrics = PushMetrics(registry)
         let lines = String(decoding: registry.exposition(), as: UTF8.self).split(separator: "\n").count
@@ -26,7 +26,7 @@ import Testing
         #expect(String(decoding: registry.exposition(), as: UTF8.self).split(separator: "\n").count == lines)
     }
 
-    @Test func whatHappensToConnectionsIsCounted() {
+    @Test func connectionEventsAreCounted() {
         let registry = Registry()
         let metrics = PushMetrics(registry)
         for _ in 0..<3 { metrics.connected(host: "api.push.apple.com") }

@@ -10,7 +10,7 @@ import Testing
 
 /// QR codes that are drawn away from the loops.
 struct QRThreadTests {
-    @Test func websitesHaveTheirTurn() throws {
+    @Test func qrCodesAreDrawnForWebsitesInTurn() throws {
         let time = TestTime()
         let (worker, caller) = (simulated("qr", time), simulated("caller", time))
         let thread = QRThread(worker: worker)
@@ -28,7 +28,7 @@ struct QRThreadTests {
         #expect(drawn.withLock { $0 } == ["a", "d", "b", "c"])
     }
 
-    @Test func aTextThatIsTooLongHasNoCode() async throws {
+    @Test func oversizedTextHasNoQRCode() async throws {
         let thread = try QRThread()
         #expect(await thread.svg(of: String(repeating: "x", count: 4000)) == nil)
         #expect(await thread.svg(of: "x") == (try QRCode("x").svg()))

@@ -61,17 +61,17 @@ private func everything() throws -> Settings {
     settings.webPush.contact = try ContactText(settingsText: "https://example.com/contact")
     settings.webPush.allowed = try AddressRanges(settingsText: "10.0.0.0/8, fd00::/8")
     settings.webPush.authority = FileName("inside.pem")
-    settings.callbacks.allowed = try AddressRanges(settingsText: "10.30.0.0/16")
-    settings.callbacks.authority = FileName("shops.pem")
-    settings.callbacks.certificate = FileName("relay.pem")
-    settings.callbacks.key = FileName("relay.key")
+    settings.webhooks.allowed = try AddressRanges(settingsText: "10.30.0.0/16")
+    settings.webhooks.authority = FileName("shops.pem")
+    settings.webhooks.certificate = FileName("relay.pem")
+    settings.webhooks.key = FileName("relay.key")
     settings.mail.url = try SMTPAddress(settingsText: "smtps://[::1]:465")
-    settings.mail.from = try MailSender(settingsText: "Login #1 <login@example.com>")
+    settings.mail.from = try MailAddress(settingsText: "Login #1 <login@example.com>")
     settings.mail.username = "relay: one"
     settings.mail.passwordFile = FileName("mail.password")
     settings.mail.authority = FileName("mail-ca.pem")
     settings.templates = FileName("words")
-    settings.places = FileName("cities.mmdb")
+    settings.geolocation = FileName("cities.mmdb")
     settings.metrics = try LocalAddress(settingsText: "[::1]:9464")
     try settings.policy.set("answers", to: "website")
     try settings.policy.set("guesses", to: "5")
@@ -83,8 +83,8 @@ private func everything() throws -> Settings {
     return settings
 }
 
-@Suite struct ReadingSettings {
-    @Test func theLeastIsThreeKeys() throws {
+@Suite struct SettingsReaderTests {
+    @Test func threeKeysAreEnough() throws {
         let settings = try read(least)
         #expect(settings.origin.settingsText == "https://login.example.com:8080")
         #expect(settings.listen == HostPort(host: "0.0.0.0", port: 8080))
@@ -94,19 +94,19 @@ private func everything() throws -> Settings {
         #expect(settings.push.topic == nil)
     }
 
-    @Test func whatIsPrintedIsReadBack() throws {
+    @Test func printedSettingsAreReadBack() throws {
         let settings = try everything()
         #expect(try read(SettingsExample.annotated(settings)) == settings)
         let bare = try read(least)
         #expect(try read(SettingsExample.annotated(bare)) == bare)
     }
 
-    @Test func emptyGroupsAndEmptyOptionalKeysSayNothing() throws {
+    @Test func emptyGroupsAndOptionalKeysAreIgnored() throws {
         #expect(try read(least + "push:\npolicies: {}\ntls: ~\n") == read(least))
         #expect(try read(least + "push: {apns: {ca: \"\", topic: }}\n") == read(least))
     }
 
-    @Test func everythingWrongIsSaidAtOnceWithItsPlace() {
+    @Test func allProblemsAreReportedWithTheirPosition() {
         let text = """
             orign: https://x
             listen: 8080
@@ -143,7 +143,7 @@ private func everything() throws -> Settings {
             ("listen: a:+1", "must be HOST:PORT"),
             ("listen: ':80'", "must be HOST:PORT"),
         ])
-    func oneKey(line: String, message: String) throws {
+    func settingsKeyIsReadAndChecked(line: String, message: String) throws {
         let key = String(line.prefix { $0 != ":" })
         let rest = least.split(separator: "\n").filter { !$0.hasPrefix("\(key):") }.joined(separator: "\n")
         let said = complaints("\(rest)\n\(line)\n")
@@ -188,13 +188,13 @@ private func everything() throws -> Settings {
             ("origin: https://b.example", "t.yaml:4:1: \"origin\" stands already in line 1"),
             ("- a", "t.yaml:4:1:"),
         ])
-    func oneLineMore(line: String, message: String) {
+    func invalidSettingsLineIsReported(line: String, message: String) {
         let said = complaints(least + line + "\n")
         #expect(said.count == 1)
         #expect(said.first?.contains(message) == true, "\(said)")
     }
 
-    @Test func anEmptyFileLacksWhatIsRequired() {
+    @Test func emptyFileReportsRequiredKeys() {
         #expect(complaints("").count == 3)
         #expect(complaints("# nothing\n").count == 3)
         #expect(complaints("just words").first?.contains("must hold keys") == true)
@@ -207,9 +207,9 @@ private func everything() throws -> Settings {
     }
 }
 
-@Suite struct DocumentedSettings {
+@Suite struct SettingsPageTests {
     /// docs/operators/settings.md shows the file that the program would print: run the test, and copy what it says.
-    @Test func theDocumentIsTheExample() throws {
+    @Test func settingsPageEqualsTheExample() throws {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
         let page = String(decoding: try Files.read("/\(root)/docs/operators/settings.md"), as: UTF8.self)
         let example = SettingsExample.annotated(SettingsExample.forReaders)

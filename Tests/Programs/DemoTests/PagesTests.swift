@@ -10,14 +10,14 @@ import World
 @testable import Demo
 
 struct PagesTests {
-    @Test func readsForms() {
+    @Test func formFieldsAreDecoded() {
         let form = FormText("name=Ada+L%C3%B6we&empty=&twice=1&twice=2&bad=%zz&cut=%4&lone&=x&broken=%ff".utf8)
         #expect(form["name"] == "Ada Löwe" && form["empty"] == "" && form["twice"] == "1" && form[""] == "x")
         for name in ["bad", "cut", "lone", "broken", "missing"] { #expect(form[name] == nil, "\(name)") }
         #expect(FormText(query: nil)["a"] == nil && FormText(query: "a=b%26c")["a"] == "b&c")
     }
 
-    @Test func readsCookies() {
+    @Test func cookieIsReadFromTheRequest() {
         func cookie(_ values: String...) -> String? {
             Request(method: "GET", path: "/", fields: Fields(values.map { .init("cookie", $0) })).cookie("run")
         }
@@ -34,8 +34,8 @@ struct PagesTests {
 
     private let secret = RunSecret(theatre: 8000, randomness: SystemRandomness())
 
-    private func gate() -> Gate {
-        Gate(pages: Inside(), house: PageHouse(files: [.baseCSS, .iconSVG, .phoneJS]), secret: secret)
+    private func gate() -> AccessGate {
+        AccessGate(pages: Inside(), responder: PageResponder(files: [.baseCSS, .iconSVG, .phoneJS]), secret: secret)
     }
 
     private func answer(_ path: String, _ query: String?, method: String = "GET", cookie: String? = nil) async
@@ -45,7 +45,7 @@ struct PagesTests {
         return await gate().answer(Request(method: method, path: path, query: query, fields: fields))
     }
 
-    @Test func takesTheSecretOutOfTheAddress() async {
+    @Test func secretIsRemovedFromTheAddress() async {
         let brought = secret.address(of: "", path: "/?phone=2").split(separator: "?").last.map { String($0) }
         let told = await answer("/", brought)
         #expect(told.status == 303 && told.fields["location"] == "/?phone=2")
@@ -57,7 +57,7 @@ struct PagesTests {
         #expect(await answer("/", "run=\(run)", method: "POST").status == 403)
     }
 
-    @Test func letsInWhoHasTheCookieAlone() async {
+    @Test func onlyAVisitorWithTheCookieIsAdmitted() async {
         let cookie = "\(secret.cookie)=\(secret.value)"
         #expect(await answer("/", "a=b", cookie: cookie).body == Array("a=b".utf8))
         #expect(await answer("/", nil, method: "POST", cookie: cookie).status == 200)
@@ -70,8 +70,8 @@ struct PagesTests {
         #expect(await answer("/phone.js", nil).status == 403)
     }
 
-    @Test func servesItsFilesAndNoOthers() {
-        let house = PageHouse(files: [.phoneJS])
+    @Test func onlyEmbeddedFilesAreServed() {
+        let house = PageResponder(files: [.phoneJS])
         #expect(
             house.file(for: Request(method: "GET", path: "/phone.js"))?.fields["content-type"]?.hasPrefix(
                 "text/javascript") == true)

@@ -10,7 +10,7 @@ struct PhoneInboxTests {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let loop = group.loops[0]
-        let inbox = PhoneInbox(loop: loop, feed: Feed(loop: loop), randomness: SystemRandomness())
+        let inbox = PhoneInbox(loop: loop, feed: ActivityFeed(loop: loop), randomness: SystemRandomness())
         inbox.setOnline(!offline)
         for number in 1...count { inbox.bring("sms", from: "shop", to: "ada", text: "\(number)", by: .textGateway) }
         if offline {
@@ -20,12 +20,12 @@ struct PhoneInboxTests {
         return inbox.messages(for: 1, after: 0).messages.compactMap { $0.object?["text"]?.string }
     }
 
-    @Test(arguments: [false, true]) func everythingComesInItsOrder(offline: Bool) throws {
+    @Test(arguments: [false, true]) func messagesArriveInOrder(offline: Bool) throws {
         #expect(try texts(of: 3, offline: offline) == ["1", "2", "3"])
     }
 
     /// Whoever hands in messages without end makes nothing grow without end.
-    @Test(arguments: [false, true]) func ofTooMuchTheOldestGoes(offline: Bool) throws {
+    @Test(arguments: [false, true]) func oldestMessageIsDroppedWhenFull(offline: Bool) throws {
         let most = PhoneInbox.most
         #expect(try texts(of: most + 5, offline: offline) == (6...most + 5).map { "\($0)" })
     }

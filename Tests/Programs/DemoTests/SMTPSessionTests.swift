@@ -7,7 +7,7 @@ struct SMTPSessionTests {
         String(decoding: session.take(text.utf8), as: UTF8.self).split(separator: "\r\n").map { String($0.prefix(3)) }
     }
 
-    @Test func takesAMailHoweverItsBytesCome() {
+    @Test func mailIsAcceptedInAnyFragments() {
         let said =
             "EHLO a\r\nMAIL FROM:<a@example.com> SIZE=9\r\nRCPT TO:<b@example.com>\r\nDATA\r\n"
             + "Subject: one\r\n two\r\n\r\nText\r\n..\r\n.\r\nQUIT\r\n"
@@ -28,7 +28,7 @@ struct SMTPSessionTests {
         }
     }
 
-    @Test func takesNothingOutOfTurn() {
+    @Test func commandsOutOfOrderAreRefused() {
         var session = SMTPSession()
         #expect(
             answers(&session, "DATA\r\nRCPT TO:<b@example.com>\r\nMAIL TO:<a>\r\nAUTH PLAIN\r\nSTARTTLS\r\n")
@@ -40,7 +40,7 @@ struct SMTPSessionTests {
     }
 
     /// What a web page makes a browser say to this port, with a mail in its body.
-    @Test(arguments: ["/", "/" + String(repeating: "x", count: 10_000)]) func takesNothingFromABrowser(path: String) {
+    @Test(arguments: ["/", "/" + String(repeating: "x", count: 10_000)]) func httpRequestIsRefused(path: String) {
         var session = SMTPSession()
         let mail = "EHLO a\r\nMAIL FROM:<a@example.com>\r\nRCPT TO:<b@example.com>\r\nDATA\r\nText\r\n.\r\n"
         #expect(answers(&session, "POST \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n" + mail) == ["500"])
@@ -49,7 +49,7 @@ struct SMTPSessionTests {
     }
 
     /// Whatever a client sends, it costs no more than so much, and the next mail is taken.
-    @Test func bearsAMailThatIsTooLong() {
+    @Test func oversizedMailIsRefused() {
         var session = SMTPSession()
         _ = answers(&session, "MAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nDATA\r\n")
         let line = String(repeating: "y", count: 1000) + "\r\n"
@@ -64,14 +64,14 @@ struct SMTPSessionTests {
         ("=?iso-8859-1?Q?a?=", "=?iso-8859-1?Q?a?="), ("=?UTF-8?X?a?=", "=?UTF-8?X?a?="), ("=??=", "=??="),
         ("=?", "=?"),
         ("a  b", "a  b"), ("", ""),
-    ]) func readsEncodedWords(text: String, decoded: String) { #expect(EncodedWords.decoded(text) == decoded) }
+    ]) func encodedWordsAreDecoded(text: String, decoded: String) { #expect(EncodedWords.decoded(text) == decoded) }
 
     @Test(arguments: [("a=3D=\nb=C3=A4", "a=bä"), ("=", "="), ("=4", "=4"), ("=zz=41", "=zzA"), ("x=", "x=")])
-    func readsQuotedPrintable(text: String, decoded: String) {
+    func quotedPrintableIsDecoded(text: String, decoded: String) {
         #expect(String(decoding: CaughtMail.unquoted(Array(text.utf8)), as: UTF8.self) == decoded)
     }
 
-    @Test func readsAMailOfNothing() {
+    @Test func emptyMailIsRead() {
         for content in ["", "\n", "x\n", ":\n\n", " y\n\n", "Content-Transfer-Encoding: base64\n\n!!\n"] {
             let mail = CaughtMail(Array(content.utf8), to: "a@b")
             #expect(mail.to == "a@b" && mail.subject == "" && mail.from == "")

@@ -38,7 +38,7 @@ import World
     }
 
     /// What the relay alone says opens no door.
-    @Test func letsNobodyInOnTheRelaysWord() async throws {
+    @Test func websiteAcceptsNoLoginWithoutAReceipt() async throws {
         let success: JSONObject = ["login": "success", "challenge": "c1", "proof": "signed", "steps": []]
         let bare = try await verdict(success)
         #expect(!bare.isLetIn && bare.outcome.isSuccess && bare.fault == .incomplete)
@@ -55,7 +55,7 @@ import World
     }
 
     /// The phone reads a secret that the relay has not seen, another one for each customer.
-    @Test func putsASecretOfItsOwnIntoTheCode() async throws {
+    @Test func activationCarriesTheWebsitesSecret() async throws {
         let relay = try FakeRelay((201, Self.registered), (201, Self.registered))
         let uris = try await relay.run { loop, address in
             let website = try website(relay, loop, address)
@@ -97,7 +97,7 @@ import World
         (Duration.zero, "active", true), (.seconds(600), "active", true), (.seconds(600), "suspended", true),
         (.zero, "waiting", false), (.seconds(24 * 3600), "active", true),
         (.seconds(25 * 3600), "active", false),
-    ]) func believesAPhoneWhileItsCodeIsGood(age: Duration, state: String, isBelieved: Bool) async throws {
+    ]) func phoneIsPinnedWhileItsActivationIsValid(age: Duration, state: String, isBelieved: Bool) async throws {
         let relay = try FakeRelay((201, Self.registered))
         let pinned = try await relay.run { loop, address in
             let time = TestTime()
@@ -118,7 +118,7 @@ import World
     }
 
     /// It read the code in time, and somebody took theirs to say yes to it.
-    @Test func believesAPhoneThatWaitedLong() async throws {
+    @Test func phoneThatWaitedForApprovalIsPinned() async throws {
         let relay = try FakeRelay((201, Self.registered))
         let pinned = try await relay.run { loop, address in
             let time = TestTime()
@@ -141,8 +141,8 @@ import World
     }
 
     /// Of many codes that nobody read the newest counts.
-    @Test func keepsNoSecretsWithoutEnd() {
-        var phones = KnownPhones(token: "t")
+    @Test func activationSecretsAreBounded() {
+        var phones = PinnedPhones(token: "t")
         let now = Instant(nanoseconds: 0)
         phones.expect(Secret(utf8: "first"), until: now + .seconds(100))
         for number in 2...16 { phones.expect(Secret(utf8: "\(number)"), until: now + .seconds(1)) }
@@ -152,7 +152,7 @@ import World
     }
 
     /// One bad moment of the relay, or of a proxy before it, is not the end of a login.
-    @Test func waitsThroughABadMoment() async throws {
+    @Test func websiteRetriesThroughAnOutage() async throws {
         let denied: JSONObject = ["login": "failure", "challenge": "c1", "steps": [], "reason": "denied"]
         let relay = try FakeRelay((201, Self.asked), (500, [:]), (200, ["odd": true]), (200, denied))
         let verdict = try await relay.run { loop, address in
@@ -164,7 +164,7 @@ import World
         #expect(verdict.outcome.reason == .denied && relay.asked.count == 4)
     }
 
-    @Test func remembersNoLoginThatIsOver() async throws {
+    @Test func finishedLoginIsForgotten() async throws {
         let denied: JSONObject = ["login": "failure", "challenge": "c1", "steps": [], "reason": "denied"]
         let relay = try FakeRelay((201, Self.asked), (200, denied), (201, Self.asked))
         relay.answer(404, ["code": "not_found"])

@@ -5,7 +5,7 @@ import Testing
 @testable import Hardening
 
 @Suite struct CoreDumpTests {
-    @Test func aProcessThatRefusesDumpsCannotBeDumped() async {
+    @Test func processWithoutDumpsCannotBeDumped() async {
         await #expect(processExitsWith: .success) {
             #expect(CoreDumps.refuse())
             #expect(clinux_prctl(PR_GET_DUMPABLE, 0) == 0)

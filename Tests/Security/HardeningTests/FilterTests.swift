@@ -6,7 +6,7 @@ import Testing
 
 /// The system calls that a process loses under the filter, and those that it keeps.
 @Suite(.enabled(if: !Sanitizer.isOn)) struct FilterTests {
-    @Test func anotherProgramEndsTheProcess() async throws {
+    @Test func execveEndsTheProcess() async throws {
         let directory = try TemporaryDirectory()
         await #expect(processExitsWith: .signal(SIGSYS)) { [path = directory.path as String] in
             _ = RestrictedProcess(changing: path)
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test func theMountOfAFileSystemEndsTheProcess() async throws {
+    @Test func mountEndsTheProcess() async throws {
         let directory = try TemporaryDirectory()
         await #expect(processExitsWith: .signal(SIGSYS)) { [path = directory.path as String] in
             _ = RestrictedProcess(changing: path)
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func processesSignalsAndRawSocketsAreRefused() async throws {
+    @Test func forkSignalsAndRawSocketsAreRefused() async throws {
         let directory = try TemporaryDirectory()
         await #expect(processExitsWith: .success) { [path = directory.path as String] in
             var process = RestrictedProcess(changing: path)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func threadsSocketsAndNamesWorkOn() async throws {
+    @Test func threadsSocketsAndNameLookupsAreAllowed() async throws {
         let directory = try TemporaryDirectory()
         await #expect(processExitsWith: .success) { [path = directory.path as String] in
             var process = RestrictedProcess(changing: path)

@@ -14,12 +14,12 @@ struct TestKernel: HardeningKernel {
 }
 
 @Suite struct KernelTests {
-    @Test func aKernelWithBothLeavesNothingMissing() {
+    @Test func completeKernelLeavesNothingMissing() {
         let applied = Hardening.apply(.system, on: TestKernel())
         #expect(applied.missing.isEmpty && applied.rules == .system)
     }
 
-    @Test func whatAKernelLacksIsNamedAndTheRestApplied() {
+    @Test func missingMeasureIsNamedAndTheRestApplied() {
         let applied = Hardening.apply(.system, on: TestKernel(landlockVersion: nil))
         #expect(Array(applied.missing.keys) == [.landlock] && applied.rules == nil)
         let old = TestKernel(landlockVersion: nil, filterShortcoming: "none here")
@@ -27,7 +27,7 @@ struct TestKernel: HardeningKernel {
         #expect(Hardening.apply(.system, on: old).missing[.seccomp] == "none here")
     }
 
-    @Test func aRefusalOfTheKernelIsMissing() {
+    @Test func measureRefusedByTheKernelCountsAsMissing() {
         let applied = Hardening.apply(.system, on: TestKernel(fault: HardeningFault("refused")))
         #expect(applied.missing == [.landlock: "refused", .seccomp: "refused"] && applied.rules == nil)
     }

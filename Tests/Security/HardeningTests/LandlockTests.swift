@@ -24,7 +24,7 @@ import Testing
     }
 
     /// As certbot renews: the link leads to another file in the same place, or a file is put in place by renaming.
-    @Test func aLinkAllowsItsOwnDirectoryAndThoseOfItsTargets() throws {
+    @Test func symlinkAllowsItsDirectoryAndThatOfItsTarget() throws {
         let directory = try TemporaryDirectory()
         for name in ["live", "archive", "else"] { mkdir(directory(name), 0o700) }
         try TextFile.write("1", to: directory("archive/key1"))
@@ -42,7 +42,7 @@ import Testing
         #expect(!rules.allows(directory("nowhere/key"), .reading))
     }
 
-    @Test func aFileInTheRootDirectoryDoesNotAllowEverything() {
+    @Test func fileInTheRootDirectoryDoesNotAllowEverything() {
         var rules = LandlockRules()
         rules.allow("/hardening-test.key", .reading)
         #expect(rules.allows("/hardening-test.key", .reading))

@@ -8,7 +8,7 @@ import Testing
 
 /// The form of messages, without a socket.
 @Suite struct FrameTests {
-    @Test func messageIsReadHoweverItIsCut() throws {
+    @Test func fragmentedFrameIsRead() throws {
         let message = Array("a message".utf8)
         var buffer = KeyFrameBuffer()
         for byte in KeyFrame.encode(message) {
@@ -33,13 +33,13 @@ import Testing
         #expect(throws: KeyServiceFailure.self) { try buffer.message() }
     }
 
-    @Test func bytesBehindTheMessageAreRefused() {
+    @Test func trailingBytesAreRefused() {
         var buffer = KeyFrameBuffer()
         buffer.append(KeyFrame.encode([1, 2]) + [3])
         #expect(throws: KeyServiceFailure.self) { try buffer.message() }
     }
 
-    @Test func requestIsReadAsItWasWritten() throws {
+    @Test func requestRoundTrips() throws {
         #expect(try KeyRequest(message: KeyRequest.unwrap.message) == .unwrap)
         let device = try #require(ServedKeys.device())
         let issue = KeyRequest.issue(device: device, key: try P256PrivateKey.generate().publicKey)
@@ -54,7 +54,7 @@ import Testing
             #"{"verb":"issue","device":"00000000000000000000000000000000","key":7}"#,
             #"{"verb":"unwrap","verb":"unwrap"}"#, #"{"verb":{"verb":{"verb":{}}}}"#,
         ])
-    func requestThatIsNoneIsRefused(_ text: String) {
+    func malformedRequestIsRefused(_ text: String) {
         #expect(throws: KeyServiceFailure.self) { try KeyRequest(message: Array(text.utf8)) }
     }
 
@@ -66,7 +66,7 @@ import Testing
         #expect(throws: KeyServiceFailure.self) { try KeyRequest(message: Array(text.utf8)) }
     }
 
-    @Test func keysAreReadAsTheyWereWritten() throws {
+    @Test func keysRoundTrip() throws {
         let keys = ServedKeys.someKeys()
         var bytes: [UInt8] = []
         keys.appendBytes(to: &bytes)

@@ -11,7 +11,7 @@ import World
 
 /// The service and its client over a real socket.
 @Suite(.timeLimit(.minutes(2)), .mayBlock) struct KeyServerTests {
-    @Test func keysAndCertificatesAreGiven() async throws {
+    @Test func keyServerReturnsKeysAndCertificates() async throws {
         let served = try await ServedKeys()
         let keys = try served.client.unwrap(waiting: .zero)
         let sealed = try keys.sealer().seal([1, 2, 3], associated: [])
@@ -35,7 +35,7 @@ import World
             KeyFrame.encode([UInt8](repeating: UInt8(ascii: "["), count: KeyFrame.limit)),
             KeyFrame.encode(KeyRequest.unwrap.message) + [0],
         ] as [[UInt8]])
-    func hostilePeerEndsItsOwnConnectionAlone(_ bytes: [UInt8]) async throws {
+    func hostilePeerEndsOnlyItsOwnConnection(_ bytes: [UInt8]) async throws {
         let served = try await ServedKeys()
         let peer = try RawPeer(served.path)
         peer.send(bytes)
@@ -83,7 +83,7 @@ import World
         await served.stop()
     }
 
-    @Test func serviceThatSaysNothingIsGivenUp() async throws {
+    @Test func silentKeyServiceTimesOut() async throws {
         let directory = try TemporaryDirectory()
         let listener = try KeyListener(path: directory("socket"), isShared: false)
         defer { listener.close() }
@@ -92,16 +92,16 @@ import World
         defer { certificates.close() }
         let (key, device) = (try P256PrivateKey.generate().publicKey, try #require(ServedKeys.device()))
         let client = KeyServiceClient(path: listener.path, time: time)
-        #expect(client.trouble == nil)
+        #expect(client.fault == nil)
         #expect(throws: KeyServiceFailure.unavailable("the key service does not answer in time")) {
             try client.issue(for: key, of: device, until: time.instant() + .milliseconds(20))
         }
     }
 
-    @Test func serviceThatIsAwayIsUnavailable() async throws {
+    @Test func missingKeyServiceIsUnavailable() async throws {
         let directory = try TemporaryDirectory()
         let client = KeyServiceClient(path: directory("socket"))
-        #expect(client.trouble?.contains("cannot be reached") == true)
+        #expect(client.fault?.contains("cannot be reached") == true)
         let certificates = try RemoteCertificates(client, time: SystemTime())
         defer { certificates.close() }
         let (key, device) = (try P256PrivateKey.generate().publicKey, try #require(ServedKeys.device()))
@@ -131,7 +131,7 @@ import World
         await served.stop()
     }
 
-    @Test func staleSocketIsReplacedAndALivingOneIsNot() async throws {
+    @Test func staleSocketIsReplacedButNotALiveOne() async throws {
         let directory = try TemporaryDirectory()
         let path = directory("socket")
         let first = try KeyListener(path: path, isShared: true)

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func eachIsNamedWithWhatIsWrong() throws {
+    @Test func malformedDatabaseIsRefusedWithItsFault() throws {
         #expect(fault(path) == "\(path): No such file or directory")
         #expect(fault(directory.path) == "\(directory.path): is not a file")
         #expect(fault("/dev/zero") == "/dev/zero: is not a file")
@@ -28,7 +28,7 @@ import Testing
         #expect(try #require(fault(path)).hasPrefix("\(path): is not a MaxMind database"))
     }
 
-    @Test func oneOfNetworksIsNoneOfPlaces() throws {
+    @Test func networkDatabaseIsRefused() throws {
         var file = MaxMindFile(kind: "GeoLite2-ASN")
         file.add(
             "192.0.2.0/24",
@@ -64,14 +64,14 @@ import Testing
         return true
     }
 
-    @Test func aFileCutAnywhereIsRefused() throws {
+    @Test func truncatedDatabaseIsRefused() throws {
         let whole = sample.bytes
         #expect(try tryOut(whole))
         for count in 1..<whole.count { #expect(try !tryOut(Array(whole.prefix(count))), "\(count) bytes") }
     }
 
     @Test(arguments: [0x00, 0xff, 0x80, 0x01, 0x3f, 0xe0] as [UInt8])
-    func aByteThatIsWrongHarmsNobody(_ change: UInt8) throws {
+    func corruptByteNeverCrashes(_ change: UInt8) throws {
         let whole = sample.bytes
         var refused = 0
         for place in whole.indices {
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: 0..<4)
-    func chanceHarmsNobody(_ seed: UInt64) throws {
+    func randomBytesNeverCrash(_ seed: UInt64) throws {
         let random = SeededRandomness(seed: seed)
         let whole = sample.bytes
         // What stands behind the tree: there nearly everything still opens.

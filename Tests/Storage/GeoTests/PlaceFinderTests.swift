@@ -29,7 +29,7 @@ private func opened(_ file: MaxMindFile, _ directory: TemporaryDirectory) throws
     init() throws { directory = try TemporaryDirectory() }
 
     @Test(arguments: [24, 28, 32], [4, 6])
-    func addressesHaveTheirPlaces(recordBits: Int, version: Int) throws {
+    func addressesResolveToPlaces(recordBits: Int, version: Int) throws {
         let finder = try opened(sample(version: version, recordBits: recordBits), directory)
         #expect(finder.place(of: "192.0.2.0") == "Vienna, Austria")
         #expect(finder.place(of: "192.0.2.127") == "Vienna, Austria")
@@ -56,11 +56,11 @@ private func opened(_ file: MaxMindFile, _ directory: TemporaryDirectory) throws
         "2001:db8:1::5%eth0", "2001:db8:1:::5", "2001:db8:1::5::", ":", "::ffff:192.0.2", "１９２.0.2.1",
         String(repeating: "1", count: 100_000),
     ])
-    func whatIsNoAddressIsNowhere(_ text: String) throws {
+    func malformedAddressHasNoPlace(_ text: String) throws {
         #expect(try opened(sample(), directory).place(of: text) == nil)
     }
 
-    @Test func onlyWhatMayBeShownIsShown() throws {
+    @Test func unprintablePlaceNamesAreOmitted() throws {
         let long = String(repeating: "x", count: 120)
         let records: [(MaxMindFile.Value, String?)] = [
             (.place(city: "Vi\u{202e}enna", subdivision: "Wien", country: "Austria"), "Wien, Austria"),
@@ -90,7 +90,7 @@ private func opened(_ file: MaxMindFile, _ directory: TemporaryDirectory) throws
         }
     }
 
-    @Test func itSaysWhatItIs() throws {
+    @Test func databaseMetadataIsReported() throws {
         var file = sample()
         file.kind = "DBIP-City-Lite"
         file.madeAt = 1_700_000_000
@@ -105,14 +105,14 @@ private func opened(_ file: MaxMindFile, _ directory: TemporaryDirectory) throws
     }
 
     /// Copied over the one that is in use: whoever maps the file itself is killed by this.
-    @Test func aFileThatIsCutShortMeanwhileHarmsNobody() throws {
+    @Test func truncationAfterLoadingIsHarmless() throws {
         let finder = try opened(sample(), directory)
         try TextFile.write("", to: directory("places.mmdb"))
         #expect(finder.place(of: "192.0.2.1") == "Vienna, Austria")
         #expect(finder.place(of: "2001:db8:1::5") == "Zürich, Switzerland")
     }
 
-    @Test func manyAskAtOnce() async throws {
+    @Test func concurrentLookupsAreSafe() async throws {
         let finder = try opened(sample(), directory)
         await withTaskGroup(of: Int.self) { group in
             for _ in 0..<4 {

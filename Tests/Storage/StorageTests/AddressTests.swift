@@ -29,9 +29,9 @@ import World
             Script(
                 "test",
                 writes: [
-                    Step(
-                        Self.add, .id(id), .id(user), .word(kind), .text(address), .moment(Sample.now), .id(user)),
-                    Step(Self.send, .id(id), .moment(Sample.now), .moment(Sample.later)),
+                    BoundStatement(
+                        Self.add, .id(id), .id(user), .word(kind), .text(address), .timestamp(Sample.now), .id(user)),
+                    BoundStatement(Self.send, .id(id), .timestamp(Sample.now), .timestamp(Sample.later)),
                 ]))
         return id
     }
@@ -39,7 +39,7 @@ import World
     /// Two users of one website show the same address to two relays at the same moment. It is the first one's, and the
     /// second hears what it would have heard a moment later.
     @Test(.timeLimit(.minutes(15)), arguments: [Factor.mail, .sms])
-    func anAddressIsTheFirstOnesAlone(_ kind: Factor) async throws {
+    func addressBelongsToItsFirstUser(_ kind: Factor) async throws {
         let relays = try await TwoRelays()
         let (first, operations) = (relays.first, relays.operations)
         let address = kind == .mail ? "new@example.com" : "+4366012345678"
@@ -48,10 +48,10 @@ import World
         let take = try #require(Self.take[kind])
         // The other relay has not committed yet.
         try relays.holder.begin(.writing)
-        _ = try relays.holder.run([Step(take, .text(address), .id(Sample.id(1) as UserID))])
+        _ = try relays.holder.run([BoundStatement(take, .text(address), .id(Sample.id(1) as UserID))])
 
         async let confirmed = first.confirm(
-            address: waiting, of: Sample.id(2), failures: 0, code: 0, hasWord: true, at: Sample.now,
+            address: waiting, of: Sample.id(2), failures: 0, code: 0, isVouchedFor: true, at: Sample.now,
             as: operations.new())
         // Where it looks whether somebody has the address, it waits for whoever is about to.
         try await relays.second.untilRunning("UPDATE user SET operation = id %")
@@ -61,7 +61,7 @@ import World
     }
 
     /// And the user whose it is already may confirm it.
-    @Test(arguments: Engine.allCases) func anAddressOfOnesOwnIsConfirmed(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func ownAddressIsConfirmed(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }
@@ -73,14 +73,14 @@ import World
             let id = try await addWaiting(kind, address, to: number, on: store)
             let waiting = try #require(try await store.factors(of: Sample.id(number)).first { $0.id == id })
             let written = try await store.confirm(
-                address: waiting, of: Sample.id(number), failures: 0, code: 0, hasWord: true, at: Sample.now,
+                address: waiting, of: Sample.id(number), failures: 0, code: 0, isVouchedFor: true, at: Sample.now,
                 as: operations.new())
             #expect(written == .done)
         }
     }
 
     /// An address that was taken away before it was confirmed: its row stays for its counts, and is nothing to look at.
-    @Test(arguments: Engine.allCases) func anOperatorSeesNoAddressThatIsGone(_ engine: Engine) async throws {
+    @Test(arguments: Engine.allCases) func removedAddressIsNotShown(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
         defer { store.close() }

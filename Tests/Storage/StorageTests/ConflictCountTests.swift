@@ -49,7 +49,7 @@ import World
                     return isFirst
                 }
                 guard isWriting else { return session }
-                return WatchedSession(session) { (steps, inner) throws(SessionFailure) in
+                return ObservedSession(session) { (steps, inner) throws(SessionFailure) in
                     let rows = try inner.run(steps)
                     if let failure = left.next(steps.count) { throw failure }
                     return rows
@@ -61,18 +61,18 @@ import World
     }
 
     @Test(arguments: [SessionFailure.conflict("MariaDB 1213"), .conflict("MariaDB 1020"), .locked("MariaDB 1205")])
-    func nineInARowAreNoTroubleAndAllAreCounted(_ failure: SessionFailure) async throws {
+    func nineConflictsAreCountedButNotReported(_ failure: SessionFailure) async throws {
         let bench = try Bench(Array(repeating: failure, count: 9))
         defer { bench.store.close() }
         _ = try await bench.store.run(TestScript.counter(1))
         #expect(bench.store.conflicts == 9)
-        #expect(bench.store.trouble == nil)
+        #expect(bench.store.fault == nil)
         #expect(!bench.said.contains { $0.contains("store.failing") })
         // Nothing of the tries that came to nothing is left.
         #expect(try await bench.store.run(TestScript.raise(1)).row(1).integer(0) == 1)
     }
 
-    @Test func tenInARowAreToldOnceUntilOneGoesWell() async throws {
+    @Test func tenConflictsInARowAreLoggedOnce() async throws {
         let bench = try Bench(Array(repeating: .conflict("MariaDB 1213"), count: 25))
         defer { bench.store.close() }
         _ = try await bench.store.run(TestScript.counter(1))
@@ -81,14 +81,14 @@ import World
         let recovered = bench.said.filter { $0.contains("store.recovered") }
         #expect(recovered.count == 1)
         #expect(recovered.first?.contains("host=127.0.0.1:") == true)
-        #expect(bench.store.trouble == nil)
+        #expect(bench.store.fault == nil)
     }
 
     /// Of a batch only one may have been in the way: the others do not come back with it again.
-    @Test func aBatchThatWasInSomebodysWayRunsOneByOneAtOnce() throws {
+    @Test func conflictingBatchRunsScriptByScript() throws {
         let left = Bench.Left([.conflict("MariaDB 1213")])
         let simulated = try Simulated(watch: { session in
-            WatchedSession(session) { (steps, inner) throws(SessionFailure) in
+            ObservedSession(session) { (steps, inner) throws(SessionFailure) in
                 let rows = try inner.run(steps)
                 if let failure = left.next(steps.count) { throw failure }
                 return rows

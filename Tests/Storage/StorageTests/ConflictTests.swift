@@ -14,7 +14,7 @@ import World
 
     private func database() throws -> TestDatabase { try Engine.mariadb.database() }
 
-    @Test func deadlocksAreTriedAgain() async throws {
+    @Test func deadlockIsRetried() async throws {
         let database = try database()
         let (one, two) = (try database.open(), try database.open())
         defer {
@@ -23,7 +23,7 @@ import World
         }
         for id in 1...2 { _ = try await one.run(TestScript.counter(Int64(id))) }
         func crossing(_ first: Int64, _ second: Int64) -> Script {
-            Script("test.cross", writes: [first, second].map { Step(Self.raise, .integer($0)) })
+            Script("test.cross", writes: [first, second].map { BoundStatement(Self.raise, .integer($0)) })
         }
         let before = try await deadlockCount(one)
         var rounds = 0
@@ -44,11 +44,12 @@ import World
     }
 
     private func deadlockCount(_ store: Store) async throws -> Int64 {
-        try await store.run(Script("test.status", reads: [Step(Self.deadlocks, .text("Innodb_deadlocks"))])).row(0)
+        try await store.run(Script("test.status", reads: [BoundStatement(Self.deadlocks, .text("Innodb_deadlocks"))]))
+            .row(0)
             .integer(0)
     }
 
-    @Test func whoeverWaitsForALockHoldsUpNobodyElseForLong() async throws {
+    @Test func lockWaitDelaysOthersOnlyBriefly() async throws {
         let database = try database()
         var options = StoreOptions()
         options.deadline = .seconds(120)
@@ -57,7 +58,7 @@ import World
         for id in 1...2 { _ = try await store.run(TestScript.counter(Int64(id))) }
         let holder = try database.url.session(.writing)
         try holder.begin(.writing)
-        _ = try holder.run([Step(Self.lock, 1)])
+        _ = try holder.run([BoundStatement(Self.lock, 1)])
         async let blocked = store.run(TestScript.raise(1))
         async let free = store.run(TestScript.raise(2))
         #expect(try await free.row(0).integer(0) == 1)
@@ -65,7 +66,7 @@ import World
         #expect(try await blocked.row(0).integer(0) == 1)
     }
 
-    @Test func aLockThatIsNeverGivenUpIsUnavailable() async throws {
+    @Test func permanentLockIsUnavailable() async throws {
         let database = try database()
         var options = StoreOptions()
         options.deadline = .seconds(2)
@@ -74,21 +75,21 @@ import World
         _ = try await store.run(TestScript.counter(1))
         let holder = try database.url.session(.writing)
         try holder.begin(.writing)
-        _ = try holder.run([Step(Self.lock, 1)])
+        _ = try holder.run([BoundStatement(Self.lock, 1)])
         await #expect(throws: Submission.late) { try await store.run(TestScript.raise(1)) }
         holder.rollBack()
         #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
         #expect(try await store.run(TestScript.raise(1)).row(1).integer(0) == 1)
     }
 
-    @Test func anotherProgramThatWritesTheFileIsWaitedFor() async throws {
+    @Test func writeLockOfAnotherProcessIsAwaited() async throws {
         let database = try Engine.file.database()
         let store = try database.open()
         defer { store.close() }
         _ = try await store.run(TestScript.counter(1))
         let holder = try database.url.session(.writing)
         try holder.begin(.writing)
-        _ = try holder.run([Step(Self.lock, 1)])
+        _ = try holder.run([BoundStatement(Self.lock, 1)])
         async let blocked = store.run(TestScript.raise(1))
         // Reading goes on meanwhile.
         #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)

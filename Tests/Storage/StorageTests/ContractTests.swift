@@ -8,7 +8,7 @@ import World
 /// What the verbs count on, on every engine.
 @Suite(.mayBlock) struct ContractTests {
     @Test(arguments: Engine.allCases)
-    func writesThenReadsInOneScript(_ engine: Engine) async throws {
+    func scriptReadsItsOwnWrites(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             #expect(try await store.run(TestScript.counter(1)).isEmpty)
             let rows = try await store.run(TestScript.raise(1))
@@ -19,7 +19,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func aGuardThatRefusesChangesNothing(_ engine: Engine) async throws {
+    func failedGuardChangesNothing(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1, 5))
             let rows = try await store.run(TestScript.raise(1, below: 5))
@@ -30,7 +30,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func ofManyAtOnceNoMoreThanTheLimitAreAdmitted(_ engine: Engine) async throws {
+    func concurrentScriptsNeverExceedTheLimit(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
             let admitted = try await withThrowingTaskGroup(of: Int64.self) { group in
@@ -45,7 +45,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func anErrorOfOneHarmsNoOther(_ engine: Engine) async throws {
+    func failingScriptAffectsNoOther(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
             let failed = TestScript.fresh()
@@ -68,7 +68,7 @@ import World
 
     /// A repeat that overtook the first request has done its work.
     @Test(arguments: Engine.allCases)
-    func anOperationThatIsDoneAlreadyIsNoError(_ engine: Engine) async throws {
+    func repeatedOperationIsNoError(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
             let operation = TestScript.fresh()
@@ -81,7 +81,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func anErrorNamesTheScriptAndNoValue(_ engine: Engine) async throws {
+    func errorNamesTheScriptWithoutValues(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             let script = Script("test.names", writes: [KeptRow.insert(id: 1, name: "alice@example.com")])
             _ = try await store.run(script)
@@ -98,10 +98,12 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func aWrongNumberOfValuesIsRefused(_ engine: Engine) async throws {
+    func wrongValueCountIsRefused(_ engine: Engine) async throws {
         try await withStore(engine) { store in
-            await #expect(throws: StoreFailure.self) { try await store.run(Script("test", reads: [Step(Self.two, 1)])) }
-            let rows = try await store.run(Script("test", reads: [Step(Self.two, 1, 2)]))
+            await #expect(throws: StoreFailure.self) {
+                try await store.run(Script("test", reads: [BoundStatement(Self.two, 1)]))
+            }
+            let rows = try await store.run(Script("test", reads: [BoundStatement(Self.two, 1, 2)]))
             #expect(try rows.row(0).integer(1) == 2)
         }
     }
@@ -109,7 +111,7 @@ import World
     private static let two = Statement("SELECT ? AS a, ? AS b")
 
     @Test(arguments: Engine.allCases)
-    func aReadLaneDoesNotWrite(_ engine: Engine) async throws {
+    func readLaneRefusesWrites(_ engine: Engine) async throws {
         guard engine != .memory else { return }
         try await withStore(engine) { store in
             await #expect(throws: StoreFailure.self) {
@@ -119,7 +121,7 @@ import World
     }
 
     @Test(arguments: Engine.allCases)
-    func aProgramWithoutALoopWaits(_ engine: Engine) async throws {
+    func blockingRunWorksWithoutALoop(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try store.runBlocking(TestScript.counter(1))
             #expect(try store.runBlocking(TestScript.raise(1)).row(1).integer(0) == 1)
@@ -135,7 +137,8 @@ import World
                 _ = try await store.run(Script("test.fill", writes: rows))
             }
             let steps = (0..<300).map { number in
-                number.isMultiple(of: 10) ? Step(KeptRow.all) : Step(KeptRow.byID, .integer(Int64(number)))
+                number.isMultiple(of: 10)
+                    ? BoundStatement(KeptRow.all) : BoundStatement(KeptRow.byID, .integer(Int64(number)))
             }
             let results = try await store.run(Script("test.read", reads: steps))
             for (number, rows) in results.enumerated() {
@@ -160,7 +163,7 @@ enum KeptRow {
     static let all = Statement("SELECT id, body FROM kept ORDER BY id")
     static let byID = Statement("SELECT id, name, body, key_id, data, large, at, small FROM kept WHERE id = ?")
 
-    static func insert(id: Int64, name: String, body: String? = nil) -> Step {
-        Step(insertion, .integer(id), .text(name), .text(body))
+    static func insert(id: Int64, name: String, body: String? = nil) -> BoundStatement {
+        BoundStatement(insertion, .integer(id), .text(name), .text(body))
     }
 }

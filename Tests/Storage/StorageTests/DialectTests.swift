@@ -15,13 +15,13 @@ struct DialectTests {
     ]
 
     @Test(arguments: cases.indices)
-    func eachEngineGetsItsOwnWords(_ index: Int) {
+    func engineSpecificSQLIsSelected(_ index: Int) {
         let sample = Self.cases[index]
         #expect(Dialect.mariadb.resolve(sample.sql) == sample.mariadb)
         if !sample.sql.contains("it''s") { #expect(Dialect.sqlite.resolve(sample.sql) == sample.sqlite) }
     }
 
-    @Test func aFileIsItsStatements() {
+    @Test func fileIsSplitIntoStatements() {
         let file = """
             -- One; with a quote's end.
             CREATE TABLE a (b text DEFAULT 'x;y') /*M! ENGINE=InnoDB */; -- and so on;

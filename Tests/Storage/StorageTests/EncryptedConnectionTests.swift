@@ -39,17 +39,17 @@ import World
     private static let cipher = Statement(
         "SELECT variable_value FROM information_schema.session_status WHERE variable_name = 'Ssl_cipher'")
 
-    @Test func theConnectionIsEncrypted() async throws {
+    @Test func mariadbConnectionIsEncrypted() async throws {
         let directory = try TemporaryDirectory()
         let store = try TestDatabase(url: url(Self.known, in: directory), migrations: TestSchema.all).open()
         defer { store.close() }
-        let rows = try await store.run(Script("test.cipher", reads: [Step(Self.cipher)]))
+        let rows = try await store.run(Script("test.cipher", reads: [BoundStatement(Self.cipher)]))
         #expect(try !rows.row(0).text(0).isEmpty)
         _ = try await store.run(TestScript.counter(1))
         #expect(try await store.run(TestScript.raise(1)).row(1).integer(0) == 1)
     }
 
-    @Test func aServerOfAnotherAuthorityIsRefused() throws {
+    @Test func serverOfAnotherAuthorityIsRefused() throws {
         let directory = try TemporaryDirectory()
         let url = try url(Self.stranger, in: directory)
         #expect(throws: StoreFailure.self) { try TestDatabase(url: url, migrations: TestSchema.all).open() }
@@ -57,7 +57,7 @@ import World
         _ = try Certificate(pem: #require(Self.stranger).certificatePEM())
     }
 
-    @Test func aServerWithoutEncryptionIsRefused() throws {
+    @Test func serverWithoutTLSIsRefused() throws {
         let directory = try TemporaryDirectory()
         guard case .mariadb(var server) = try url(Self.known, in: directory) else { return }
         let plain = try MariaDBServer.shared()
@@ -68,7 +68,7 @@ import World
         }
     }
 
-    @Test func aServerOfAnotherNameIsRefused() throws {
+    @Test func serverWithAnotherNameIsRefused() throws {
         let directory = try TemporaryDirectory()
         guard case .mariadb(var server) = try url(Self.known, in: directory) else { return }
         server.hosts[0].name = "127.0.0.1"

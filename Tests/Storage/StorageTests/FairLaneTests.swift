@@ -13,7 +13,7 @@ struct FairLaneTests {
     private let flood = Tenant.website(Sample.id(1))
     private let other = Tenant.website(Sample.id(2))
 
-    @Test func anotherTenantsScriptIsInTheNextTransactionWhateverWaits() throws {
+    @Test func otherTenantsScriptRunsInTheNextTransaction() throws {
         let simulated = try Simulated { $0.batch = 8 }
         _ = try simulated.run(TestScript.counter(1))
         let flooding = (0..<1000).map { _ in simulated.submit(TestScript.raise(1), of: flood) }
@@ -31,7 +31,7 @@ struct FairLaneTests {
         #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 1001)
     }
 
-    @Test func aTenantThatHasItsShareIsRefusedAndOthersAreNot() throws {
+    @Test func tenantBeyondItsShareIsRefused() throws {
         let simulated = try Simulated { $0.waiting = 10 }
         let flooding = (0..<10).map { simulated.submit(TestScript.counter(Int64($0)), of: flood) }
         let others = (0..<2).map { simulated.submit(TestScript.counter(Int64(100 + $0)), of: other) }
@@ -42,7 +42,7 @@ struct FairLaneTests {
         #expect((flooding.prefix(5) + others + [own]).allSatisfy { $0.answer != nil && $0.failure == nil })
     }
 
-    @Test func whatIsRunByItselfAfterAFailureKeepsNobodyElseWaiting() throws {
+    @Test func retriedScriptDelaysNoOther() throws {
         let simulated = try Simulated { $0.batch = 8 }
         _ = try simulated.run(TestScript.counter(1))
         let failing = simulated.submit(TestScript.duplicate(1), of: flood)
@@ -60,13 +60,13 @@ struct FairLaneTests {
         #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 8)
     }
 
-    @Test func aTransactionThatOthersWaitForIsShortWhereTheDatabaseIsSlow() throws {
+    @Test func slowDatabaseShortensSharedTransactions() throws {
         let time = Mutex<TestTime?>(nil)
         let largest = Mutex(0)
         let simulated = try Simulated(
             { _ in },
             watch: {
-                WatchedSession($0) { (steps, session) throws(SessionFailure) in
+                ObservedSession($0) { (steps, session) throws(SessionFailure) in
                     time.withLock { $0 }?.advance(by: .microseconds(200) * steps.count)
                     largest.withLock { $0 = max($0, steps.count) }
                     return try session.run(steps)
@@ -86,7 +86,7 @@ struct FairLaneTests {
         #expect((32...64).contains(largest.withLock { $0 }))
     }
 
-    @Test func aLaneOfOneTenantTakesWhatThereIs() {
+    @Test func singleTenantLaneTakesAllScripts() {
         var budget = BatchBudget()
         let start = Instant(nanoseconds: 0)
         for _ in 0..<100 {

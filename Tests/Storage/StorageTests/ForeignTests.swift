@@ -13,7 +13,7 @@ import Testing
         let rows = Mutex(0)
     }
 
-    @Test(arguments: [Engine.file, .mariadb]) func nothingIsReadOfSomebodyElsesChallenge(engine: Engine) async throws {
+    @Test(arguments: [Engine.file, .mariadb]) func foreignChallengeReadsAsNotFound(engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let filled = try database.open()
         try await Sample.fill(filled, at: database.url)

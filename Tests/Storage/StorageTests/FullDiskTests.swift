@@ -12,10 +12,10 @@ import World
     private static let room = Statement("PRAGMA max_page_count = 1000000")
 
     @Test(arguments: [Engine.memory, .file])
-    func aFullDiskIsUnavailableAndNothingPartial(_ engine: Engine) async throws {
+    func fullDiskIsUnavailableWithoutPartialWrites(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
-            _ = try await store.run(Script("test.limit", writes: [Step(Self.noRoom)]))
+            _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.noRoom)]))
             let operation = TestScript.fresh()
             let large = String(repeating: "x", count: 100_000)
             let script = Script(
@@ -28,22 +28,22 @@ import World
                 return
             }
             #expect(message.contains("full"))
-            #expect(store.trouble == message)
+            #expect(store.fault == message)
             #expect(try await store.run(TestScript.wasDone(operation)).row(0).integer(0) == 0)
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
-            _ = try await store.run(Script("test.limit", writes: [Step(Self.room)]))
+            _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.room)]))
             _ = try await store.run(script)
-            #expect(store.trouble == nil)
+            #expect(store.fault == nil)
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
         }
     }
     /// What is told once is not told again with every transaction that happens to write nothing.
-    @Test func itIsOverWithTheNextWriteAndNotBefore() async throws {
+    @Test func fullDiskEndsWithTheNextSuccessfulWrite() async throws {
         let database = try Engine.file.database()
         let store = try database.open()
         defer { store.close() }
         _ = try await store.run(TestScript.counter(1))
-        _ = try await store.run(Script("test.limit", writes: [Step(Self.noRoom)]))
+        _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.noRoom)]))
         let large = Script(
             "test.large", writes: [KeptRow.insert(id: 1, name: "large", body: String(repeating: "x", count: 100_000))])
         for _ in 0..<3 {
@@ -52,10 +52,10 @@ import World
             #expect(try await store.run(TestScript.raise(7)).row(0).integer(0) == 0)
         }
         #expect(database.sink.lines.count { $0.contains("event=store.") } == 1)
-        _ = try await store.run(Script("test.limit", writes: [Step(Self.room)]))
-        #expect(store.trouble != nil)
+        _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.room)]))
+        #expect(store.fault != nil)
         _ = try await store.run(large)
-        #expect(store.trouble == nil)
+        #expect(store.fault == nil)
         #expect(database.sink.lines.count { $0.contains("event=store.recovered") } == 1)
         withExtendedLifetime(database) {}
     }

@@ -19,7 +19,7 @@ struct GaleraTests {
     private struct Bench {
         let cluster: GaleraCluster
         let name: String
-        let sink = WatchedSink()
+        let sink = ObservedSink()
 
         init(_ migrations: [Migration] = TestSchema.all) throws {
             cluster = try GaleraCluster.shared()
@@ -45,7 +45,7 @@ struct GaleraTests {
         func url(of node: Int) throws -> StorageURL { try StorageURL("mariadb://root@\(place(node))/\(name)") }
 
         func operations(_ store: Store) async throws -> Int64 {
-            try await store.run(Script("test", reads: [Step(Self.countOperations)])).row(0).integer(0)
+            try await store.run(Script("test", reads: [BoundStatement(Self.countOperations)])).row(0).integer(0)
         }
 
         private static let countOperations = Statement("SELECT COUNT(*) FROM audit")
@@ -96,7 +96,7 @@ struct GaleraTests {
         }
     }
 
-    @Test func aNodeIsKilledUnderLoadAndNothingIsLostOrDoubled() async throws {
+    @Test func killedNodeLosesAndDuplicatesNothing() async throws {
         let bench = try Bench()
         let database = try bench.database(first: 0)
         let store = try database.open(.require, options: .patient)
@@ -117,7 +117,7 @@ struct GaleraTests {
         #expect(value > acknowledged)
         #expect(try await bench.operations(store) == value)
         let node = try #require((1..<3).first { store.connections(to: bench.place($0)) == 2 })
-        let moved = database.sink.lines.filter { WatchedSink.isOf("store.connected", $0) }
+        let moved = database.sink.lines.filter { ObservedSink.isOf("store.connected", $0) }
         #expect(moved.count >= 4 && moved.last?.contains("host=\(bench.place(node))") == true, "\(moved)")
 
         try bench.cluster.nodes[0].restart()
@@ -128,7 +128,7 @@ struct GaleraTests {
     }
 
     /// A frozen node takes itself for what it was when it goes on, until it hears of the others.
-    @Test func aNodeStandsStillAndTellsNothingOldWhenItGoesOn() async throws {
+    @Test func pausedNodeServesNoStaleReads() async throws {
         let bench = try Bench()
         let database = try bench.database(first: 0)
         let store = try database.open(.require, options: .patient)
@@ -159,7 +159,7 @@ struct GaleraTests {
         #expect(try bench.value(at: 0) == 1)
     }
 
-    @Test func withoutAMajorityNothingIsAcknowledgedAndItComesBackByItself() async throws {
+    @Test func lossOfQuorumAcknowledgesNothingAndRecovers() async throws {
         let bench = try Bench()
         let database = try bench.database(first: 0)
         let store = try database.open(.require, options: .patient)
@@ -177,11 +177,11 @@ struct GaleraTests {
         let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
         #expect(try await bench.operations(store) == value)
         for node in 0..<3 { #expect(try bench.value(at: node) == value) }
-        #expect(store.trouble == nil)
+        #expect(store.fault == nil)
     }
 
     /// Certification finds them at COMMIT, where a single server has locks.
-    @Test func whatTwoNodesWriteAtOnceIsWrittenOnceEach() async throws {
+    @Test func concurrentWritesAtTwoNodesApplyOnce() async throws {
         let bench = try Bench()
         let (first, second) = (try bench.database(first: 0), try bench.database(first: 1))
         let stores = try [first, second].map { try $0.open(.require, options: .patient) }
@@ -197,13 +197,13 @@ struct GaleraTests {
         #expect(stores.contains { $0.conflicts > 0 })
         for (number, store) in stores.enumerated() {
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 200 * rounds)
-            #expect(store.trouble == nil)
+            #expect(store.fault == nil)
             #expect(store.connections(to: bench.place(number)) == 2)
         }
         #expect(try await bench.operations(stores[0]) == 200 * rounds)
     }
 
-    @Test func twoRelaysAtTwoNodesNeverClaimOneRow() async throws {
+    @Test func twoRelaysAtTwoNodesNeverLeaseOneRow() async throws {
         let bench = try Bench(Migration.all)
         let stores = try (0..<2).map { try bench.database(first: $0, Migration.all).open(.require, options: .patient) }
         defer { for store in stores { store.close() } }
@@ -211,27 +211,27 @@ struct GaleraTests {
         let relays: [RelayID] = [Sample.id(1), Sample.id(2)]
         for relay in relays {
             _ = try await stores[0].run(
-                Script("relay", writes: [Step(Self.relay, .id(relay), .moment(now))]))
+                Script("relay", writes: [BoundStatement(Self.relay, .id(relay), .timestamp(now))]))
         }
         let count = 300
         _ = try await stores[0].run(
             Script(
                 "due",
                 writes: (0..<count).map { number in
-                    let id: ErrandID = Sample.id(1000 + number)
-                    return Step(Self.due, .id(id), .moment(now))
+                    let id: OutboxEntryID = Sample.id(1000 + number)
+                    return BoundStatement(Self.due, .id(id), .timestamp(now))
                 }))
-        let claimed = try await withThrowingTaskGroup(of: [ErrandID].self) { group in
+        let claimed = try await withThrowingTaskGroup(of: [OutboxEntryID].self) { group in
             for (number, store) in stores.enumerated() {
                 group.addTask {
-                    var mine: [ErrandID] = []
+                    var mine: [OutboxEntryID] = []
                     var round = 0
                     while true {
                         round += 1
-                        let claim = Claim(
+                        let claim = OutboxLease(
                             id: Sample.id(100_000 * (number + 1) + round), relay: relays[number], now: now,
                             leasedUntil: now + .seconds(60), messagesLeasedUntil: now + .seconds(60), limit: 10)
-                        let rows = try await store.claim(claim).rows
+                        let rows = try await store.lease(claim).rows
                         guard !rows.isEmpty else { return mine }
                         mine += rows.map(\.id)
                     }

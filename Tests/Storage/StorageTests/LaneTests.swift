@@ -8,7 +8,7 @@ import World
 
 /// Queueing, batching and giving up, turn by turn on simulated loops.
 struct LaneTests {
-    @Test func whatQueuesTogetherRunsInOneTransactionAndIsAnsweredWithOnePost() throws {
+    @Test func queuedScriptsShareOneTransactionAndOneWakeup() throws {
         let simulated = try Simulated()
         _ = try simulated.run(TestScript.counter(1))
         let kept = (0..<10).map { _ in simulated.submit(TestScript.raise(1)) }
@@ -23,7 +23,7 @@ struct LaneTests {
         #expect(values == (1...10).map { Int64($0) })
     }
 
-    @Test func aTransactionTakesNoMoreThanItsLimit() throws {
+    @Test func transactionSizeIsLimited() throws {
         let simulated = try Simulated { $0.batch = 4 }
         _ = try simulated.run(TestScript.counter(1))
         for _ in 0..<10 { _ = simulated.submit(TestScript.raise(1)) }
@@ -34,7 +34,7 @@ struct LaneTests {
         #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 10)
     }
 
-    @Test func eachLoopGetsItsOwnAnswers() throws {
+    @Test func resultsReturnToTheirLoop() throws {
         let simulated = try Simulated()
         let other = EventLoop.simulated(name: "other", time: simulated.time) { _ in 0 }
         _ = try simulated.run(TestScript.counter(1))
@@ -48,7 +48,7 @@ struct LaneTests {
         #expect(there.answer != nil)
     }
 
-    @Test func aStuckWorkerIsNotWaitedForLongerThanTheDeadline() throws {
+    @Test func stuckWorkerTimesOutCallers() throws {
         let simulated = try Simulated()
         _ = try simulated.run(TestScript.counter(1))
         let kept = simulated.submit(TestScript.raise(1))
@@ -60,7 +60,7 @@ struct LaneTests {
         #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
     }
 
-    @Test func aFullQueueRefuses() throws {
+    @Test func fullLaneRefusesScripts() throws {
         // A single tenant may use half of the places.
         let simulated = try Simulated { $0.waiting = 6 }
         let kept = (0..<4).map { simulated.submit(TestScript.counter(Int64($0))) }
@@ -71,7 +71,7 @@ struct LaneTests {
         #expect(kept.prefix(3).allSatisfy { $0.answer != nil && $0.failure == nil })
     }
 
-    @Test func closingAnswersWhatWaitsAndWhatComesLater() throws {
+    @Test func closedLaneFailsWaitingAndLaterScripts() throws {
         let simulated = try Simulated()
         let waiting = simulated.submit(TestScript.counter(1))
         simulated.store.close()
@@ -81,7 +81,7 @@ struct LaneTests {
         #expect(later.failure == .unavailable("the store is closed"))
     }
 
-    @Test func aTimerOfAnAnsweredScriptIsGone() throws {
+    @Test func answeredScriptCancelsItsTimer() throws {
         let simulated = try Simulated()
         _ = try simulated.run(TestScript.counter(1))
         #expect(simulated.caller.nextDeadline == nil)

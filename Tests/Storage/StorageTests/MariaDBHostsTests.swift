@@ -14,18 +14,18 @@ struct MariaDBHostsTests {
             ["a", "b", "c"].map { StorageURL.Server.Host(name: $0, port: 3306) }, time: time)
     }
 
-    @Test func theFirstOfTheURLIsTriedFirst() {
+    @Test func firstHostOfTheURLIsTriedFirst() {
         #expect(hosts.current == 0)
         #expect(hosts.order == [0, 1, 2])
     }
 
-    @Test func oneThatFailedIsTriedLastAndTheOthersMoveOn() {
+    @Test func failedHostIsTriedLast() {
         hosts.passOver(0)
         #expect(hosts.current == 1)
         #expect(hosts.order == [1, 2, 0])
     }
 
-    @Test func oneThatSomebodyElseLeftBeforeMovesNobody() {
+    @Test func lateFailureOfALeftHostMovesNobody() {
         hosts.passOver(0)
         hosts.chose(2)
         hosts.passOver(0)
@@ -33,7 +33,7 @@ struct MariaDBHostsTests {
         #expect(hosts.order == [2, 1, 0])
     }
 
-    @Test func afterItsRestItIsTriedInItsTurnAgain() {
+    @Test func failedHostIsRetriedAfterItsPause() {
         hosts.passOver(0)
         time.advance(by: .seconds(4))
         #expect(hosts.order == [1, 2, 0])
@@ -42,7 +42,7 @@ struct MariaDBHostsTests {
         #expect(hosts.order == [2, 0, 1])
     }
 
-    @Test func whoeverFailsAgainRestsForLonger() {
+    @Test func repeatedFailureLengthensThePause() {
         var rests: [Int] = []
         for _ in 0..<6 {
             hosts.chose(0)
@@ -63,7 +63,7 @@ struct MariaDBHostsTests {
         #expect(hosts.order == [2, 0, 1])
     }
 
-    @Test func whereAllFailedNoneIsLeftOut() {
+    @Test func allFailedHostsAreStillTried() {
         hosts.passOver(0)
         time.advance(by: .seconds(1))
         hosts.passOver(1)
@@ -73,7 +73,7 @@ struct MariaDBHostsTests {
         #expect(hosts.current == 0)
     }
 
-    @Test func oneAloneStaysTheOne() {
+    @Test func singleHostIsAlwaysUsed() {
         let alone = MariaDBHosts([StorageURL.Server.Host(name: "a", port: 3306)], time: time)
         alone.passOver(0)
         #expect(alone.order == [0] && alone.current == 0)

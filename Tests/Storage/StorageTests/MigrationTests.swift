@@ -17,7 +17,7 @@ import World
     private static let onlyOnDisk: [Engine] = [.file, .mariadb]
 
     @Test(arguments: onlyOnDisk)
-    func aDatabaseWithoutTablesIsRefusedWithAWayOut(_ engine: Engine) throws {
+    func emptyDatabaseIsRefusedWithAdvice(_ engine: Engine) throws {
         let database = try engine.database()
         if engine == .file { try Self.touch(database.url) }
         #expect(
@@ -26,14 +26,14 @@ import World
         ) { try database.open(.require) }
     }
 
-    @Test func aFileThatIsNotThereIsNotMade() throws {
+    @Test func missingFileIsNotCreated() throws {
         let directory = try TemporaryDirectory()
         let database = TestDatabase(url: .sqlite(path: directory("none.db")), migrations: TestSchema.all)
         #expect(throws: StoreFailure.self) { try database.open(.require) }
         #expect(directory.names.isEmpty)
     }
 
-    @Test func aNewFileIsItsOwnersAlone() throws {
+    @Test func newDatabaseFileIsPrivate() throws {
         let directory = try TemporaryDirectory()
         let store = try TestDatabase(url: .sqlite(path: directory("new.db")), migrations: TestSchema.all).open()
         defer { store.close() }
@@ -41,7 +41,7 @@ import World
     }
 
     /// SQLite's log is in the file when the store is closed: it can be copied, moved and removed.
-    @Test func aClosedStoreIsOneFile() async throws {
+    @Test func closedStoreLeavesOneFile() async throws {
         let directory = try TemporaryDirectory()
         let store = try TestDatabase(url: .sqlite(path: directory("one.db")), migrations: TestSchema.all).open()
         _ = try await store.run(TestScript.counter(1))
@@ -52,20 +52,20 @@ import World
     }
 
     @Test(arguments: onlyOnDisk)
-    func migratingTwiceIsMigratingOnce(_ engine: Engine) throws {
+    func secondMigrationChangesNothing(_ engine: Engine) throws {
         let database = try engine.database()
         try database.open(.migrate).close()
         try database.open(.migrate).close()
         let store = try database.open(.require)
         defer { store.close() }
         #expect(store.schemaVersion == 1)
-        #expect(try store.runBlocking(Script("test", reads: [Step(Self.versions)]))[0].count == 1)
+        #expect(try store.runBlocking(Script("test", reads: [BoundStatement(Self.versions)]))[0].count == 1)
     }
 
     private static let versions = Statement("SELECT version, applied_at FROM migration")
 
     @Test(arguments: onlyOnDisk)
-    func olderTablesAreRefusedAndThenBroughtUpToDate(_ engine: Engine) throws {
+    func olderSchemaIsRefusedUntilMigrated(_ engine: Engine) throws {
         let database = try engine.database()
         try database.open(.migrate).close()
         #expect(
@@ -78,7 +78,7 @@ import World
     }
 
     @Test(arguments: onlyOnDisk, [SchemaRequirement.require, .migrate])
-    func newerTablesAreRefused(_ engine: Engine, _ schema: SchemaRequirement) throws {
+    func newerSchemaIsRefused(_ engine: Engine, _ schema: SchemaRequirement) throws {
         let database = try engine.database()
         try database.open(.migrate, migrations: Self.newer).close()
         #expect(
@@ -91,7 +91,7 @@ import World
     /// The product's first schema is 2: what was made before has secrets that follow from ids, and
     /// there is no way from it.
     @Test(arguments: onlyOnDisk, [SchemaRequirement.require, .migrate])
-    func aStoreFromBeforeTheFirstSchemaIsRefused(_ engine: Engine, _ schema: SchemaRequirement) throws {
+    func storeWithoutASchemaVersionIsRefused(_ engine: Engine, _ schema: SchemaRequirement) throws {
         #expect(Migration.all.first?.version == 2)
         let database = try engine.database()
         try database.open(.migrate).close()
@@ -109,12 +109,12 @@ import World
             SELECT COUNT(*) FROM /*S! sqlite_master WHERE name = 'website' */
             /*M! information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'website' */
             """)
-        #expect(try store.runBlocking(Script("test", reads: [Step(tables)])).row(0).integer(0) == 0)
+        #expect(try store.runBlocking(Script("test", reads: [BoundStatement(tables)])).row(0).integer(0) == 0)
     }
 
     /// As a crash leaves them: any number of statements done, the version not recorded.
     @Test(arguments: onlyOnDisk)
-    func theProductsSchemaGoesOnAfterACrashBetweenAnyTwoStatements(_ engine: Engine) throws {
+    func migrationResumesAfterACrashBetweenStatements(_ engine: Engine) throws {
         let database = try engine.database(Migration.all)
         if engine == .file { try Self.touch(database.url) }
         let statements = database.url.dialect.statements(of: SchemaText.sql)
@@ -131,7 +131,7 @@ import World
     }
 
     @Test(arguments: onlyOnDisk)
-    func twoProgramsThatMigrateAtOnceDoNotDisturbEachOther(_ engine: Engine) async throws {
+    func concurrentMigrationsAreSafe(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let url = database.url
         try await withThrowingTaskGroup(of: Int64.self) { group in
@@ -148,7 +148,7 @@ import World
     }
 
     /// Whoever gets the lock next must find the version that was made.
-    @Test func theLockIsHeldUntilTheVersionIsThere() throws {
+    @Test func migrationLockIsHeldUntilTheVersionIsWritten() throws {
         let database = try Engine.mariadb.database()
         let (migrating, other) = (try database.url.session(.migrating), try database.url.session(.reading))
         defer {
@@ -156,16 +156,16 @@ import World
             other.close()
         }
         let isFree = Statement("SELECT IS_FREE_LOCK(CONCAT(DATABASE(), '.migration'))")
-        func free() -> Int64? { try? other.run([Step(isFree)]).row(0).integer(0) }
+        func free() -> Int64? { try? other.run([BoundStatement(isFree)]).row(0).integer(0) }
         var atCommit: Int64?
-        let watched = WatchedSession(migrating, beforeCommit: { atCommit = free() })
+        let watched = ObservedSession(migrating, beforeCommit: { atCommit = free() })
         try TestSchema.all.migrate(watched, .mariadb, now: Timestamp(seconds: 1_800_000_000))
         #expect(atCommit == 0)
         #expect(free() == 1)
     }
 
     @Test(arguments: onlyOnDisk)
-    func aStatementThatFailsIsNamed(_ engine: Engine) throws {
+    func failedMigrationStatementIsNamed(_ engine: Engine) throws {
         let broken = Migration(version: 1, file: "CREATE TABLE IF NOT EXISTS fine (id bigint); CREATE NONSENSE;")
         let database = try engine.database([broken])
         let failure = #expect(throws: StoreFailure.self) { try database.open(.migrate) }

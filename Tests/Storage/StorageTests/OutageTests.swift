@@ -45,20 +45,20 @@ extension HarmedServerTests {
             }
         }
 
-        @Test func aServerThatIsGoneIsAnsweredForInTimeAndComesBack() async throws {
+        @Test func stoppedServerIsReportedInTimeAndRecovers() async throws {
             let server = try MariaDBServer.victim()
             let bench = try Bench(server)
             defer { bench.store.close() }
             _ = try await bench.store.run(TestScript.counter(1))
             server.kill()
             #expect(await bench.failures(of: 500) == 500)
-            #expect(bench.store.trouble != nil)
+            #expect(bench.store.fault != nil)
             try server.start()
             try await bench.recover()
-            #expect(bench.store.trouble == nil)
+            #expect(bench.store.fault == nil)
         }
 
-        @Test func aServerThatHangsIsAnsweredForInTimeAndComesBack() async throws {
+        @Test func hangingServerIsReportedInTimeAndRecovers() async throws {
             let server = try MariaDBServer.victim()
             let bench = try Bench(server)
             defer { bench.store.close() }
@@ -70,7 +70,7 @@ extension HarmedServerTests {
             try await bench.recover()
             // Nothing of what was given up was done in the meantime but the writes that were on their way.
             let value = try await bench.store.run(TestScript.value(of: 1)).row(0).integer(0)
-            let operations = try await bench.store.run(Script("test", reads: [Step(Self.operations)]))
+            let operations = try await bench.store.run(Script("test", reads: [BoundStatement(Self.operations)]))
             #expect(value == (try operations.row(0).integer(0)))
         }
 
@@ -78,7 +78,7 @@ extension HarmedServerTests {
 
         enum Harm: CaseIterable { case gone, hangs }
 
-        @Test(arguments: Harm.allCases) func theNextHostIsTried(harm: Harm) async throws {
+        @Test(arguments: Harm.allCases) func nextHostIsTried(harm: Harm) async throws {
             let (first, second) = (try MariaDBServer.victim(), try MariaDBServer.shared())
             let name = try common(first, second)
             let url = try StorageURL("mariadb://root@127.0.0.1:\(first.port),127.0.0.1:\(second.port)/\(name)")
@@ -102,7 +102,7 @@ extension HarmedServerTests {
             #expect(try await store.run(TestScript.value(of: 2)).row(0).integer(0) == 20)
         }
 
-        @Test func theNextHostIsTriedWhenOneWillNotWrite() async throws {
+        @Test func readOnlyHostIsSkipped() async throws {
             let (first, second) = (try MariaDBServer.victim(), try MariaDBServer.shared())
             let name = try common(first, second)
             for server in [first, second] {
@@ -119,7 +119,7 @@ extension HarmedServerTests {
             _ = try await store.run(TestScript.raise(2))
             #expect(try await store.run(TestScript.raise(2)).row(1).integer(0) == 22)
             let reader = try StorageURL(first.url(name)).session(.reading)
-            #expect(try reader.run([Step(Self.ids)])[0].map { try $0.integer(0) } == [1])
+            #expect(try reader.run([BoundStatement(Self.ids)])[0].map { try $0.integer(0) } == [1])
         }
 
         private static let ids = Statement("SELECT id FROM counter")
@@ -133,7 +133,7 @@ extension HarmedServerTests {
 
         private static let drawn = Atomic<Int>(0)
 
-        @Test func aWrongPasswordSaysSoAtOnce() throws {
+        @Test func wrongPasswordIsReportedAtOnce() throws {
             let server = try MariaDBServer.shared()
             try server.sql("CREATE OR REPLACE USER guarded IDENTIFIED BY 'right'")
             let database = try server.freshDatabase()
@@ -152,7 +152,7 @@ extension HarmedServerTests {
             try TestDatabase(url: right, migrations: TestSchema.all).open().close()
         }
 
-        @Test func aPasswordMayStandInAFileAndTheServerBehindASocket() async throws {
+        @Test func passwordFileAndSocketAreSupported() async throws {
             let server = try MariaDBServer.shared()
             let directory = try TemporaryDirectory()
             let database = try server.freshDatabase()

@@ -14,19 +14,20 @@ import Testing
     private static let approvals = Statement("SELECT count(*) FROM challenge WHERE id = ? AND decision = 'approve'")
     private static let revoke = Statement("UPDATE device SET state = 'revoked' WHERE id = ?")
 
-    @Test(.timeLimit(.minutes(2))) func noApprovalIsCommittedAfterItsPhoneWasTakenAway() async throws {
+    @Test(.timeLimit(.minutes(2))) func noApprovalCommitsAfterItsPhoneIsRevoked() async throws {
         let relays = try await TwoRelays()
         let (first, second) = (relays.first, relays.second)
         let operations = relays.operations
         let phone: DeviceID = Sample.id(1)
         // Whoever holds the step's row halts the approval after the challenge got its end and before that is committed.
-        try relays.hold(Step(Self.lock, .id(phone)))
+        try relays.hold(BoundStatement(Self.lock, .id(phone)))
 
         async let approved = Sample.approve(1, on: first, as: operations.new())
         try await second.untilRunning("UPDATE step%")
         let isRevoked = Atomic<Bool>(false)
         async let revoked: Void = {
-            let script = Script("revoke", writes: [Step(Self.hold, .id(phone)), Step(Self.revoke, .id(phone))])
+            let script = Script(
+                "revoke", writes: [BoundStatement(Self.hold, .id(phone)), BoundStatement(Self.revoke, .id(phone))])
             _ = try await second.run(script)
             isRevoked.store(true, ordering: .sequentiallyConsistent)
         }()
@@ -39,7 +40,7 @@ import Testing
         // then: that is no approval.
         #expect(!(isApproved && wasRevokedFirst))
         // Whatever came first, the phone is revoked, and the challenge says what the answer said.
-        let reads = [Step(Self.isRevoked, .id(phone)), Step(Self.approvals, .id(phone))]
+        let reads = [BoundStatement(Self.isRevoked, .id(phone)), BoundStatement(Self.approvals, .id(phone))]
         let rows = try await second.run(Script("test", reads: reads))
         #expect(try rows.row(0).integer(0) == 1)
         #expect(try rows.row(1).integer(0) == (isApproved ? 1 : 0))

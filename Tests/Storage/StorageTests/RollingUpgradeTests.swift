@@ -31,7 +31,7 @@ import World
 
     /// The order of an upgrade: the programs, one relay after the other, then the tables, and no relay stops for it.
     @Test(arguments: onlyOnDisk)
-    func programsOfTwoVersionsWorkOnTheTablesOfEither(_ engine: Engine) async throws {
+    func adjacentVersionsWorkOnEitherSchema(_ engine: Engine) async throws {
         let database = try engine.database()
         let older = try database.open(.migrate)
         defer { older.close() }
@@ -41,7 +41,7 @@ import World
         let newer = try database.open(.require, migrations: Self.programOfTwo)
         defer { newer.close() }
         #expect(newer.schemaVersion == 1)
-        #expect(database.sink.lines.count { WatchedSink.isOf("schema.older", $0) } == 1)
+        #expect(database.sink.lines.count { ObservedSink.isOf("schema.older", $0) } == 1)
         #expect(try await Self.raised(newer) == 2)
         #expect(try await Self.raised(older) == 3)
 
@@ -54,16 +54,16 @@ import World
         let restarted = try database.open(.require)
         defer { restarted.close() }
         #expect(restarted.schemaVersion == 2)
-        #expect(database.sink.lines.count { WatchedSink.isOf("schema.newer", $0) } == 1)
+        #expect(database.sink.lines.count { ObservedSink.isOf("schema.newer", $0) } == 1)
         #expect(try await Self.raised(restarted) == 6)
         #expect(try await restarted.run(TestScript.counter(2)).isEmpty)
-        let notes = Script("test.note", reads: [1, 2].map { Step(Self.note, .integer($0)) })
+        let notes = Script("test.note", reads: [1, 2].map { BoundStatement(Self.note, .integer($0)) })
         #expect(try await migrated.run(notes).map { try $0.first?.text(0) } == ["new", "new"])
     }
 
     /// `migrate` of an older program, by the habit of who starts it: nothing is done, and nothing is wrong.
     @Test(arguments: onlyOnDisk)
-    func anOlderProgramLeavesNewerTablesAsTheyAre(_ engine: Engine) throws {
+    func olderProgramLeavesANewerSchemaUnchanged(_ engine: Engine) throws {
         let database = try engine.database()
         try database.open(.migrate, migrations: Self.programOfTwo).close()
         let store = try database.open(.migrate)
@@ -72,7 +72,7 @@ import World
     }
 
     @Test(arguments: onlyOnDisk)
-    func twoVersionsApartAreRefusedEitherWay(_ engine: Engine) throws {
+    func versionsTwoApartAreRefused(_ engine: Engine) throws {
         let database = try engine.database()
         try database.open(.migrate).close()
         #expect(
@@ -90,7 +90,7 @@ import World
 
     /// The rule for those that come: a relay after the other can be brought up to date only if each version works with
     /// the one before.
-    @Test func everyVersionOfTheProductWorksWithTheOneBefore() {
+    @Test func everyVersionWorksWithItsPredecessor() {
         let first = Migration.all.first?.version ?? 0
         #expect(Migration.all.map(\.version) == Migration.all.indices.map { Int64($0) + first })
         for migration in Migration.all.dropFirst() {
@@ -100,7 +100,7 @@ import World
     }
 
     /// At two nodes of a cluster no lock keeps two programs apart: the one whose commit comes later is told of a conflict.
-    @Test func whoeverCommitsLaterFindsItDone() throws {
+    @Test func laterConcurrentMigrationFindsItDone() throws {
         let database = try Engine.mariadb.database()
         let (later, first) = (try database.url.session(.migrating), try database.url.session(.migrating))
         defer {
@@ -126,7 +126,7 @@ import World
     }
 
     /// The other's row has come before this one's statement: no key is told twice.
-    @Test func aVersionThatIsThereByThenIsNoError() throws {
+    @Test func existingVersionIsNoError() throws {
         let database = try Engine.mariadb.database()
         let (later, first) = (try database.url.session(.migrating), try database.url.session(.migrating))
         defer {
@@ -145,7 +145,7 @@ import World
         #expect(isWritten)
         let store = try database.open(.require)
         defer { store.close() }
-        #expect(try store.runBlocking(Script("test", reads: [Step(Self.versions)])).row(0).integer(0) == 1)
+        #expect(try store.runBlocking(Script("test", reads: [BoundStatement(Self.versions)])).row(0).integer(0) == 1)
     }
 
     private static let versions = Statement("SELECT COUNT(*) FROM migration")
@@ -172,11 +172,11 @@ private final class MeddledSession: Session {
     }
 
     func begin(_ purpose: Purpose) throws(SessionFailure) { try inner.begin(purpose) }
-    func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] { try inner.run(steps) }
+    func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] { try inner.run(steps) }
     func rollBack() { inner.rollBack() }
     func close() { inner.close() }
     var changes: Int64 { inner.changes }
-    var place: SessionPlace? { inner.place }
+    var place: SessionHost? { inner.place }
 
     func execute(_ sql: String) throws(SessionFailure) {
         try beforeExecute(sql)

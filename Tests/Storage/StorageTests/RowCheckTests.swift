@@ -34,7 +34,7 @@ struct RowCheckTests {
         #expect(signed.map { Array($0.values.dropFirst()) } == [key])
     }
 
-    @Test func rowsThatSeveralScriptsNameAreReadOnceAndStopAllOfThem() throws {
+    @Test func sharedRowIsReadOnceAndStopsAllItsScripts() throws {
         let key: [SQLValue] = [.blob([1]), .blob([2])]
         var check = check(
             Script("one", rows: [search.signed]), Script("two", rows: [search]), Script("three", rows: [search.signed]))
@@ -45,7 +45,7 @@ struct RowCheckTests {
     }
 
     /// MariaDB pads the mark of an INSERT that met the row with zeros.
-    @Test(arguments: [[], [UInt8](repeating: 0, count: 36)]) func markOfAnInsertIsNoMAC(mark: [UInt8]) throws {
+    @Test(arguments: [[], [UInt8](repeating: 0, count: 36)]) func insertMarkerIsNoMAC(mark: [UInt8]) throws {
         let row = try CheckedRow(found(([.blob([1]), .blob([2])], 1, mark))[0], of: table)
         #expect(row.mac == nil)
     }

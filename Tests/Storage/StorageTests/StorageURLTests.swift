@@ -3,14 +3,14 @@ import Testing
 @testable import Storage
 
 struct StorageURLTests {
-    @Test func filesAreRelativeToTheSettings() throws {
+    @Test func sqlitePathIsRelativeToTheSettings() throws {
         #expect(try StorageURL("sqlite:a.db") == .sqlite(path: "a.db"))
         #expect(try StorageURL("sqlite:a.db", relativeTo: "/etc/twoefay") == .sqlite(path: "/etc/twoefay/a.db"))
         #expect(try StorageURL("sqlite:/var/a b.db", relativeTo: "/etc") == .sqlite(path: "/var/a b.db"))
         #expect(try StorageURL("sqlite::memory:", relativeTo: "/etc") == .memory)
     }
 
-    @Test func aServerHasAllItsParts() throws {
+    @Test func serverURLIsParsed() throws {
         let url = try StorageURL(
             "mariadb://re%40lay:p%3Aw%2Fd@one,two:3307,[::1]:3308,[fe80::1]/db?socket=run/s.sock&ssl_ca=ca.pem",
             relativeTo: "/etc/twoefay")
@@ -25,7 +25,7 @@ struct StorageURLTests {
                         socket: "/etc/twoefay/run/s.sock", authority: "/etc/twoefay/ca.pem")))
     }
 
-    @Test func itsTextHasNoPassword() throws {
+    @Test func serverURLTextOmitsThePassword() throws {
         let text = "mariadb://relay:hidden@one,two:3307/db"
         #expect("\(try StorageURL(text))" == "mariadb://relay@one:3306,two:3307/db")
         #expect("\(try StorageURL("sqlite::memory:"))" == "sqlite::memory:")
@@ -56,7 +56,7 @@ struct StorageURLTests {
     ]
 
     @Test(arguments: wrong.indices)
-    func whatIsWrongIsSaidWithoutThePassword(_ index: Int) {
+    func malformedURLIsReportedWithoutThePassword(_ index: Int) {
         let sample = Self.wrong[index]
         #expect(throws: StorageURL.Malformed(description: sample.says)) { try StorageURL(sample.text) }
     }

@@ -1,4 +1,5 @@
 import Domain
+import GSM
 import Relay
 import TestSupport
 import Testing
@@ -23,7 +24,7 @@ extension HarmedServerTests {
         }
 
         @Test(arguments: [1, 20])
-        func aCommitWhoseAnswerIsLostIsDoneOnce(_ count: Int) async throws {
+        func commitWithALostAnswerAppliesOnce(_ count: Int) async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 for _ in 0..<5 {
@@ -36,7 +37,7 @@ extension HarmedServerTests {
         }
 
         @Test(arguments: [1, 20])
-        func aCommitThatTheServerNeverSawIsDoneOnce(_ count: Int) async throws {
+        func unseenCommitAppliesOnce(_ count: Int) async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 for _ in 0..<5 {
@@ -49,26 +50,26 @@ extension HarmedServerTests {
         }
 
         /// What a gateway took is paid for once, and so it stands in the account.
-        @Test func aTextMessageIsAccountedForOnce() async throws {
+        @Test func smsUsageIsRecordedOnce() async throws {
             try await withProxy(try MariaDBServer.shared(), Migration.all) { store, proxy in
-                let sent = SentText(
+                let sent = SMSUsage(
                     Sample.id(1), at: Sample.now, prefix: NumberPrefix.country(of: "+49"), parts: 2, cost: 150_000)
                 proxy.cutNextCommit(.after)
-                try await store.note(sent)
-                let once = try await store.run(TextAccount.query(of: Sample.now)).total
+                try await store.addUsage(sent)
+                let once = try await store.run(SMSUsageReport.query(of: Sample.now)).total
                 #expect(once == .init(prefix: "", messages: 0, sent: 1, parts: 2, cost: 150_000))
                 proxy.cutNextCommit(.before)
-                try await store.note(
-                    SentText(Sample.id(2), at: Sample.now, prefix: sent.prefix, parts: 1, cost: 75_000))
+                try await store.addUsage(
+                    SMSUsage(Sample.id(2), at: Sample.now, prefix: sent.prefix, parts: 1, cost: 75_000))
                 // Taken by a gateway once more, as when an operator has it tried again.
-                try await store.note(sent)
-                let account = try await store.run(TextAccount.query(of: Sample.now)).total
+                try await store.addUsage(sent)
+                let account = try await store.run(SMSUsageReport.query(of: Sample.now)).total
                 #expect(account == .init(prefix: "", messages: 0, sent: 3, parts: 5, cost: 375_000))
             }
         }
 
         /// The old connection's COMMIT is done while the new one looks whether it was.
-        @Test func aCommitThatIsStillUnderWayIsWaitedFor() async throws {
+        @Test func pendingCommitIsAwaited() async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 proxy.cutNextCommit(
@@ -82,7 +83,7 @@ extension HarmedServerTests {
             }
         }
 
-        private static let lockWaits = Script("test.waits", reads: [Step(waiting)])
+        private static let lockWaits = Script("test.waits", reads: [BoundStatement(waiting)])
         private static let waiting = Statement(
             """
             SELECT 1 FROM information_schema.innodb_trx t
@@ -90,7 +91,7 @@ extension HarmedServerTests {
             WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()
             """)
 
-        @Test func aRefusalStaysARefusalWhenItsCommitIsLost() async throws {
+        @Test func refusedOperationStaysRefusedAfterALostCommit() async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1, 7))
                 proxy.cutNextCommit(.after)
@@ -100,7 +101,7 @@ extension HarmedServerTests {
             }
         }
 
-        @Test func aServerThatIsKilledAtACommitHasDoneItOnceWhenItIsBack() async throws {
+        @Test func commitDuringAServerKillAppliesOnce() async throws {
             let server = try MariaDBServer.victim()
             try await withProxy(server) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
@@ -117,7 +118,7 @@ extension HarmedServerTests {
         }
 
         /// Whatever the clients heard: each operation that left its row raised the counter once, and no other did.
-        @Test func killedUnderLoadNothingAcknowledgedIsLostAndNothingDoubled() async throws {
+        @Test func serverKillUnderLoadLosesAndDuplicatesNothing() async throws {
             let server = try MariaDBServer.victim()
             let url = try StorageURL(server.url(try server.freshDatabase()))
             let store = try TestDatabase(url: url, migrations: TestSchema.all).open()
@@ -142,7 +143,8 @@ extension HarmedServerTests {
                 return await group.reduce(0, +)
             }
             let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
-            let operations = try await store.run(Script("test", reads: [Step(Self.operations)])).row(0).integer(0)
+            let operations = try await store.run(Script("test", reads: [BoundStatement(Self.operations)])).row(0)
+                .integer(0)
             #expect(value == operations)
             #expect(value >= Int64(acknowledged))
             #expect(acknowledged > 0)

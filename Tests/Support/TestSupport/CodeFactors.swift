@@ -34,10 +34,12 @@ extension RelayRig {
             .blob(id.bytes), .blob(user.bytes), .text(kind.rawValue), .text(state.rawValue),
             sealed.map { .blob($0) } ?? .null, .text(algorithm.rawValue), .integer(Int64(digits)),
             period.map { .integer(Int64($0)) } ?? .null, .integer(counter), address.map { .text($0) } ?? .null,
-            .moment(factor.createdAt), .moment(factor.confirmedAt), .blob(id.bytes),
+            .timestamp(factor.createdAt), .timestamp(factor.confirmedAt), .blob(id.bytes),
         ]
         _ = try store.runBlocking(
-            Script("test", rows: SignedRows.everythingAdopted, writes: [Step(Self.insertFactor, values: values)]))
+            Script(
+                "test", rows: SignedRows.everythingAdopted, writes: [BoundStatement(Self.insertFactor, values: values)])
+        )
         return factor
     }
 

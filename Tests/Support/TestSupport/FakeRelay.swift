@@ -64,7 +64,7 @@ public final class FakeRelay: Handler {
 
     /// Runs a test's body on a loop where this relay listens. A `keeper` has its connections in hand, and answers in its place.
     public func run<Value: Sendable>(
-        keeper: (@Sendable () -> any ServerKeeper)? = nil,
+        keeper: (@Sendable () -> any ServerController)? = nil,
         _ body: @escaping @Sendable (EventLoop, WebAddress) async throws -> Value
     ) async throws -> Value {
         let group = try LoopGroup.start(count: 1, time: SystemTime())

@@ -93,12 +93,12 @@ public final class FakeSMSC: Sendable {
     let loop: EventLoop
     private let group: LoopGroup
     private let state: Mutex<State>
-    private let floor: Mutex<LoopBound<Floor>?> = Mutex(nil)
+    private let floor: Mutex<LoopBound<ConnectionRegistry>?> = Mutex(nil)
 
     /// What belongs to its loop.
-    private final class Floor {
+    private final class ConnectionRegistry {
         let listener: Listener
-        var guests: [Int: SMSCGuest] = [:]
+        var guests: [Int: SMSCClient] = [:]
 
         init(_ listener: Listener) { self.listener = listener }
     }
@@ -108,12 +108,12 @@ public final class FakeSMSC: Sendable {
     {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         let loop = group.loops[0]
-        let made = await loop.perform { () -> Result<LoopBound<Floor>, SystemFailure> in
+        let made = await loop.perform { () -> Result<LoopBound<ConnectionRegistry>, SystemFailure> in
             guard let address = SocketAddress(host: "127.0.0.1", port: port) else {
                 return .failure(SystemFailure("address", EINVAL))
             }
             do throws(SystemFailure) {
-                return .success(LoopBound(Floor(try Listener(loop: loop, address: address)), on: loop))
+                return .success(LoopBound(ConnectionRegistry(try Listener(loop: loop, address: address)), on: loop))
             } catch {
                 return .failure(error)
             }
@@ -133,7 +133,7 @@ public final class FakeSMSC: Sendable {
         state = Mutex(State(script: script))
     }
 
-    private func open(_ floor: Floor, _ tls: TLSServerContext?) {
+    private func open(_ floor: ConnectionRegistry, _ tls: TLSServerContext?) {
         try? floor.listener.start { [weak self, weak floor] fd, _ in
             guard let self, let floor else {
                 close(fd)
@@ -144,7 +144,7 @@ public final class FakeSMSC: Sendable {
                 record.connections += 1
                 return record.connections
             }
-            let guest = SMSCGuest(self, number: number, wire: Wire(loop: loop, fd: fd, tls: session))
+            let guest = SMSCClient(self, number: number, wire: Transport(loop: loop, fd: fd, tls: session))
             floor.guests[number] = guest
             guest.serve { [weak floor] in floor?.guests[number] = nil }
         } exhausted: { _ in

@@ -13,7 +13,7 @@ public final class FreePort: Sendable {
         for _ in 0..<100 {
             let bytes = SystemRandomness().bytes(2)
             let port = 10_000 + (UInt16(bytes[0]) << 8 | UInt16(bytes[1])) % 22_000
-            guard port != KannelCentre.bearerbox, let reservation = Self.reserve(port) else { continue }
+            guard port != KannelSMSC.bearerbox, let reservation = Self.reserve(port) else { continue }
             guard Self.isFree(port) else {
                 close(reservation)
                 continue

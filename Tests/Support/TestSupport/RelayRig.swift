@@ -1,10 +1,10 @@
 import Bytes
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Log
 import Metrics
-import Pushing
 import Relay
 import Storage
 import Synchronization
@@ -25,7 +25,7 @@ public final class RelayRig: Sendable {
     public let sink = MemorySink()
     public let registry = Registry()
     private let loops: LoopGroup
-    private let errands = Errands()
+    private let errands = BackgroundWork()
     private let place: FreshStore
     public var url: StorageURL { place.url }
     public var loop: EventLoop { loops.loops[0] }
@@ -63,9 +63,9 @@ public final class RelayRig: Sendable {
     ///
     /// - Parameters:
     ///   - mail: its courier; the rig's own where nil.
-    ///   - calls: the same of what leaves for websites.
+    ///   - webhooks: the same of what leaves for websites.
     public func relay(
-        over store: Store, mail: (any MessageCourier)? = nil, calls: (any CallCourier)? = nil
+        over store: Store, mail: (any MessageCourier)? = nil, calls: (any WebhookCourier)? = nil
     ) throws -> Relay {
         try Self.relay(
             over: store, push: pushes, mail: mail ?? mails, texts: texts, calls: calls ?? self.calls,
@@ -83,8 +83,8 @@ public final class RelayRig: Sendable {
     }
 
     public static func relay(
-        over store: Store, push: (any PushProvider)?, mail: (any MessageCourier)? = nil,
-        texts: (any MessageCourier)? = nil, calls: (any CallCourier)? = nil, phones: any PhoneCertificates,
+        over store: Store, push: (any PushCourier)?, mail: (any MessageCourier)? = nil,
+        texts: (any MessageCourier)? = nil, calls: (any WebhookCourier)? = nil, phones: any PhoneCertificates,
         time: any TimeSource,
         randomness: any Randomness, log: Log,
         isAlone: Bool, metrics: RelayMetrics = RelayMetrics(), quotas: Quotas = Quotas(),
@@ -94,7 +94,7 @@ public final class RelayRig: Sendable {
             settings: Relay.Settings(
                 origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone,
                 quotas: quotas),
-            store: store, push: push, ways: MessageWays(mail: mail, texts: texts), calls: calls,
+            store: store, push: push, couriers: MessageCouriers(mail: mail, texts: texts), webhooks: calls,
             phones: phones,
             keys: RelayKeys(masterKey: masterKey), sealer: try sealer(), time: time,
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)
@@ -125,11 +125,11 @@ public final class RelayRig: Sendable {
         let id: WebsiteID = relay.operations.draw()
         let sealed = try Self.sealer().seal(
             WebhookSecrets(current: Self.webhookSecret).text.reveal(),
-            associated: CallbackSeal.associated(website: id))
-        let secrets = Callbacks.Secrets(sealed: sealed, sealedBy: try Self.sealer().currentID)
+            associated: WebhookSecretSeal.associated(website: id))
+        let secrets = WebhookEndpoints.Secrets(sealed: sealed, sealedBy: try Self.sealer().currentID)
         let new = Websites.New(
             id: id, name: name, displayName: "The \(name)", policy: json,
-            callback: callback.map { Callbacks.New(url: $0, secrets: secrets) }, keyThumbprint: key,
+            callback: callback.map { WebhookEndpoints.New(url: $0, secrets: secrets) }, keyThumbprint: key,
             createdAt: time.now())
         let operation = relay.operations.new()
         let query = Websites.add(new, as: operation)
@@ -221,7 +221,7 @@ public struct RigFailure: Error, CustomStringConvertible {
 }
 
 /// What the relay spawned and nobody waits for, so that a test can.
-private final class Errands: Sendable {
+private final class BackgroundWork: Sendable {
     private struct State {
         var running = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -261,22 +261,22 @@ private final class Errands: Sendable {
 extension RelayRig {
     /// What an operator would ask the store.
     public func count(_ sql: String) throws -> Int64 {
-        try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
+        try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
     }
 
     public func text(_ sql: String) throws -> String {
-        try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).text(0)
+        try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).text(0)
     }
 
     /// Changes the store as an operator who then vouches for the change.
     public func execute(_ sql: String) throws {
         _ = try store.runBlocking(
-            Script("test", rows: SignedRows.everythingAdopted, writes: [Step(Statement(sql))]))
+            Script("test", rows: SignedRows.everythingAdopted, writes: [BoundStatement(Statement(sql))]))
     }
 
     /// Changes the store as somebody who can write to it and has no key.
     public func forge(_ sql: String) throws {
-        _ = try store.runBlocking(Script("test", writes: [Step(Statement(sql))]))
+        _ = try store.runBlocking(Script("test", writes: [BoundStatement(Statement(sql))]))
     }
 }
 

@@ -11,7 +11,7 @@ import World
 public final class RunningRelay: Sendable {
     private struct State {
         var child: Child
-        var guardian: Guardian
+        var guardian: ProcessReaper
         /// What the processes before this one logged.
         var before = ""
     }
@@ -53,7 +53,7 @@ public final class RunningRelay: Sendable {
 
     private init(
         _ directory: TemporaryDirectory, _ reserved: FreePort, _ storage: StorageURL, _ child: Child,
-        _ guardian: Guardian
+        _ guardian: ProcessReaper
     ) {
         self.storage = storage
         self.directory = directory
@@ -88,9 +88,9 @@ public final class RunningRelay: Sendable {
         return storage
     }
 
-    private static func run(_ settings: String) async throws -> (Child, Guardian) {
+    private static func run(_ settings: String) async throws -> (Child, ProcessReaper) {
         let child = try Child(try BuiltProgram.twoefayd.path, ["--config", settings])
-        let guardian = try Guardian(of: child.pid)
+        let guardian = try ProcessReaper(of: child.pid)
         do {
             _ = try await child.line(.errors, with: "event=daemon.started")
         } catch {
@@ -162,14 +162,14 @@ public final class RunningRelay: Sendable {
         options.rows = authenticator
         let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: options)
         defer { store.close() }
-        _ = try store.runBlocking(Script("test", rows: rows, writes: [Step(Statement(sql))]))
+        _ = try store.runBlocking(Script("test", rows: rows, writes: [BoundStatement(Statement(sql))]))
     }
 
     /// What an operator would ask the store.
     public func count(_ sql: String) throws -> Int64 {
         let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: .patient)
         defer { store.close() }
-        return try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
+        return try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
     }
 
     /// Changes the settings of an installation whose process does not run.
@@ -194,20 +194,20 @@ public final class RunningRelay: Sendable {
     }
 
     /// Adds a website with policies, as in `"--answers", "website"`.
-    public func website(_ name: String, _ policies: String...) async throws -> Caller {
+    public func website(_ name: String, _ policies: String...) async throws -> CurlCaller {
         try await tool(["website", "add", name, "--out", directory.path] + policies)
         return caller(certificatePath: directory("\(name).pem"), keyPath: directory("\(name).key"))
     }
 
     /// Whoever holds these files, or nobody in particular.
-    public func caller(certificatePath: String? = nil, keyPath: String? = nil) -> Caller {
-        Caller(
+    public func caller(certificatePath: String? = nil, keyPath: String? = nil) -> CurlCaller {
+        CurlCaller(
             origin: origin, authorityPath: file("ca.pem"), port: port, certificatePath: certificatePath,
             keyPath: keyPath)
     }
 
     /// Whoever holds what these PEM texts say.
-    public func caller(_ name: String, certificate: String, key: String) throws -> Caller {
+    public func caller(_ name: String, certificate: String, key: String) throws -> CurlCaller {
         try TextFile.write(certificate, to: directory("\(name).pem"))
         try TextFile.write(key, to: directory("\(name).key"))
         return caller(certificatePath: directory("\(name).pem"), keyPath: directory("\(name).key"))

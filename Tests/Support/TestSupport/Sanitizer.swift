@@ -6,5 +6,5 @@ public enum Sanitizer {
     public static let isOn = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
 
     /// How much longer things may take.
-    public static var patience: Int { isOn ? 10 : 1 }
+    public static var timeout: Int { isOn ? 10 : 1 }
 }

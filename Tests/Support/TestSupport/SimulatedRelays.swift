@@ -1,10 +1,10 @@
 import API
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import HTTP
 import Log
-import Pushing
 import Relay
 import Storage
 import World
@@ -13,8 +13,8 @@ import World
 public final class SimulatedRelays {
     public let world: SimulatedWorld
     public let store: Store
-    public let pushes: any PushProvider
-    public let calls: (any CallCourier)?
+    public let pushes: any PushCourier
+    public let calls: (any WebhookCourier)?
     public let sink = MemorySink()
     /// The living process.
     public private(set) var process: Process?
@@ -35,7 +35,7 @@ public final class SimulatedRelays {
     private let phones: CertificateAuthority
     private var started = 0
 
-    public init(_ world: SimulatedWorld, pushes: any PushProvider, calls: (any CallCourier)? = nil) throws {
+    public init(_ world: SimulatedWorld, pushes: any PushCourier, calls: (any WebhookCourier)? = nil) throws {
         self.world = world
         self.pushes = pushes
         self.calls = calls
@@ -64,11 +64,11 @@ public final class SimulatedRelays {
         loop.post {
             loop.spawn {
                 // As the daemon does: its beat is known before the first request comes.
-                await relay.keep()
-                Self.every(.seconds(1), on: loop) { await relay.keep() }
+                await relay.runHeartbeat()
+                Self.every(.seconds(1), on: loop) { await relay.runHeartbeat() }
                 Self.every(.seconds(1), on: loop) { await relay.releaseLeft() }
-                Self.every(.seconds(1), on: loop) { await relay.attend() }
-                Self.every(.seconds(1), on: loop) { await relay.attendCalls() }
+                Self.every(.seconds(1), on: loop) { await relay.processDueEntries() }
+                Self.every(.seconds(1), on: loop) { await relay.deliverWebhooks() }
             }
         }
         self.process = process

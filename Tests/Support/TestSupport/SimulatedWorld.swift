@@ -48,12 +48,12 @@ public enum SimulatedNetwork {
     /// Nil when no answer came in time, for whatever reason: the caller cannot know.
     public static func send(
         _ request: Request, to handler: any Handler, on server: EventLoop, from client: EventLoop,
-        latency: @escaping @Sendable () -> Duration, patience: Duration
+        latency: @escaping @Sendable () -> Duration, timeout: Duration
     ) async -> Response? {
         await client.sleep(for: latency())
         return await withCheckedContinuation { continuation in
             let once = Once { (response: Response?) in continuation.resume(returning: response) }
-            let timer = client.schedule(after: patience) { once.give(nil) }
+            let timer = client.schedule(after: timeout) { once.give(nil) }
             server.post {
                 RunningReply.run(handler.handle(request), on: server) { response in
                     let delay = latency()

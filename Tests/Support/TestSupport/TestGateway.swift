@@ -68,7 +68,7 @@ public final class TestGateway: Sendable {
 
     private let group: LoopGroup
     private let state: Mutex<State>
-    private let floor: LoopBound<Floor>
+    private let floor: LoopBound<ConnectionRegistry>
     public let host: String
     public let port: UInt16
 
@@ -78,8 +78,9 @@ public final class TestGateway: Sendable {
         group = try LoopGroup.start(count: 1, time: SystemTime())
         state = Mutex(State(answer: answer))
         let loop = group.loops[0]
-        (floor, port) = try await loop.perform { () async -> Result<(LoopBound<Floor>, UInt16), SystemFailure> in
-            let floor = Floor(loop, host)
+        (floor, port) = try await loop.perform {
+            () async -> Result<(LoopBound<ConnectionRegistry>, UInt16), SystemFailure> in
+            let floor = ConnectionRegistry(loop, host)
             do throws(SystemFailure) {
                 let port = try floor.open(port: 0)
                 return .success((LoopBound(floor, on: loop), port))
@@ -140,11 +141,11 @@ public final class TestGateway: Sendable {
 }
 
 /// The connections, on their loop.
-private final class Floor {
+private final class ConnectionRegistry {
     private let loop: EventLoop
     private let host: String
     private var listener: Listener?
-    private var watches: [Int32: (watch: Watch, heard: [UInt8], number: Int)] = [:]
+    private var watches: [Int32: (watch: DescriptorWatcher, heard: [UInt8], number: Int)] = [:]
     private var connections = 0
     var answer: (TestGateway.Asked) -> TestGateway.Answer = { _ in .hangUp }
 

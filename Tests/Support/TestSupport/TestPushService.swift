@@ -56,7 +56,7 @@ public final class TestPushService: Sendable {
     }
 
     private let group: LoopGroup
-    private let sink = WatchedSink()
+    private let sink = ObservedSink()
     private let log: Log
     public let certificates: TestCertificates
     private let state = Mutex(State())
@@ -70,7 +70,7 @@ public final class TestPushService: Sendable {
         let started = await loop.perform { () -> Result<(LoopBound<HTTP2Server>, UInt16), any Error> in
             Result {
                 let server = try HTTP2Server(
-                    loop: loop, address: address, tls: tls, handler: Desk(service: service),
+                    loop: loop, address: address, tls: tls, handler: PushHandler(service: service),
                     log: Log(sink: MemorySink()))
                 try server.start()
                 return (LoopBound(server, on: loop), server.port)
@@ -90,7 +90,7 @@ public final class TestPushService: Sendable {
     deinit { group.stopAndJoin() }
 
     /// Does not keep the service alive, which keeps the server.
-    private struct Desk: Handler {
+    private struct PushHandler: Handler {
         weak let service: TestPushService?
 
         func handle(_ request: Request) -> Reply { service?.handle(request) ?? .now(Response(status: 503)) }

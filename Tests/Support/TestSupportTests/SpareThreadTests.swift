@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func blockingOnesHaveAThreadEach() async throws {
+    @Test func blockingTestsRunOnTheirOwnThread() async throws {
         let meeting = try Meeting()
         let met = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<Self.count { group.addTask { await blocking { meeting.wait() } } }
@@ -37,7 +37,7 @@ import Testing
         #expect(met == Array(repeating: true, count: Self.count))
     }
 
-    @Test(.mayBlock) func thoseOfATestThatMayBlockHaveOneEach() async throws {
+    @Test(.mayBlock) func tasksOfABlockingTestRunOnTheirOwnThreads() async throws {
         let meeting = try Meeting()
         let met = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<Self.count { group.addTask { meeting.wait() } }

@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 
 /// An address logs in once a code that came there has confirmed it, and not before.
-@Suite("An address of the user's", .timeLimit(.minutes(15)), .mayBlock) struct AddressesOfUsers {
+@Suite("An address of the user's", .timeLimit(.minutes(15)), .mayBlock) struct AddressLoginTests {
     private func play(
         _ kind: StoreKind, _ policies: [String] = [],
-        _ story: (Scene, Party, TestGateway, TestMailServer) async throws -> Void
+        _ story: (Fixture, Party, TestGateway, TestMailServer) async throws -> Void
     ) async throws {
         let (texts, mails) = (try await TestGateway.taking(), try await TestMailServer.start())
         let files = try TemporaryDirectory()
-        try await Scene.play(kind) { text throws in
+        try await Fixture.play(kind) { text throws in
             try Outgoing.set(gateways: [Outgoing.gateway("one", texts.url, files)], mail: mails, files, in: &text)
         } _: { scene in
             try await story(scene, try await scene.website("shop", policies), texts, mails)
@@ -18,14 +18,14 @@ import Testing
     }
 
     private func confirm(_ shop: Party, _ name: String, _ address: String, _ code: String? = nil) async throws
-        -> Caller.Answer
+        -> CurlCaller.Answer
     {
         var body: JSONObject = ["address": .string(address)]
         if let code { body.set("otp", .string(code)) }
         return try await shop.curl("POST", "/user/\(name)/confirm", body)
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func countsOnceItIsConfirmed(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func newAddressCountsOnceConfirmed(_ kind: StoreKind) async throws {
         try await play(kind) { scene, shop, texts, mails in
             let (mail, number) = ("ana.new@example.org", "+4915112345678")
             try await shop.register("ana.new", with: [:])
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// Where the website's word is not enough, even what it gave at the beginning waits.
-    @Test func waitsFromTheBeginningWhereThePolicyWantsIt() async throws {
+    @Test func registeredAddressWaitsWhenThePolicyRequiresConfirmation() async throws {
         try await play(.file, ["--addresses", "confirmed"]) { _, shop, _, mails in
             let mail = "ana.waits@example.org"
             try await shop.register("ana.waits", with: ["email": .string(mail)])
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// Whoever has the password alone gives nobody a new address.
-    @Test func needsThePhonesApproval() async throws {
+    @Test func newAddressNeedsPhoneApproval() async throws {
         try await play(.file) { scene, shop, _, mails in
             let (token, code) = try await shop.register("kim.bound", with: [:])
             let phone = try await Phone(in: scene, token: token, code: code)

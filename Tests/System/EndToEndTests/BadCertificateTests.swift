@@ -7,7 +7,7 @@ import Testing
 import World
 
 /// Callers whose certificate is not what it should be, each in one respect alone.
-@Suite("Bad certificates", .timeLimit(.minutes(15)), .mayBlock) struct BadCertificates {
+@Suite("Bad certificates", .timeLimit(.minutes(15)), .mayBlock) struct BadCertificateTests {
     private struct Names {
         static let shop = CertificateRequest.Name.uri("twoefay:website:shop")
         static let bank = CertificateRequest.Name.uri("twoefay:website:bank")
@@ -23,12 +23,12 @@ import World
             key: key, commonName: "shop", names: names, usages: usages, notBefore: now + from, notAfter: now + to)
     }
 
-    private static func key(of website: String, in scene: Scene) throws -> P256PrivateKey {
+    private static func key(of website: String, in scene: Fixture) throws -> P256PrivateKey {
         try P256PrivateKey(pem: Secret(try TextFile.bytes(scene.relay.directory("\(website).key"))))
     }
 
-    @Test func areRefusedInTLSWhenTheyDoNotVerify() async throws {
-        try await Scene.play { scene in
+    @Test func unverifiableCertificateIsRefusedInTLS() async throws {
+        try await Fixture.play { scene in
             _ = try await scene.website("shop")
             let key = try Self.key(of: "shop", in: scene)
             let websites = try scene.authority("website-ca")
@@ -58,8 +58,8 @@ import World
         }
     }
 
-    @Test func proveNothingWhenTheyAreNotOfOneKnownName() async throws {
-        try await Scene.play { scene in
+    @Test func certificateWithoutExactlyOneKnownNameIsUnauthenticated() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop")
             _ = try await scene.website("bank")
             let key = try Self.key(of: "shop", in: scene)
@@ -104,8 +104,8 @@ import World
         }
     }
 
-    @Test func countOnlyWhereTheirKindBelongs() async throws {
-        try await Scene.play { scene in
+    @Test func certificateOfTheWrongKindIsForbidden() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop")
             let (token, code) = try await shop.register("bob.kind")
             let phone = try await Phone(in: scene, token: token, code: code)
@@ -133,8 +133,8 @@ import World
         }
     }
 
-    @Test func areRefusedOnceTheyStandInARevocationList() async throws {
-        try await Scene.play { scene in
+    @Test func certificateInTheCRLIsRefused() async throws {
+        try await Fixture.play { scene in
             let relay = scene.relay
             let websites = try scene.authority("website-ca")
             let good = try await scene.website("shop")

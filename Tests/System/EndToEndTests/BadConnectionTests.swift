@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 /// Connections that go wrong below the requests.
-@Suite("Bad connections", .timeLimit(.minutes(15)), .mayBlock) struct BadConnections {
-    @Test func whoDoesNotSpeakHTTP2OverModernTLSIsRefused() async throws {
-        try await Scene.play { scene in
+@Suite("Bad connections", .timeLimit(.minutes(15)), .mayBlock) struct BadConnectionTests {
+    @Test func clientWithoutHTTP2OrModernTLSIsRefused() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop")
             let refused: [(String, [String])] = [
                 ("HTTP/1.1 alone", ["--http1.1"]), ("no ALPN", ["--no-alpn", "--http1.1"]),
@@ -25,8 +25,8 @@ import Testing
         }
     }
 
-    @Test func whoDoesNotSpeakTLSIsShownOut() async throws {
-        try await Scene.play { scene in
+    @Test func plaintextClientIsDisconnected() async throws {
+        try await Fixture.play { scene in
             let texts = [
                 "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
                 String(repeating: "garbage ", count: 4096), "\0\0\0\0\0\0\0\0", "\u{16}\u{3}\u{1}zz not a hello",
@@ -50,8 +50,8 @@ import Testing
     }
 
     /// Listeners of one user can share a port; two relays must not.
-    @Test func aSecondRelayDoesNotTakeAPartOfTheConnections() async throws {
-        try await Scene.play { scene in
+    @Test func secondRelayOnThePortDoesNotStart() async throws {
+        try await Fixture.play { scene in
             let second = try await Child.run(try BuiltProgram.twoefayd.path, ["--config", scene.relay.settings])
             #expect(second.status == 5)
             #expect(second.errors.contains("cannot listen on 127.0.0.1:\(scene.relay.port)"), "\(second.errors)")
@@ -60,8 +60,8 @@ import Testing
     }
 
     /// Through openssl's own client, which sends what it is given and then goes.
-    @Test func whoGoesInTheMiddleLeavesNothingBehind() async throws {
-        try await Scene.play { scene in
+    @Test func abortedRequestLeavesNothingBehind() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop", ["--answers", "website"])
             let relay = scene.relay
             let begin = Frames.preface + Frames.settings

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Requests that cannot be right: each has its status, and says what is wrong where.
-@Suite("Bad requests", .timeLimit(.minutes(15)), .mayBlock) struct BadRequests {
+@Suite("Bad requests", .timeLimit(.minutes(15)), .mayBlock) struct BadRequestTests {
     private struct Case {
         var path = "/register"
         let body: String
@@ -57,8 +57,8 @@ import Testing
         Case(path: "/register?x=1", body: #"{"username":"b"}"#, status: 400, code: "malformed"),
     ]
 
-    @Test func eachHasItsStatusAndNamesItsField() async throws {
-        try await Scene.play { scene in
+    @Test func badRequestGetsItsStatusAndNamesItsField() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop")
             for each in Self.cases {
                 let caller = each.path == "/verify" ? scene.nobody : shop
@@ -80,10 +80,10 @@ import Testing
         }
     }
 
-    @Test func bytesThatAreNoTextAndBodiesThatAreTooLarge() async throws {
-        try await Scene.play { scene in
+    @Test func invalidUTF8AndOversizedBodiesAreRefused() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop")
-            func post(_ bytes: [UInt8], type: String = "application/json") async throws -> Caller.Answer {
+            func post(_ bytes: [UInt8], type: String = "application/json") async throws -> CurlCaller.Answer {
                 let path = scene.relay.directory("body")
                 try TextFile.write(bytes, to: path)
                 return try await shop.curl(
@@ -114,8 +114,8 @@ import Testing
         }
     }
 
-    @Test func methodsThatAPathDoesNotTake() async throws {
-        try await Scene.play { scene in
+    @Test func unsupportedMethodIsRefused() async throws {
+        try await Fixture.play { scene in
             let shop = try await scene.website("shop")
             let wrong = [
                 ("GET", "/register", "POST"), ("PUT", "/login", "POST"), ("POST", "/health", "GET"),
@@ -132,10 +132,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func keysOfRepeatedRequestsAreHeldToWhatTheyWereUsedFor(
+    @Test(arguments: [StoreKind.file, .mariadb]) func idempotencyKeyIsBoundToItsRequest(
         _ kind: StoreKind
     ) async throws {
-        try await Scene.play(kind) { scene in
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop", ["--answers", "website", "--number", "0"])
             let bank = try await scene.website("bank", ["--answers", "website"])
             let key = ["idempotency-key": "9f0a"]

@@ -5,7 +5,7 @@ import Testing
 
 /// deploy/haproxy.cfg, by the program that it is for.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct BalancerTests {
-    @Test(.enabled(if: Balancer.isInstalled)) func theExampleForHAProxyIsRight() async throws {
+    @Test(.enabled(if: Balancer.isInstalled)) func haproxyExampleWorks() async throws {
         let directory = try TemporaryDirectory()
         try TextFile.write(try TestCertificates().websites.certificatePEM(), to: directory("ca.pem"))
         let environment = ["TWOEFAY_CA": directory("ca.pem"), "TWOEFAY_PROXY_SOCKET": directory("socket")]
@@ -21,8 +21,8 @@ import Testing
     }
 
     /// Wrong codes of one caller make nobody else wait who comes through the same balancer.
-    @Test(.enabled(if: Balancer.isInstalled)) func callersBehindABalancerAreToldApart() async throws {
-        try await Scene.play(change: { try $0.set("proxies", to: Balancer.address) }) { scene in
+    @Test(.enabled(if: Balancer.isInstalled)) func clientsBehindABalancerAreDistinguished() async throws {
+        try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { scene in
             let balancer = try Balancer(before: scene.relay)
             let guesser = scene.nobody.through(balancer.port, from: "127.0.0.3")
             let other = scene.nobody.through(balancer.port, from: "127.0.0.4")
@@ -48,8 +48,8 @@ import Testing
     }
 
     /// Neither past the balancer nor through it.
-    @Test(.enabled(if: Balancer.isInstalled)) func nobodyElseSaysWhoseAConnectionIs() async throws {
-        try await Scene.play(change: { try $0.set("proxies", to: Balancer.address) }) { scene in
+    @Test(.enabled(if: Balancer.isInstalled)) func proxyHeaderFromOthersIsRefused() async throws {
+        try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { scene in
             let balancer = try Balancer(before: scene.relay)
             let up = try await scene.nobody.through(balancer.port).curl(
                 "GET", "/health", arguments: ["--retry", "60", "--retry-connrefused", "--retry-delay", "1"])
@@ -70,12 +70,12 @@ import Testing
     }
 
     /// The same header from where it is to come from, in one piece with what TLS begins with.
-    @Test func aTrustedProxysWordIsTakenAndNeeded() async throws {
+    @Test func trustedProxyMustSendTheProxyHeader() async throws {
         let relay = try await RunningRelay.start(change: { try $0.set("proxies", to: "127.0.0.1, 10.0.0.0/8") })
         let proxy = try Interposer(to: relay.port)
         var caller = relay.caller()
         caller.port = proxy.port
-        await #expect(throws: Caller.Failed.self) { try await caller.curl("GET", "/health") }
+        await #expect(throws: CurlCaller.Failed.self) { try await caller.curl("GET", "/health") }
         try await relay.logged("event=connection.refused")
         proxy.set(Self.introducing([192, 0, 2, 66]))
         for _ in 0..<5 { #expect(try await caller.guess().status == 401) }
@@ -94,7 +94,7 @@ import Testing
     }
 }
 
-extension Caller {
+extension CurlCaller {
     /// An activation code that nobody gave.
     fileprivate func guess() async throws -> Answer {
         try await curl(

@@ -5,10 +5,10 @@ import Testing
 import World
 
 /// What a website does about the factors of a login by hand, and what the phone still does beside it.
-@Suite("A factor begun by hand", .timeLimit(.minutes(15)), .mayBlock) struct FactorsByHand {
+@Suite("A factor begun by hand", .timeLimit(.minutes(15)), .mayBlock) struct FactorRouteTests {
     /// A relay that sends both kinds of codes, and a website.
-    private struct Stage {
-        let scene: Scene
+    private struct FactorFixture {
+        let scene: Fixture
         let shop: Party
         let texts: TestGateway
         let mails: TestMailServer
@@ -28,21 +28,21 @@ import World
     }
 
     private func play(
-        _ kind: StoreKind = .file, _ policies: [String] = [], apple: Apple? = nil,
-        _ story: (Stage) async throws -> Void
+        _ kind: StoreKind = .file, _ policies: [String] = [], apple: TestAPNs? = nil,
+        _ story: (FactorFixture) async throws -> Void
     ) async throws {
         let (texts, mails) = (try await TestGateway.taking(), try await TestMailServer.start())
         let files = try TemporaryDirectory()
-        try await Scene.play(kind) { text throws in
+        try await Fixture.play(kind) { text throws in
             try apple?.set(in: &text)
             try Outgoing.set(gateways: [Outgoing.gateway("one", texts.url, files)], mail: mails, files, in: &text)
         } _: { scene in
             let shop = try await scene.website("shop", policies)
-            try await story(Stage(scene: scene, shop: shop, texts: texts, mails: mails))
+            try await story(FactorFixture(scene: scene, shop: shop, texts: texts, mails: mails))
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func sendsAgainAndEveryCodeCounts(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func everyResentCodeIsAccepted(_ kind: StoreKind) async throws {
         try await play(kind) { stage in
             _ = try await stage.person("ana.again", "+4915112345678")
             let login = try await CodeLogin(stage.shop, "ana.again")
@@ -82,7 +82,7 @@ import World
         }
     }
 
-    @Test func sendsFiveTimesAtMost() async throws {
+    @Test func sendingIsLimitedToFiveTimes() async throws {
         try await play { stage in
             _ = try await stage.person("ana.eager", "+4915112345678")
             let login = try await CodeLogin(stage.shop, "ana.eager")
@@ -102,7 +102,7 @@ import World
         }
     }
 
-    @Test func isRefusedWhereItMayNotBe() async throws {
+    @Test func disallowedFactorIsRefused() async throws {
         try await play(.file, ["--factors", "sms, mail, totp"]) { stage in
             _ = try await stage.person("ana.bound", "+4915112345678")
             let foreign = try await stage.scene.website("bank")
@@ -143,8 +143,10 @@ import World
     }
 
     /// The phone answers after the website has gone on to a mail.
-    @Test(arguments: [StoreKind.file, .mariadb]) func leavesThePhoneItsWord(_ kind: StoreKind) async throws {
-        let apple = try await Apple.start()
+    @Test(arguments: [StoreKind.file, .mariadb]) func phoneCanStillAnswerAfterAFactorChange(_ kind: StoreKind)
+        async throws
+    {
+        let apple = try await TestAPNs.start()
         try await play(kind, apple: apple) { stage in
             let (token, code) = try await stage.person("kim.phone")
             let phone = try await Phone(in: stage.scene, token: token, code: code)

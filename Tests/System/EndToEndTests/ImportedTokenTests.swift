@@ -4,7 +4,7 @@ import Testing
 import World
 
 /// Tokens that others have made the secrets of: what they show, which oathtool says, logs their users in.
-@Suite("A token of the user's own", .timeLimit(.minutes(15)), .mayBlock) struct TokensOfTheirOwn {
+@Suite("A token of the user's own", .timeLimit(.minutes(15)), .mayBlock) struct ImportedTokenTests {
     /// Of RFC 4226, appendix D.
     private static let secret = "3132333435363738393031323334353637383930"
     private static let longSecret = String(repeating: "0123456789abcdef", count: 4)
@@ -22,10 +22,10 @@ import World
 
     /// A relay whose website has these users, and a place for files.
     private func play(
-        _ kind: StoreKind, _ users: [String], _ story: (Scene, Party, TemporaryDirectory) async throws -> Void
+        _ kind: StoreKind, _ users: [String], _ story: (Fixture, Party, TemporaryDirectory) async throws -> Void
     ) async throws {
         let files = try TemporaryDirectory()
-        try await Scene.play(kind) { scene in
+        try await Fixture.play(kind) { scene in
             for secret in [Self.secret, Self.longSecret, "12345678901234567890123456789012"] { scene.keep(secret) }
             let shop = try await scene.website("shop")
             for user in users { try await shop.register(user, with: [:]) }
@@ -45,7 +45,7 @@ import World
         #expect(handedIn.status == 200 && handedIn["login"] == "failure", "\(handedIn)")
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func fromAKeyContainer(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func tokenFromAKeyContainerLogsIn(_ kind: StoreKind) async throws {
         let packages: [(user: String, package: String, unlock: [String])] = [
             ("ana.plain", PSKCFigures.figure3, []), ("ben.asks-a-pin", PSKCFigures.figure5, []),
             ("cyd.shared-key", PSKCFigures.figure6, ["--key-file", "12345678901234567890123456789012"]),
@@ -91,7 +91,7 @@ import World
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func fromATable(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func tokenFromACSVFileLogsIn(_ kind: StoreKind) async throws {
         try await play(kind, ["ana.pressed", "ben.timed", "cyd.old-clock"]) { scene, shop, files in
             try TextFile.write(
                 """
@@ -114,7 +114,8 @@ import World
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func fromTheWebsite(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func tokenRegisteredByTheWebsiteLogsIn(_ kind: StoreKind) async throws
+    {
         try await play(kind, ["ana.pocket", "ben.far"]) { scene, shop, _ in
             for user in ["ana.pocket", "ben.far"] {
                 let added = try await shop.curl("POST", "/user/\(user)/hotp", ["secret": .string("hex:\(Self.secret)")])
@@ -127,7 +128,7 @@ import World
             #expect(lost.status == 200 && lost["login"] == "failure", "\(lost)")
             // Two in a row find it again; the other way round, or with one between, they do not.
             let path = "/user/ana.pocket/hotp/resync"
-            func resync(_ codes: [String]) async throws -> Caller.Answer {
+            func resync(_ codes: [String]) async throws -> CurlCaller.Answer {
                 for code in codes { scene.keep(code) }
                 return try await shop.curl("POST", path, ["otps": .array(codes.map { .string($0) })])
             }

@@ -5,9 +5,11 @@ import Testing
 import World
 
 /// What belongs to another website cannot be told from what does not exist: not by status, header or body.
-@Suite("What is another's", .timeLimit(.minutes(15)), .mayBlock) struct Isolation {
-    @Test(arguments: [StoreKind.file, .mariadb]) func doesNotExist(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+@Suite("What is another's", .timeLimit(.minutes(15)), .mayBlock) struct IsolationTests {
+    @Test(arguments: [StoreKind.file, .mariadb]) func foreignResourceIsIndistinguishableFromNotFound(_ kind: StoreKind)
+        async throws
+    {
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop", ["--answers", "website", "--number", "0"])
             let bank = try await scene.website("bank", ["--answers", "website", "--number", "0"])
             let (token, _) = try await bank.register("alice.bank")
@@ -50,8 +52,8 @@ import World
 
     /// Whatever is posted about it, signed or not.
     @Test(arguments: [StoreKind.file, .mariadb], ["signed", "certificate"])
-    func holdsForPhonesToo(_ kind: StoreKind, answers: String) async throws {
-        try await Scene.play(kind) { scene in
+    func foreignResourceIsNotFoundForPhones(_ kind: StoreKind, answers: String) async throws {
+        try await Fixture.play(kind) { scene in
             let policies = ["--number", "0", "--answers", answers]
             let shop = try await scene.website("shop", policies)
             let bank = try await scene.website("bank", policies)

@@ -6,7 +6,7 @@ import Testing
 import World
 
 /// Codes that a real mail server was handed, read out of its mailbox as a person reads them, log in.
-@Suite("A code by mail", .timeLimit(.minutes(15)), .mayBlock) struct CodesByMail {
+@Suite("A code by mail", .timeLimit(.minutes(15)), .mayBlock) struct MailLoginTests {
     /// What a mail says in one language.
     private struct Words: Sendable {
         let subject: String
@@ -30,7 +30,7 @@ import World
 
     private static let request: JSONObject = ["service": "Käse & Brot", "ip": "203.0.113.7", "expires_in": 345]
 
-    private func shop(_ scene: Scene) async throws -> Party {
+    private func shop(_ scene: Fixture) async throws -> Party {
         try await scene.website("shop", ["--display-name", "Bücher & Mehr"])
     }
 
@@ -56,13 +56,13 @@ import World
     ]
 
     @Test(arguments: [StoreKind.file, .mariadb])
-    func fromAiosmtpd(_ kind: StoreKind) async throws {
+    func codeMailedThroughAiosmtpdLogsIn(_ kind: StoreKind) async throws {
         let server = try await AioSMTPServer(user: "relay", password: "pässword")
-        let apple = try await Apple.start()
+        let apple = try await TestAPNs.start()
         let files = try TemporaryDirectory()
         try TextFile.write(server.authority, to: files("mail-ca.pem"))
         try TextFile.write("pässword\n", to: files("mail.password"))
-        try await Scene.play(kind) { text throws in
+        try await Fixture.play(kind) { text throws in
             try apple.set(in: &text)
             try text.set("mail.url", to: "smtp://localhost:\(server.port)")
             try text.set("mail.from", to: "Anmeldung Zoë <login@shop.example.com>")
@@ -100,7 +100,7 @@ import World
 
     /// With a phone that no push reaches, the mail goes out by itself, and either answer counts.
     private func afterAPushThatCameToNothing(
-        _ scene: Scene, _ shop: Party, _ apple: Apple, _ server: AioSMTPServer, seen: Int
+        _ scene: Fixture, _ shop: Party, _ apple: TestAPNs, _ server: AioSMTPServer, seen: Int
     ) async throws {
         apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
         apple.service.script("cafe", .reset(.internalError), repeatsLast: true)
@@ -128,9 +128,9 @@ import World
         }
     }
 
-    @Test(.enabled(if: PostfixServer.canRun)) func fromPostfix() async throws {
+    @Test(.enabled(if: PostfixServer.canRun)) func codeMailedThroughPostfixLogsIn() async throws {
         let server = try await PostfixServer()
-        try await Scene.play { text throws in
+        try await Fixture.play { text throws in
             // It wants to hear a name with a domain.
             try text.set("origin", to: "https://login.example.org:8080")
             try text.set("mail.url", to: "smtp://127.0.0.1:\(server.port)")

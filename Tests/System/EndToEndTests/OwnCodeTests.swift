@@ -4,7 +4,7 @@ import Testing
 import World
 
 /// What users keep for themselves: an app, whose part oathtool has, and recovery codes.
-@Suite("Codes of the user's own", .timeLimit(.minutes(15)), .mayBlock) struct CodesOfTheirOwn {
+@Suite("Codes of the user's own", .timeLimit(.minutes(15)), .mayBlock) struct OwnCodeTests {
     /// What an app shows that was given this secret as people type it, so many seconds from now.
     private func shown(_ secret: String, in seconds: Int64 = 0) async throws -> String {
         let moment = Timestamp(seconds: SystemTime().now().seconds + seconds).rfc3339.prefix(19)
@@ -13,8 +13,10 @@ import World
         return String(shown.output.prefix { $0 != "\n" })
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func logInAndApproveAndUnlock(_ kind: StoreKind) async throws {
-        try await Scene.play(kind) { scene in
+    @Test(arguments: [StoreKind.file, .mariadb]) func totpAndRecoveryCodesLogInApproveAndUnlock(_ kind: StoreKind)
+        async throws
+    {
+        try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop", ["--guesses", "1"])
             try await shop.register("ana.app", with: [:])
             let given = try await shop.curl("POST", "/user/ana.app/recovery-codes", [:])

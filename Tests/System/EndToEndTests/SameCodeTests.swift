@@ -5,17 +5,17 @@ import TestSupport
 import Testing
 
 /// Codes that come many times at once, over real connections: what is right lets in once, and what is wrong counts once.
-@Suite("A code that comes many times", .timeLimit(.minutes(15)), .mayBlock) struct CodesManyTimes {
+@Suite("A code that comes many times", .timeLimit(.minutes(15)), .mayBlock) struct SameCodeTests {
     private static let connections = 200
 
     /// Of RFC 4226, appendix D: the secret of a token, and what it shows first.
     private static let secret = "hex:3132333435363738393031323334353637383930"
     private static let shown = ["755224", "287082", "359152"]
 
-    private func play(_ kind: StoreKind, _ story: (Scene, Party, TestGateway) async throws -> Void) async throws {
+    private func play(_ kind: StoreKind, _ story: (Fixture, Party, TestGateway) async throws -> Void) async throws {
         let gateway = try await TestGateway.taking()
         let files = try TemporaryDirectory()
-        try await Scene.play(kind) { text throws in
+        try await Fixture.play(kind) { text throws in
             try Outgoing.set(gateways: [Outgoing.gateway("one", gateway.url, files)], files, in: &text)
         } _: { scene in
             let shop = try await scene.website("shop", ["--guesses", "8"])
@@ -32,7 +32,7 @@ import Testing
 
     /// One has let the user in, and the others are told that it is over.
     private func lettingInOnce(
-        _ answers: [Response], _ scene: Scene, _ login: CodeLogin, _ location: SourceLocation = #_sourceLocation
+        _ answers: [Response], _ scene: Fixture, _ login: CodeLogin, _ location: SourceLocation = #_sourceLocation
     ) async throws {
         let right = answers.filter { $0.status == 200 && $0["login"] == "success" }
         let late = answers.filter { $0.status == 409 && $0["code"] == "already_decided" }
@@ -43,7 +43,9 @@ import Testing
         #expect(try scene.relay.count(ends + "code.wrong'") == 0, sourceLocation: location)
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func thirtyInOnePacket(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func sameCodeThirtyTimesInOnePacketIsAcceptedOnce(_ kind: StoreKind)
+        async throws
+    {
         try await play(kind) { scene, shop, gateway in
             let middle = try Interposer(to: scene.relay.port)
             var through = shop
@@ -77,7 +79,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func fromTwoHundredConnections(_ kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func sameCodeFrom200ConnectionsIsAcceptedOnce(_ kind: StoreKind)
+        async throws
+    {
         try await play(kind) { scene, shop, gateway in
             // One after the other: the relay gives each handshake ten seconds, and all of them share two cores.
             var lines: [Connection] = []
@@ -94,7 +98,7 @@ import Testing
 
     /// Hands in waves of wrong codes. One code of each wave is checked; the third wave locks codes.
     /// Enough codes were wrong before that the delay is longer than any wave takes.
-    private func wrongOnes(_ scene: Scene, _ shop: Party, _ lines: [Connection]) async throws {
+    private func wrongOnes(_ scene: Fixture, _ shop: Party, _ lines: [Connection]) async throws {
         let login = try await CodeLogin(shop, "ana.token", ["factors": ["hotp"]])
         try scene.relay.execute("UPDATE factor SET failures = 5 WHERE kind = 'hotp'")
         try scene.relay.execute("UPDATE user SET code_failures = 5")

@@ -10,7 +10,7 @@ import World
 @Suite(
     .serialized, .timeLimit(.minutes(30)), .mayBlock,
     .enabled(if: RunningCluster.isInstalled, "Galera or HAProxy is not installed; run: dev/need test"),
-    .enabled(if: WebhookReceiver.isInstalled, "standardwebhooks is not installed; run: dev/need test"),
+    .enabled(if: TestWebhookServer.isInstalled, "standardwebhooks is not installed; run: dev/need test"),
     .enabled(if: !Sanitizer.isOn, "what a sanitizer can see of a relay it sees in the other tests"))
 struct ClusterTests {
     private static let users = 200
@@ -69,7 +69,7 @@ struct ClusterTests {
         await Clients.loop.perform { await Clients.loop.sleep(for: time) }
     }
 
-    @Test func whateverDiesEveryResultArrivesAndNoneIsWrong() async throws {
+    @Test func everyResultArrivesCorrectlyWhateverDies() async throws {
         let seed =
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
         print("cluster: TWOEFAY_SEED=\(seed)")
@@ -83,7 +83,7 @@ struct ClusterTests {
             try await play(traffic, link, chance)
             try await traffic.settled()
             try traffic.check(codes: Self.tokens)
-            try traffic.checkCallbacks(users: Self.users)
+            try traffic.checkWebhooks(users: Self.users)
             try await cluster.checkNodes()
         }
     }

@@ -31,10 +31,10 @@ import World
     /// Nobody else's: other suites harm theirs too.
     private static let server = Result { try MariaDBServer() }
 
-    private func scene() async throws -> (Scene, MariaDBServer) {
+    private func scene() async throws -> (Fixture, MariaDBServer) {
         let server = try Self.server.get()
         let url = server.url(try server.freshDatabase())
-        let scene = try await Scene.start { settings in
+        let scene = try await Fixture.start { settings in
             try Store.open(
                 try StorageURL(url), schema: .migrate, time: SystemTime(), log: Log(minimum: .error, sink: MemorySink())
             ).close()
@@ -43,7 +43,7 @@ import World
         return (scene, server)
     }
 
-    @Test(arguments: Harm.allCases) func requestsAreRefusedInTimeAndItComesBack(_ harm: Harm) async throws {
+    @Test(arguments: Harm.allCases) func databaseOutageIsAnsweredInTimeAndRecovers(_ harm: Harm) async throws {
         let (scene, server) = try await scene()
         let (token, phone) = try await scene.enrol("anna")
         let login = try await scene.login(token)
@@ -62,7 +62,7 @@ import World
         #expect(ready.json["dependencies"]?.object?["store"]?.string == "missing", "\(ready)")
 
         // As many at a time as four connections carry. The first wave makes what is needed, the next ones add nothing.
-        var lines: [Line] = []
+        var lines: [ClientConnection] = []
         for _ in 0..<4 { lines.append(try await scene.shop.line()) }
         try await wave(400, over: lines)
         // Under a sanitizer what is freed stays resident, so that its use is seen.
@@ -86,7 +86,7 @@ import World
         try await scene.finish(login, by: phone)
     }
 
-    private func wave(_ count: Int, over lines: [Line]) async throws {
+    private func wave(_ count: Int, over lines: [ClientConnection]) async throws {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<count {
                 group.addTask { try await lines[number % lines.count].send("GET", "/user/user-\(number)").get().status }
@@ -95,7 +95,7 @@ import World
         }
     }
 
-    @Test(arguments: Harm.allCases) func aStartWithoutItSaysSo(_ harm: Harm) async throws {
+    @Test(arguments: Harm.allCases) func startWithoutDatabaseReportsIt(_ harm: Harm) async throws {
         let (scene, server) = try await scene()
         #expect(await scene.relay.stop().status == 0)
         harm.begin(server)

@@ -6,12 +6,12 @@ import World
 
 /// Out of descriptors: new connections are refused, those that stand live on, and it is over when there are some again.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct DescriptorTests {
-    @Test func newConnectionsAreRefusedAndTheOthersLiveOn() async throws {
-        let scene = try await Scene.start()
+    @Test func descriptorExhaustionRefusesOnlyNewConnections() async throws {
+        let scene = try await Fixture.start()
         let (token, phone) = try await scene.enrol("anna")
         let before = scene.relay.openDescriptors
         try await scene.relay.limit("nofile", to: "\(before + 8)")
-        var lines: [Line] = []
+        var lines: [ClientConnection] = []
         var refusal: ConnectionFailure?
         while refusal == nil, lines.count < 32 {
             do throws(ConnectionFailure) { lines.append(try await scene.shop.line()) } catch { refusal = error }

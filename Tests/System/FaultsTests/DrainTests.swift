@@ -9,8 +9,8 @@ import Testing
 
 /// SIGTERM: what is begun ends, what is new is refused in a way that says so, and the process is gone soon.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct DrainTests {
-    @Test(arguments: KillTests.stores) func underLoadNothingIsLost(_ store: StoreKind) async throws {
-        let scene = try await Scene.start(store)
+    @Test(arguments: KillTests.stores) func drainUnderLoadLosesNoRequest(_ store: StoreKind) async throws {
+        let scene = try await Fixture.start(store)
         var tokens: [String] = []
         for user in 0..<4 { tokens.append(try await scene.enrol("user-\(user)").token) }
         let waiting = try await scene.enrol("waiting")
@@ -57,7 +57,7 @@ import Testing
 
         var result: (acknowledged: [String], lost: [String]) { (acknowledged.withLock { $0 }, lost.withLock { $0 }) }
 
-        func ask(_ token: String, over line: Line) async {
+        func ask(_ token: String, over line: ClientConnection) async {
             while true {
                 switch await line.send("POST", "/login", ["token": .string(token)]) {
                 case .success(let reply):
@@ -77,8 +77,8 @@ import Testing
     }
 
     /// Begun requests end before the store is closed, also those whose clients give up at the first GOAWAY.
-    @Test func noStopMeetsAClosedStore() async throws {
-        let scene = try await Scene.start()
+    @Test func noRequestMeetsAClosedStoreDuringDrain() async throws {
+        let scene = try await Fixture.start()
         var tokens: [String] = []
         for user in 0..<4 { tokens.append(try await scene.enrol("user-\(user)").token) }
         for _ in 0..<8 {
@@ -103,10 +103,10 @@ import Testing
     }
 
     /// What could not be sent any more is free for the next relay, which need not find out first that this one is gone.
-    @Test(arguments: KillTests.stores) func whatIsLeftGoesToTheNextAtOnce(_ store: StoreKind) async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(store, apple: apple)
-        let (token, phone) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+    @Test(arguments: KillTests.stores) func leasedEntriesPassToTheNextRelayAtOnce(_ store: StoreKind) async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(store, apple: apple)
+        let (token, phone) = try await scene.enrol("anna", pushToken: Fixture.pushToken("dead"))
         apple.service.script("dead", .silence)
         let login = try await scene.login(token)
         let unanswered = try #require(try await apple.service.nextRequest().push)
@@ -122,8 +122,8 @@ import Testing
     }
 
     /// A store that somebody else has holds the end up for seconds; who does not want to wait says so again.
-    @Test(arguments: [SIGTERM, SIGINT]) func aSecondSignalEndsItAtOnce(_ signal: Int32) async throws {
-        let scene = try await Scene.start()
+    @Test(arguments: [SIGTERM, SIGINT]) func secondSignalStopsTheRelayAtOnce(_ signal: Int32) async throws {
+        let scene = try await Fixture.start()
         let lock = try await StoreLock.take(scene.relay)
         scene.relay.signal(SIGTERM)
         try await scene.relay.logged("event=daemon.stopping")

@@ -14,14 +14,14 @@ import World
         let directory: TemporaryDirectory
         let settings: JSONObject
         let port: Int64
-        private let guardian: Guardian
+        private let guardian: ProcessReaper
 
         init(_ arguments: String..., port: Int64 = 0, in directory: TemporaryDirectory? = nil) async throws {
             let directory = try directory ?? TemporaryDirectory()
             child = try Child(
                 try BuiltProgram.twoefay.path,
                 ["fake-apns", "--json", "--listen", "127.0.0.1:\(port)", "--directory", directory("team")] + arguments)
-            guardian = try Guardian(of: child.pid)
+            guardian = try ProcessReaper(of: child.pid)
             self.directory = directory
             let line = try await child.line(.output, with: #""event":"listening""#)
             let told = try #require(try JSONReader.read(Array(line.utf8)).object)
@@ -76,9 +76,9 @@ import World
         }
     }
 
-    @Test(arguments: [false, true]) func aRelayPushesWithThePrintedSettings(showsCertificate: Bool) async throws {
+    @Test(arguments: [false, true]) func relayPushesWithThePrintedSettings(showsCertificate: Bool) async throws {
         let program = try await showsCertificate ? Program("--certificate") : Program()
-        let scene = try await Scene.start { settings in try program.set(in: &settings) }
+        let scene = try await Fixture.start { settings in try program.set(in: &settings) }
         let (token, phone) = try await scene.enrol("anna")
         let login = try await scene.login(token)
         let request = try await program.request()
@@ -92,9 +92,9 @@ import World
         #expect(ended == ["event": "ended", "requests": 1, "accepted": 1])
     }
 
-    @Test func theSameTeamIsFoundAgain() async throws {
+    @Test func teamIsReusedAfterARestart() async throws {
         let before = try await Program()
-        let scene = try await Scene.start { settings in try before.set(in: &settings) }
+        let scene = try await Fixture.start { settings in try before.set(in: &settings) }
         let (token, _) = try await scene.enrol("anna")
         _ = try await before.stop()
         let after = try await Program(port: before.port, in: before.directory)
@@ -104,7 +104,7 @@ import World
         #expect(try await Child.run("stat", ["-c", "%a", before.directory("team/AuthKey.p8")]).output == "600\n")
     }
 
-    @Test func theControlFileIsReadAgainWhenItChanges() async throws {
+    @Test func changedControlFileIsReloaded() async throws {
         let directory = try TemporaryDirectory()
         let control = directory("control.yaml")
         try TextFile.write("tokens: {dead: Unregistered}\n", to: control)
@@ -134,7 +134,7 @@ import World
         #expect(try await program.stop() == ["event": "ended", "requests": 6, "accepted": 3])
     }
 
-    @Test func curlMeetsWhatConnectionsAreToMeet() async throws {
+    @Test func curlSeesTheConnectionBehaviors() async throws {
         let directory = try TemporaryDirectory()
         let control = directory("control.yaml")
         try TextFile.write(
@@ -154,7 +154,7 @@ import World
         #expect(limited.lowercased().contains("retry-after: 30"), "\(limited)")
     }
 
-    @Test func nghttpSeesTheFrames() async throws {
+    @Test func nghttpSeesTheConfiguredFrames() async throws {
         let directory = try TemporaryDirectory()
         let control = directory("control.yaml")
         try TextFile.write("connections: [goaway, serve]\nstreams: 7\n", to: control)
@@ -169,7 +169,7 @@ import World
         #expect(try await program.request()["answer"] == "405 MethodNotAllowed")
     }
 
-    @Test func whatItCannotDoIsSaidWithAWayOut() async throws {
+    @Test func failedStartNamesTheNextStep() async throws {
         let twoefay = BuiltProgram.twoefay
         let directory = try TemporaryDirectory()
         let missing = try await twoefay("fake-apns", "--control", directory("none.yaml"), in: directory.path)
@@ -196,7 +196,7 @@ import World
         #expect(nowhere.status == 2)
     }
 
-    @Test func theExampleIsAControlFileAndStandsInItsPage() async throws {
+    @Test func exampleControlFileIsValidAndDocumented() async throws {
         let directory = try TemporaryDirectory()
         let example = try await BuiltProgram.twoefay("fake-apns", "--example").output
         try TextFile.write(example, to: directory("control.yaml"))
@@ -215,12 +215,12 @@ import World
         for option in options { #expect(page.contains("`\(option)"), "\(option)") }
     }
 
-    @Test func peopleReadIt() async throws {
+    @Test func fakeAPNsOutputIsReadable() async throws {
         let directory = try TemporaryDirectory()
         let child = try Child(
             try BuiltProgram.twoefay.path,
             ["fake-apns", "--listen", "127.0.0.1:0", "--directory", directory("a team")])
-        let guardian = try Guardian(of: child.pid)
+        let guardian = try ProcessReaper(of: child.pid)
         defer { guardian.dismiss() }
         try await child.says("Ctrl-C ends it.")
         child.signal(SIGTERM)

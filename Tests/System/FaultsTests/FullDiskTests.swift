@@ -5,8 +5,8 @@ import World
 
 /// A disk that takes nothing more: the request is refused, nothing partial stays, and it goes on by itself afterwards.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct FullDiskTests {
-    @Test func aDiskThatTakesNothing() async throws {
-        let scene = try await Scene.start()
+    @Test func fullDiskAnswers503() async throws {
+        let scene = try await Fixture.start()
         let (token, phone) = try await scene.enrol("anna")
         let login = try await scene.login(token)
         try await scene.relay.limit("fsize", to: "0")

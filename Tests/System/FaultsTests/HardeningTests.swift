@@ -4,7 +4,7 @@ import Testing
 
 /// The kernel's view of the built daemon while it serves.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct HardeningTests {
-    @Test func itsMemoryIsNeitherDumpedNorSwapped() async throws {
+    @Test func keyMemoryIsNeitherDumpedNorSwapped() async throws {
         let relay = try await RunningRelay.start()
         let limits = try TextFile.read("/proc/\(relay.pid)/limits").split(separator: "\n")
         let core = try #require(limits.first { $0.hasPrefix("Max core file size") })
@@ -34,15 +34,15 @@ import Testing
         #expect(checked.output.contains("Hardening (on) is complete"), "\(checked.output)")
     }
 
-    @Test func hardeningThatIsOffIsSaid() async throws {
+    @Test func disabledHardeningIsLogged() async throws {
         let relay = try await RunningRelay.start { try $0.set("hardening", to: "off") }
         #expect(try TextFile.read("/proc/\(relay.pid)/status").contains("Seccomp:\t0\n"))
         #expect(relay.log.contains("event=hardening.off"))
         #expect(try await relay.tool("status").contains("Its hardening is off."))
     }
 
-    @Test func aReloadThatReachesOutsideNeedsARestart() async throws {
-        let scene = try await Scene.start()
+    @Test func reloadOutsideTheRulesNeedsARestart() async throws {
+        let scene = try await Fixture.start()
         let outside = try TemporaryDirectory()
         mkdir(outside("templates"), 0o700)
         let before = try TextFile.read(scene.relay.settings)

@@ -10,7 +10,7 @@ import Testing
 
     /// Users of the website, and a file with a token for each.
     private func prepare(_ relay: RunningRelay) throws -> String {
-        let website = "(SELECT id FROM website WHERE name = '\(Scene.website)')"
+        let website = "(SELECT id FROM website WHERE name = '\(Fixture.website)')"
         var rows: [String] = []
         var table = "username,kind,secret,counter\n"
         for number in 0..<Self.count {
@@ -30,16 +30,16 @@ import Testing
 
     private func run(_ relay: RunningRelay, _ arguments: String...) async throws -> JSONObject {
         let output = try await relay.tool(
-            ["import", relay.directory("tokens.csv"), "--website", Scene.website, "--json"] + arguments)
+            ["import", relay.directory("tokens.csv"), "--website", Fixture.website, "--json"] + arguments)
         return try #require(try JSONReader.read(Array(output.utf8)).object)
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func manyTokensAtOnce(kind: StoreKind) async throws {
-        let scene = try await Scene.start(kind)
+    @Test(arguments: [StoreKind.file, .mariadb]) func manyTokensAreImportedAtOnce(kind: StoreKind) async throws {
+        let scene = try await Fixture.start(kind)
         let file = try prepare(scene.relay)
         let done = try await Child.run(
             try BuiltProgram.twoefay.path,
-            ["--config", scene.relay.file("twoefay.yaml"), "import", file, "--website", Scene.website])
+            ["--config", scene.relay.file("twoefay.yaml"), "import", file, "--website", Fixture.website])
         #expect(done.status == 0, "\(done.errors)")
         #expect(done.output.contains("\(Self.count) new, 0 in place of others, 0 kept"))
         #expect(done.errors.hasSuffix("\(Self.count) of \(Self.count) tokens\n"))
@@ -60,12 +60,12 @@ import Testing
     }
 
     /// Killed in the middle of it, it leaves whole factors; the same again does the rest.
-    @Test(arguments: [StoreKind.file, .mariadb]) func anInterruptedOneIsGoneOnWith(kind: StoreKind) async throws {
-        let scene = try await Scene.start(kind)
+    @Test(arguments: [StoreKind.file, .mariadb]) func interruptedImportIsResumed(kind: StoreKind) async throws {
+        let scene = try await Fixture.start(kind)
         let file = try prepare(scene.relay)
         let child = try Child(
             try BuiltProgram.twoefay.path,
-            ["--config", scene.relay.file("twoefay.yaml"), "import", file, "--website", Scene.website])
+            ["--config", scene.relay.file("twoefay.yaml"), "import", file, "--website", Fixture.website])
         _ = try await child.line(.errors, with: " tokens")
         child.signal(SIGKILL)
         _ = await child.ended()

@@ -6,13 +6,13 @@ import Testing
 /// `twoefayd` and `twoefay-keys` as they were built, each in its process.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct KeyProcessTests {
     @Test func relayWithoutKeyFilesBindsPhones() async throws {
-        let setting = try await KeyScene.start()
+        let setting = try await KeyProcessFixture.start()
         let (scene, keys) = (setting.scene, setting.keys)
         try await keys.logged("event=keys.unwrapped process=\(scene.relay.pid) ")
         let (token, phone) = try await scene.enrol("anna")
         try await keys.logged("event=keys.issued device=\(phone.device) process=\(scene.relay.pid)")
         #expect(try await phone.approve(try await scene.login(token)).status == 200)
-        let open = KeyScene.openFiles(of: scene.relay.pid)
+        let open = KeyProcessFixture.openFiles(of: scene.relay.pid)
         #expect(!open.isEmpty)
         for name in ["master.key", "device-ca.key"] { #expect(!open.contains { $0.contains(name) }, "\(open)") }
         #expect(TemporaryDirectory.mode(of: setting.socket) == 0o600)
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func loginsGoOnWhileTheServiceIsAway() async throws {
-        var setting = try await KeyScene.start()
+        var setting = try await KeyProcessFixture.start()
         let scene = setting.scene
         let (token, phone) = try await scene.enrol("anna")
         await setting.keys.end(SIGKILL)
@@ -33,7 +33,7 @@ import Testing
         #expect(try await scene.ready("keys") == "missing")
         #expect(try await scene.relay.tool("status").contains("The key service does not answer"))
         let registered = try await scene.register("berta")
-        let second = try TestPhone(pushToken: Scene.pushToken())
+        let second = try TestPhone(pushToken: Fixture.pushToken())
         let body = try scene.verifyBody(second, token: registered.token, code: registered.code)
         let refused = try await scene.anyone.send("POST", "/verify", body)
         #expect(refused.status == 503 && refused.retryAfter != nil, "\(refused)")
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func relayWithoutTheServiceDoesNotStart() async throws {
-        let setting = try await KeyScene.start()
+        let setting = try await KeyProcessFixture.start()
         await setting.scene.relay.stop()
         await setting.keys.end(SIGKILL)
         let ended = try await Child.run(
@@ -63,8 +63,8 @@ import Testing
         #expect(ended.errors.contains("keys: the key service cannot be reached at \(setting.socket)"), "\(ended)")
     }
 
-    @Test func restrictionsHoldForTheServiceToo() async throws {
-        let setting = try await KeyScene.start()
+    @Test func keyProcessIsRestrictedToo() async throws {
+        let setting = try await KeyProcessFixture.start()
         let status = try TextFile.read("/proc/\(setting.keys.pid)/status")
         #expect(status.contains("Seccomp:\t\(Sanitizer.isOn ? 0 : 2)\n"), "\(status)")
         let limits = try TextFile.read("/proc/\(setting.keys.pid)/limits").split(separator: "\n")
@@ -77,7 +77,7 @@ import Testing
 
     @Test(.enabled(if: getuid() == 0, "only root can be somebody else"))
     func otherUserIsRefusedUnlessNamed() async throws {
-        let scene = try await Scene.start()
+        let scene = try await Fixture.start()
         await scene.relay.stop()
         try scene.relay.change { try $0.set("keys", to: "unix:socket") }
         // The other user can reach the socket, so only the service itself refuses.
@@ -121,8 +121,8 @@ import Testing
         return ended.output
     }
 
-    @Test func filesAreReadAgainWhenTold() async throws {
-        let setting = try await KeyScene.start()
+    @Test func keyProcessReloadsFilesOnSIGHUP() async throws {
+        let setting = try await KeyProcessFixture.start()
         let (scene, keys) = (setting.scene, setting.keys)
         keys.signal(SIGHUP)
         let failed = try await keys.logged("event=keys.reload ")
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test func changeOfTheSettingWaitsForARestart() async throws {
-        let setting = try await KeyScene.start()
+        let setting = try await KeyProcessFixture.start()
         let scene = setting.scene
         try scene.relay.change { try $0.set("keys", to: "unix:elsewhere") }
         scene.relay.signal(SIGHUP)
@@ -153,8 +153,8 @@ import Testing
         #expect(try await scene.ready("keys") == "ok")
     }
 
-    @Test func serviceWithoutItsSettingSaysWhatIsMissing() async throws {
-        let scene = try await Scene.start()
+    @Test func keyProcessWithoutItsSettingNamesIt() async throws {
+        let scene = try await Fixture.start()
         let ended = try await BuiltProgram.keys("--config", scene.relay.settings)
         #expect(ended.status == 1)
         #expect(ended.errors.contains("the settings have no 'keys'"), "\(ended.errors)")
@@ -163,7 +163,7 @@ import Testing
     }
 }
 
-extension Scene {
+extension Fixture {
     /// The state of one dependency, as /ready shows it.
     fileprivate func ready(_ dependency: String) async throws -> String? {
         let reply = try await anyone.send("GET", "/ready/\(dependency)")

@@ -10,12 +10,12 @@ import World
 /// Websites and phones that follow their guides while their relay is killed at random moments, again and again.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct KillLoopTests {
     @Test(arguments: [(StoreKind.file, 40), (.mariadb, 20)])
-    func killedAtRandomMoments(_ store: StoreKind, rounds: Int) async throws {
+    func relayKilledAtRandomMomentsLosesNothing(_ store: StoreKind, rounds: Int) async throws {
         let seed =
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
         print("kill loop on \(store): TWOEFAY_SEED=\(seed)")
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(store, apple: apple)
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(store, apple: apple)
         let crowd = Crowd(scene, seed: seed)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for user in 0..<6 { group.addTask { try await crowd.live("user-\(user)", seed: seed &+ UInt64(user)) } }
@@ -54,13 +54,13 @@ private final class Crowd: Sendable {
         let approved: Bool
     }
 
-    private let scene: Scene
+    private let scene: Fixture
     private let gate = Gate()
     private let chance: SeededRandomness
     private let ended = Mutex<[Ended]>([])
     private let isOver = Mutex(false)
 
-    init(_ scene: Scene, seed: UInt64) {
+    init(_ scene: Fixture, seed: UInt64) {
         self.scene = scene
         chance = SeededRandomness(seed: seed)
     }
@@ -109,14 +109,14 @@ private final class Crowd: Sendable {
         let token: String
         let code: String
         if registered.status == 201 {
-            (token, code) = try Scene.registered(registered)
+            (token, code) = try Fixture.registered(registered)
         } else {
             // The answer was lost, and with it the code: the website asks for another.
             try #require(registered["code"] == "shown_once", "\(registered)")
             token = try #require(try await scene.shop.insist("GET", "/user/\(name)", gate: gate)["token"])
             code = try await activation(name)
         }
-        let device = try TestPhone(pushToken: Scene.pushToken())
+        let device = try TestPhone(pushToken: Fixture.pushToken())
         let proof = try scene.verifyBody(device, token: token, code: code)
         return (token, try scene.phone(device, try await scene.anyone.insist("POST", "/verify", proof, gate: gate)))
     }
@@ -127,6 +127,6 @@ private final class Crowd: Sendable {
                 "POST", "/user/\(name)/activation", key: "\(name)-a\(attempt)", gate: gate)
             if let code = reply["code"], reply.status == 201 { return code }
         }
-        throw Party.NoAnswer(request: "activation")
+        throw ReconnectingClient.NoAnswer(request: "activation")
     }
 }

@@ -10,23 +10,23 @@ import Testing
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct KillTests {
     static let stores: [StoreKind] = [.file, .mariadb]
 
-    @Test(arguments: stores) func afterRegister(_ store: StoreKind) async throws {
-        let scene = try await Scene.start(store)
+    @Test(arguments: stores) func killAfterRegisterLosesNothing(_ store: StoreKind) async throws {
+        let scene = try await Fixture.start(store)
         let body: JSONObject = ["username": "anna"]
-        let (token, code) = try Scene.registered(try await scene.shop.send("POST", "/register", body, key: "r"))
+        let (token, code) = try Fixture.registered(try await scene.shop.send("POST", "/register", body, key: "r"))
         try await scene.relay.fall()
         #expect(try await scene.shop.send("GET", "/user/anna")["token"] == token)
         // It succeeded, and its secret is not shown again.
         let again = try await scene.shop.send("POST", "/register", body, key: "r")
         #expect(again.status == 409 && again["code"] == "shown_once", "\(again)")
-        let phone = try await scene.verify(try TestPhone(pushToken: Scene.pushToken()), token: token, code: code)
+        let phone = try await scene.verify(try TestPhone(pushToken: Fixture.pushToken()), token: token, code: code)
         try await scene.finish(try await scene.login(token), by: phone)
     }
 
-    @Test(arguments: stores) func afterVerify(_ store: StoreKind) async throws {
-        let scene = try await Scene.start(store)
+    @Test(arguments: stores) func killAfterVerifyLosesNothing(_ store: StoreKind) async throws {
+        let scene = try await Fixture.start(store)
         let (token, code) = try await scene.register("anna")
-        let device = try TestPhone(pushToken: Scene.pushToken())
+        let device = try TestPhone(pushToken: Fixture.pushToken())
         let body = try scene.verifyBody(device, token: token, code: code)
         let before = try await scene.anyone.send("POST", "/verify", body)
         try #require(before.status == 200, "\(before)")
@@ -40,8 +40,8 @@ import Testing
         #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM device") } == 1)
     }
 
-    @Test(arguments: stores) func afterLogin(_ store: StoreKind) async throws {
-        let scene = try await Scene.start(store)
+    @Test(arguments: stores) func killAfterLoginLosesNothing(_ store: StoreKind) async throws {
+        let scene = try await Fixture.start(store)
         let (token, phone) = try await scene.enrol("anna")
         let before = try await scene.login(token, key: "l")
         try await scene.relay.fall()
@@ -52,8 +52,8 @@ import Testing
         #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM challenge") } == 1)
     }
 
-    @Test(arguments: stores) func whileAuthIsHeld(_ store: StoreKind) async throws {
-        let scene = try await Scene.start(store)
+    @Test(arguments: stores) func killWhileAuthIsHeldLosesNothing(_ store: StoreKind) async throws {
+        let scene = try await Fixture.start(store)
         let (token, phone) = try await scene.enrol("anna")
         let login = try await scene.login(token)
         let line = try await scene.shop.line()
@@ -74,8 +74,8 @@ import Testing
     }
 
     /// The answer is committed, and nobody was told.
-    @Test(arguments: stores) func whileThePhoneAnswers(_ store: StoreKind) async throws {
-        let scene = try await Scene.start(store)
+    @Test(arguments: stores) func killWhileThePhoneAnswersLosesNothing(_ store: StoreKind) async throws {
+        let scene = try await Fixture.start(store)
         let (token, phone) = try await scene.enrol("anna")
         let login = try await scene.login(token)
         async let unread = phone.approve(login)
@@ -91,8 +91,8 @@ import Testing
         try await scene.finish(login, by: nil)
     }
 
-    @Test(arguments: stores) func afterThePhonesAnswer(_ store: StoreKind) async throws {
-        let scene = try await Scene.start(store)
+    @Test(arguments: stores) func killAfterThePhonesAnswerLosesNothing(_ store: StoreKind) async throws {
+        let scene = try await Fixture.start(store)
         let (token, phone) = try await scene.enrol("anna")
         let login = try await scene.login(token)
         #expect(try await phone.approve(login)["login"] == "success")
@@ -105,10 +105,10 @@ import Testing
 
     /// A push that the dead relay had leased is sent by the next one: at once where nobody else can have it, otherwise when
     /// the dead relay's beat has stood still for long enough.
-    @Test(arguments: stores) func aPushOfTheDeadIsSentByTheLiving(_ store: StoreKind) async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(store, apple: apple)
-        let pushToken = Scene.pushToken("dead")
+    @Test(arguments: stores) func pushOfADeadRelayIsSentByAnother(_ store: StoreKind) async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(store, apple: apple)
+        let pushToken = Fixture.pushToken("dead")
         let (token, phone) = try await scene.enrol("anna", pushToken: pushToken)
         apple.service.script("dead", .silence)
         let login = try await scene.login(token, key: "l")
@@ -125,7 +125,7 @@ import Testing
     }
 }
 
-extension Scene {
+extension Fixture {
     /// Approves if somebody is to, and sees to it that it is told as success, and that the store agrees.
     func finish(_ login: Login, by phone: Phone?, location: SourceLocation = #_sourceLocation) async throws {
         if let phone {

@@ -5,9 +5,9 @@ import Testing
 
 /// What a Prometheus on the relay's machine reads.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct MetricsPageTests {
-    @Test func itCountsWhatHappensToLogins() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple) { try $0.set("metrics.listen", to: "127.0.0.1:0") }
+    @Test func metricsCountLogins() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple) { try $0.set("metrics.listen", to: "127.0.0.1:0") }
         let address = try await MetricsPage.address(of: scene.relay)
         let before = try await MetricsPage.curl(address, "/metrics")
         #expect(before.output.hasPrefix("HTTP/1.1 200"), "\(before)")
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func itIsForCallersOnThisMachineByItsName() async throws {
+    @Test func metricsPageAnswersOnlyLocalNames() async throws {
         let relay = try await RunningRelay.start { try $0.set("metrics.listen", to: "127.0.0.1:0") }
         let address = try await MetricsPage.address(of: relay)
         #expect(try await MetricsPage.curl(address, "/metrics", "--head").output.hasPrefix("HTTP/1.1 200"))
@@ -62,12 +62,12 @@ import Testing
         #expect(await relay.stop().status == 0)
     }
 
-    @Test func nobodyListensUnlessTold() async throws {
+    @Test func metricsPageIsOffByDefault() async throws {
         let relay = try await RunningRelay.start()
         #expect(!relay.log.contains("metrics.started"))
     }
 
-    @Test func aPortThatIsTakenIsNotShared() async throws {
+    @Test func metricsPortInUseIsAnError() async throws {
         let first = try await RunningRelay.start { try $0.set("metrics.listen", to: "127.0.0.1:0") }
         let address = try await MetricsPage.address(of: first)
         let second = try await RunningRelay.start()

@@ -48,13 +48,15 @@ import World
     private static let kills =
         getenv("TWOEFAY_KILLS").flatMap { Int(String(cString: $0)) } ?? Moment.allCases.count + 1
 
-    @Test(arguments: KillTests.stores) func nothingIsLostAndWhatComesTwiceHasOneID(_ store: StoreKind) async throws {
+    @Test(arguments: KillTests.stores) func killedRelayLosesNoMessageAndDuplicatesShareTheirID(_ store: StoreKind)
+        async throws
+    {
         let seed =
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
         print("outbox kills on \(store): TWOEFAY_SEED=\(seed)")
-        let ward = try await OutboxWard.start(store, seed: seed)
+        let ward = try await OutboxKillFixture.start(store, seed: seed)
         while ward.kills < Self.kills {
-            var errands: [OutboxErrand] = []
+            var errands: [ExpectedMessage] = []
             for moment in Moment.allCases where ward.kills < Self.kills {
                 errands.append(try await ward.play(moment))
                 // The only relay of a store sees at once that the one before it is dead.

@@ -15,19 +15,19 @@ import Testing
         return file.bytes
     }
 
-    private func start(_ apple: Apple, _ directory: TemporaryDirectory) async throws -> Scene {
+    private func start(_ apple: TestAPNs, _ directory: TemporaryDirectory) async throws -> Fixture {
         try TextFile.write(database("Graz"), to: directory("places.mmdb"))
-        return try await Scene.start(apple: apple) { try $0.set("geo.database", to: directory("places.mmdb")) }
+        return try await Fixture.start(apple: apple) { try $0.set("geo.database", to: directory("places.mmdb")) }
     }
 
-    private func alert(of login: Login, _ apple: Apple) async throws -> JSONObject {
+    private func alert(of login: Login, _ apple: TestAPNs) async throws -> JSONObject {
         let push = try await apple.service.next()
         #expect(push.challenge == login.challenge)
         return push.alert
     }
 
-    @Test func theAlertNamesAddressAndPlace() async throws {
-        let apple = try await Apple.start()
+    @Test func pushNamesAddressAndPlace() async throws {
+        let apple = try await TestAPNs.start()
         let directory = try TemporaryDirectory()
         let scene = try await start(apple, directory)
         let (token, phone) = try await scene.enrol("anna")
@@ -51,8 +51,8 @@ import Testing
         #expect(alert["loc-key"] == "TWOEFAY_LOGIN")
     }
 
-    @Test func aNewDatabaseIsReadAllOrNothing() async throws {
-        let apple = try await Apple.start()
+    @Test func newGeoDatabaseIsLoadedCompletelyOrNotAtAll() async throws {
+        let apple = try await TestAPNs.start()
         let directory = try TemporaryDirectory()
         let scene = try await start(apple, directory)
         let (token, _) = try await scene.enrol("anna")

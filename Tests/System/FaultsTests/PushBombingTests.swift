@@ -8,15 +8,15 @@ import World
 /// Somebody who has the password asks and asks, until a tired person says yes: the phone rings five times, then no more,
 /// and its owner gets in all the same.
 @Suite(.timeLimit(.minutes(15))) struct PushBombingTests {
-    @Test(arguments: KillTests.stores) func ringsFiveTimesAndLocksNobodyOut(_ store: StoreKind) async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(store, apple: apple)
+    @Test(arguments: KillTests.stores) func pushBombingIsLimitedToFivePushes(_ store: StoreKind) async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(store, apple: apple)
         // As a website is whose operator said nothing.
         try await scene.relay.tool(
-            "website", "edit", Scene.website, "--answers", "default", "--login-limit", "default", "--push-limit",
+            "website", "edit", Fixture.website, "--answers", "default", "--login-limit", "default", "--push-limit",
             "default")
         let (token, code) = try await scene.register("ada")
-        let key = try TestPhone(pushToken: Scene.pushToken())
+        let key = try TestPhone(pushToken: Fixture.pushToken())
         let phone = try await scene.verify(key, token: token, code: code)
 
         var asked: [Login] = []
@@ -38,7 +38,7 @@ import World
         }
         #expect(asked.count == 20)
         // The next push of all is somebody else's.
-        let (other, others) = try await scene.enrol("bob", pushToken: Scene.pushToken("b0b"))
+        let (other, others) = try await scene.enrol("bob", pushToken: Fixture.pushToken("b0b"))
         let login = try await scene.login(other)
         let push = try await apple.service.next()
         #expect(push.deviceToken == others.pushToken && push.challenge == login.challenge)
@@ -46,7 +46,7 @@ import World
     }
 
     /// The phone finds the login by itself, shows what it is about, signs, and the website is told.
-    private func logIn(_ login: Login, _ phone: Phone, _ key: TestPhone, _ scene: Scene) async throws {
+    private func logIn(_ login: Login, _ phone: Phone, _ key: TestPhone, _ scene: Fixture) async throws {
         let list = try await phone.party.send("POST", "/pending", [:]).json["pending"]?.array ?? []
         let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")
         #expect(pending["challenge"]?.string == login.challenge)

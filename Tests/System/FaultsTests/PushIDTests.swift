@@ -5,10 +5,10 @@ import Testing
 
 /// A push keeps its id from the store to the last time that it is sent.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct PushIDTests {
-    @Test(arguments: KillTests.stores) func itIsInTheStoreBeforeItIsSent(_ store: StoreKind) async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(store, apple: apple)
-        let (token, _) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+    @Test(arguments: KillTests.stores) func apnsIDIsStoredBeforeThePushIsSent(_ store: StoreKind) async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(store, apple: apple)
+        let (token, _) = try await scene.enrol("anna", pushToken: Fixture.pushToken("dead"))
         apple.service.script("dead", .silence)
         _ = try await scene.login(token)
         let push = try #require(try await apple.service.nextRequest().push)
@@ -18,16 +18,16 @@ import Testing
 
     /// Nobody can know whether it was taken: it is sent once more, under the same id, and then no more.
     @Test(arguments: [ScriptedAnswer.reset(.internalError), .reset(.internalError, accepts: true), .cut(accepts: true)])
-    func whatNobodyCanKnowIsSentOnceMore(_ answer: ScriptedAnswer) async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
-        let (token, _) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+    func ambiguousPushIsSentOnceMore(_ answer: ScriptedAnswer) async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
+        let (token, _) = try await scene.enrol("anna", pushToken: Fixture.pushToken("dead"))
         apple.service.script("dead", answer, repeatsLast: true)
         let login = try await scene.login(token)
         let (first, second) = (try await apple.service.nextRequest(), try await apple.service.nextRequest())
         #expect(first.push != nil && first.push?.id == second.push?.id)
         try await scene.relay.logged("event=push.undeliverable challenge=\(login.challenge)")
-        await #expect(throws: NothingCame.self) { try await apple.service.nextRequest(within: .zero) }
+        await #expect(throws: MailboxTimeout.self) { try await apple.service.nextRequest(within: .zero) }
         #expect(try await scene.auth(login.challenge).steps == ["undeliverable"])
         #expect(apple.service.deliveries.twice.isSubset(of: apple.service.deliveries.unanswered))
     }

@@ -7,9 +7,9 @@ import World
 
 /// Pushes end to end: from /login over TLS and HTTP/2 to a push service that looks at everything as Apple does.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct PushTests {
-    @Test func aLoginSendsOnePushThatTellsNoSecret() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
+    @Test func loginSendsOnePushWithoutSecrets() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
         let (token, phone) = try await scene.enrol("anna.secret")
         let before = SystemTime().now().seconds
         let login = try await scene.login(
@@ -47,19 +47,19 @@ import World
     }
 
     /// Two on each loop, before anybody is asked.
-    @Test func connectionsAreOpenBeforeTheyAreWanted() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple) { try $0.set("loops", to: "2") }
+    @Test func apnsConnectionsOpenAtStart() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple) { try $0.set("loops", to: "2") }
         try await scene.relay.logged("event=apns.connected", number: 4)
         #expect(await apple.service.connections.count == 4)
         #expect(apple.service.acceptedCount == 0)
         withExtendedLifetime(scene) {}
     }
 
-    @Test func aDeadTokenIsDropped() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
-        let (token, phone) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+    @Test func unregisteredDeviceTokenIsDropped() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
+        let (token, phone) = try await scene.enrol("anna", pushToken: Fixture.pushToken("dead"))
         apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
         let login = try await scene.login(token)
         try await scene.relay.logged("event=push.refused challenge=\(login.challenge)")
@@ -73,9 +73,9 @@ import World
         #expect(try Ledger.read(scene.relay) { try $0.texts("SELECT push_token FROM device") } == [""])
     }
 
-    @Test func aServiceThatWasDownGetsItWhenItIsBack() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
+    @Test func pushIsSentWhenTheServiceIsBack() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
         let (token, phone) = try await scene.enrol("anna")
         await apple.service.stop()
         let login = try await scene.login(token)
@@ -96,10 +96,10 @@ import World
     }
 
     /// In the middle of its work: the push that was on its way comes again under the same id.
-    @Test func aServiceThatFallsSilentGetsItOnceMore() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
-        let (token, phone) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+    @Test func silentServiceGetsThePushOnceMore() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
+        let (token, phone) = try await scene.enrol("anna", pushToken: Fixture.pushToken("dead"))
         apple.service.script("dead", .silence)
         let login = try await scene.login(token)
         let first = try #require(try await apple.service.nextRequest().push)
@@ -110,19 +110,19 @@ import World
     }
 
     /// A user with a phone that the push service is told what to do about, and another one.
-    private func twoPhones(_ scene: Scene) async throws -> (token: String, living: Phone) {
-        let (token, _) = try await scene.enrol("anna", pushToken: Scene.pushToken("dead"))
+    private func twoPhones(_ scene: Fixture) async throws -> (token: String, living: Phone) {
+        let (token, _) = try await scene.enrol("anna", pushToken: Fixture.pushToken("dead"))
         // Nobody is to be asked about the second phone.
-        try await scene.relay.tool("website", "edit", Scene.website, "--further-factors", "website")
+        try await scene.relay.tool("website", "edit", Fixture.website, "--further-factors", "website")
         let code = try #require(try await scene.shop.send("POST", "/user/anna/activation")["code"])
         let living = try await scene.verify(
-            try TestPhone(pushToken: Scene.pushToken("a11e")), token: token, code: code)
+            try TestPhone(pushToken: Fixture.pushToken("a11e")), token: token, code: code)
         return (token, living)
     }
 
-    @Test func ofTwoPhonesTheLivingOneGetsIt() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
+    @Test func livePhoneIsPushedBesideADeadOne() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
         let (token, living) = try await twoPhones(scene)
         apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
         let login = try await scene.login(token)
@@ -135,9 +135,9 @@ import World
     }
 
     /// The push for one phone hangs, for as long as the push service likes.
-    @Test func aPushThatHangsHoldsUpNeitherTheOtherNorTheLogin() async throws {
-        let apple = try await Apple.start()
-        let scene = try await Scene.start(apple: apple)
+    @Test func hangingPushDelaysNeitherOtherPushesNorTheLogin() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
         let (token, living) = try await twoPhones(scene)
         apple.service.script("dead", .silence, repeatsLast: true)
         for _ in 0..<2 {

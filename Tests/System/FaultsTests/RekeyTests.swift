@@ -4,19 +4,19 @@ import Testing
 
 /// `twoefay rekey` under a running relay.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct RekeyTests {
-    private func rekey(_ scene: Scene, _ arguments: String...) async throws -> Child.Ended {
+    private func rekey(_ scene: Fixture, _ arguments: String...) async throws -> Child.Ended {
         try await Child.run(
             try BuiltProgram.twoefay.path, ["--config", scene.relay.file("twoefay.yaml"), "rekey"] + arguments)
     }
 
-    private func reload(_ scene: Scene, number: Int) async throws {
+    private func reload(_ scene: Fixture, number: Int) async throws {
         scene.relay.signal(SIGHUP)
         try await scene.relay.logged("event=daemon.reloaded", number: number)
     }
 
     /// An answer that is kept for a repeated request is opened under the key that sealed it, through every step.
-    @Test(arguments: [StoreKind.file, .mariadb]) func keptAnswersOpenAllTheWay(kind: StoreKind) async throws {
-        let scene = try await Scene.start(kind)
+    @Test(arguments: [StoreKind.file, .mariadb]) func storedAnswersOpenDuringKeyRotation(kind: StoreKind) async throws {
+        let scene = try await Fixture.start(kind)
         let (token, phone) = try await scene.enrol("anna")
         let first = try await scene.login(token, key: "first")
         try await scene.finish(first, by: phone)

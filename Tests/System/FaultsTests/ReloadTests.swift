@@ -9,8 +9,8 @@ import World
 
 /// SIGHUP: certificates are read again for the connections to come, and those that stand are left alone.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct ReloadTests {
-    @Test func aNewCertificateIsShownToNewConnections() async throws {
-        let scene = try await Scene.start()
+    @Test func reloadedCertificateIsShownToNewConnections() async throws {
+        let scene = try await Fixture.start()
         let line = try await scene.shop.line()
         let before = try await shown(scene.relay)
         let renewed = try renew(scene.relay)
@@ -25,8 +25,8 @@ import World
     }
 
     @Test(arguments: ["server.pem", "server.key", "website-ca.pem", "device-ca.pem", "master.key"])
-    func aCorruptFileChangesNothing(_ name: String) async throws {
-        let scene = try await Scene.start()
+    func corruptFileChangesNothingOnReload(_ name: String) async throws {
+        let scene = try await Fixture.start()
         let line = try await scene.shop.line()
         let before = try await shown(scene.relay)
         let good = try TextFile.read(scene.relay.file(name))
@@ -48,12 +48,12 @@ import World
     }
 
     /// A key that the push service does not know, one that nobody can read, and the right one.
-    @Test func aNewPushKeyIsUsedForThePushesToCome() async throws {
-        let apple = try await Apple.start()
+    @Test func reloadedPushKeyIsUsedForLaterPushes() async throws {
+        let apple = try await TestAPNs.start()
         let directory = try TemporaryDirectory()
         let (file, wrong) = (directory("AuthKey.p8"), try P256PrivateKey.generate(SystemRandomness()))
         try TextFile.write(try wrong.pem().reveal(), to: file)
-        let scene = try await Scene.start(apple: apple) { settings in
+        let scene = try await Fixture.start(apple: apple) { settings in
             try settings.set("push.apns.key", to: file)
             try settings.set("push.apns.key_id", to: "OTHERKEY12")
         }
@@ -85,8 +85,8 @@ import World
     }
 
     /// Phones would not know the relay again.
-    @Test func theAuthorityThatPhonesPinStays() async throws {
-        let scene = try await Scene.start()
+    @Test func pinnedAuthorityCannotChangeOnReload() async throws {
+        let scene = try await Fixture.start()
         let before = try await shown(scene.relay)
         let other = try CertificateAuthority.create(commonName: "another", days: 90, at: SystemTime().now())
         try TextFile.write(try other.certificatePEM(), to: scene.relay.file("ca.pem"))

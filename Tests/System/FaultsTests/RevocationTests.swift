@@ -5,8 +5,8 @@ import Testing
 
 /// A leaked key is taken out while it is in use.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct RevocationTests {
-    @Test(arguments: [StoreKind.file, .mariadb]) func aRevokedKeyEndsItsConnections(_ kind: StoreKind) async throws {
-        let scene = try await Scene.start(kind) { try $0.set("log.level", to: "debug") }
+    @Test(arguments: [StoreKind.file, .mariadb]) func revokedKeyEndsItsConnections(_ kind: StoreKind) async throws {
+        let scene = try await Fixture.start(kind) { try $0.set("log.level", to: "debug") }
         let (token, _) = try await scene.enrol("anna")
         let login = try await scene.login(token)
         let (idle, holding) = (try await scene.shop.line(), try await scene.shop.line())
@@ -27,8 +27,8 @@ import Testing
         #expect(try await bank.curl("GET", "/user/anna").status == 404)
     }
 
-    @Test func aDisabledWebsiteComesBack() async throws {
-        let scene = try await Scene.start()
+    @Test func disabledWebsiteCanBeEnabledAgain() async throws {
+        let scene = try await Fixture.start()
         let line = try await scene.shop.line()
         #expect(try await line.send("GET", "/user/nobody").get().status == 404)
         try await scene.relay.tool("website", "disable", "shop")

@@ -7,29 +7,29 @@ import Testing
 
 /// A reader of the log that stands still costs lines, which are counted, and nothing else.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct StalledLogTests {
-    @Test func everyRequestIsAnsweredAndEveryLineAccountedFor() async throws {
+    @Test func stalledLogBlocksNoRequestAndCountsDroppedLines() async throws {
         let stand = try await Stand.start { try $0.set("log.queue", to: "256") }
         let answered = try await stand.ask(as: stand.scene.shop, expecting: 404)
         #expect(answered == Stand.requests)
         let lines = try await stand.end()
-        let seen = lines.count { WatchedSink.isOf("request", $0) }
+        let seen = lines.count { ObservedSink.isOf("request", $0) }
         #expect(seen > 0)
         #expect(Stand.sum(lines, "event=log.dropped kind=info") == Stand.requests - seen)
         #expect(lines.contains { $0.hasSuffix("event=daemon.stopped") })
     }
 
-    @Test func refusalsOfNobodyAreSampled() async throws {
+    @Test func anonymousRefusalsAreSampled() async throws {
         let stand = try await Stand.start()
         let answered = try await stand.ask(as: stand.scene.anyone, expecting: 401)
         #expect(answered == Stand.requests)
         let lines = try await stand.end()
-        let seen = lines.count { WatchedSink.isOf("request", $0) }
-        #expect(!lines.contains { WatchedSink.isOf("log.dropped", $0) })
+        let seen = lines.count { ObservedSink.isOf("request", $0) }
+        #expect(!lines.contains { ObservedSink.isOf("log.dropped", $0) })
         #expect(Stand.sum(lines, "event=request.sampled status=401 kind=anonymous") == Stand.requests - seen)
     }
 
     /// Nobody ever reads again: the end does not wait for that.
-    @Test func theEndDoesNotWaitForTheReader() async throws {
+    @Test func shutdownDoesNotWaitForTheLogReader() async throws {
         let stand = try await Stand.start { try $0.set("log.queue", to: "64") }
         _ = try await stand.ask(as: stand.scene.shop, expecting: 404)
         #expect(await stand.stop().status == 0)
@@ -39,12 +39,12 @@ import Testing
     private final class Stand: Sendable {
         static let requests = 3000
 
-        let scene: Scene
+        let scene: Fixture
         private let child: Child
         private let pipe: Int32
 
         static func start(change: (inout String) throws -> Void = { _ in }) async throws -> Stand {
-            let scene = try await Scene.start(change: change)
+            let scene = try await Fixture.start(change: change)
             await scene.relay.stop()
             let path = scene.relay.directory("log.fifo")
             try #require(mkfifo(path, 0o600) == 0)
@@ -61,7 +61,7 @@ import Testing
             return stand
         }
 
-        private init(_ scene: Scene, _ child: Child, _ pipe: Int32) {
+        private init(_ scene: Fixture, _ child: Child, _ pipe: Int32) {
             self.scene = scene
             self.child = child
             self.pipe = pipe
@@ -73,7 +73,7 @@ import Testing
         }
 
         /// Returns the number of answers with the expected status.
-        func ask(as party: Party, expecting status: Int) async throws -> Int {
+        func ask(as party: ReconnectingClient, expecting status: Int) async throws -> Int {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<20 {
                     let line = try await party.line()

@@ -7,8 +7,8 @@ import Testing
     .timeLimit(.minutes(5)), .mayBlock, .enabled(if: SoftToken.isThere, "there is no SoftHSM here (package softhsm2)"))
 struct TokenTests {
     /// A stopped relay whose key is on a token, and on no file any more.
-    private static func installed() async throws -> (scene: Scene, token: SoftToken) {
-        let scene = try await Scene.start()
+    private static func installed() async throws -> (scene: Fixture, token: SoftToken) {
+        let scene = try await Fixture.start()
         await scene.relay.stop()
         let token = try await SoftToken(key: scene.relay.file("device-ca.key"))
         try #require(unlink(scene.relay.file("device-ca.key")) == 0)
@@ -47,7 +47,7 @@ struct TokenTests {
             ("tls.phones", "website-ca.pem", "is not the one in the certificate"),
             ("hardening", "required", "a process with a PKCS#11 module cannot be restricted"),
         ])
-    func whatIsWrongIsSaid(setting: String, value: String, message: String) async throws {
+    func tokenFaultIsReported(setting: String, value: String, message: String) async throws {
         let (scene, token) = try await Self.installed()
         try TextFile.write("000000\n", to: scene.relay.file("wrong-pin"))
         chmod(scene.relay.file("wrong-pin"), 0o600)

@@ -18,10 +18,10 @@ import World
     /// A relay whose browsers are pushed, also on this machine unless that is forbidden.
     private func start(
         _ service: TestPushService, allow: String? = "127.0.0.0/8, ::1"
-    ) async throws -> (scene: Scene, files: TemporaryDirectory) {
+    ) async throws -> (scene: Fixture, files: TemporaryDirectory) {
         let files = try TemporaryDirectory()
         try TextFile.write(service.certificates.websites.certificatePEM(), to: files("push-ca.pem"))
-        let scene = try await Scene.start { settings in
+        let scene = try await Fixture.start { settings in
             try settings.set("push.web.key", to: "vapid.key")
             try settings.set("push.web.contact", to: "mailto:op@example.com")
             try settings.set("push.web.ca", to: files("push-ca.pem"))
@@ -37,7 +37,7 @@ import World
         let phone: Phone
     }
 
-    private func enrol(_ username: String, _ endpoint: String, in scene: Scene) async throws -> Browser {
+    private func enrol(_ username: String, _ endpoint: String, in scene: Fixture) async throws -> Browser {
         let (token, code) = try await scene.register(username)
         let subscriber = try TestSubscriber(endpoint)
         let key = try TestPhone(pushToken: subscriber.subscription.token)
@@ -45,16 +45,16 @@ import World
         return Browser(subscriber: subscriber, token: token, key: key, phone: try scene.phone(key, reply))
     }
 
-    private func bring(_ key: TestPhone, _ token: String, _ code: String, _ scene: Scene) async throws -> Reply {
+    private func bring(_ key: TestPhone, _ token: String, _ code: String, _ scene: Fixture) async throws -> Reply {
         var body = try scene.verifyBody(key, token: token, code: code)
         body["platform"] = "web"
         return try await scene.anyone.send("POST", "/verify", body)
     }
 
-    @Test func aBrowserIsPushedSignsAndTheWebsiteHasTheReceipt() async throws {
+    @Test func browserIsPushedAndItsReceiptReachesTheWebsite() async throws {
         let service = try await TestPushService.start()
         let (scene, _) = try await start(service)
-        try await scene.relay.tool("website", "edit", Scene.website, "--answers", "signed")
+        try await scene.relay.tool("website", "edit", Fixture.website, "--answers", "signed")
         let told = try await scene.anyone.send("GET", "/push")
         let serverKey = try #require(told.json["web"]?.object?["application_server_key"]?.string)
         #expect(Base64URL.decode(serverKey)?.count == 65)
@@ -99,7 +99,7 @@ import World
         #expect(!scene.relay.log.contains(browser.subscriber.subscription.token))
     }
 
-    @Test func whoIsGoneIsDropped() async throws {
+    @Test func expiredSubscriptionIsDropped() async throws {
         let service = try await TestPushService.start()
         let (scene, _) = try await start(service)
         service.script("/gone", .respond(410))
@@ -117,7 +117,7 @@ import World
         let again = try TestSubscriber(service.origin() + "/again")
         let device = try #require(DeviceID(browser.phone.device))
         let moved = try browser.key.movedTo(
-            again.subscription.token, device: device, origin: scene.relay.origin, website: Scene.website,
+            again.subscription.token, device: device, origin: scene.relay.origin, website: Fixture.website,
             at: SystemTime().now())
         #expect(try await browser.phone.party.send("POST", "/device", ["dev_token": .string(moved)]).status == 200)
         let last = try await scene.login(browser.token)
@@ -127,7 +127,7 @@ import World
         try await scene.finish(last, by: browser.phone)
     }
 
-    @Test func whoIsBusyIsAskedAgain() async throws {
+    @Test func busyPushServiceIsRetried() async throws {
         let service = try await TestPushService.start()
         let (scene, _) = try await start(service)
         service.script("/busy", .respond(429, [Fields.Field("retry-after", "1")]), .take)
@@ -141,7 +141,7 @@ import World
         try await scene.finish(login, by: browser.phone)
     }
 
-    @Test func aSubscriptionForAnotherKeyIsNothingToOthers() async throws {
+    @Test func subscriptionForAnotherKeyAffectsNoOther() async throws {
         let service = try await TestPushService.start()
         let (scene, _) = try await start(service)
         service.script("/strict", .respond(403))
@@ -163,7 +163,7 @@ import World
         /// Does not end with the doorman's last visitor, whose loop the doorman would end.
         private final class Book: Sendable {
             let came = Mutex<[UInt16]>([])
-            let sink = WatchedSink()
+            let sink = ObservedSink()
         }
 
         private let group: LoopGroup
@@ -209,7 +209,7 @@ import World
         }
     }
 
-    @Test func aNameThatLeadsInsideIsNotConnectedTo() async throws {
+    @Test func endpointResolvingToAPrivateAddressIsNotContacted() async throws {
         let service = try await TestPushService.start()
         let doorman = try await Doorman()
         let (scene, _) = try await start(service, allow: nil)
@@ -225,7 +225,7 @@ import World
         try await scene.finish(login, by: browser.phone)
     }
 
-    @Test func anEndpointInsideIsNotTakenAtAll() async throws {
+    @Test func endpointWithAPrivateAddressIsRefused() async throws {
         let service = try await TestPushService.start()
         let (scene, _) = try await start(service, allow: "10.9.0.0/16")
         let (token, code) = try await scene.register("anna")
@@ -247,7 +247,7 @@ import World
         let phone = try scene.phone(key, try await bring(key, token, code, scene))
         let moved = try key.movedTo(
             try TestSubscriber("https://192.168.0.1/x").subscription.token,
-            device: try #require(DeviceID(phone.device)), origin: scene.relay.origin, website: Scene.website,
+            device: try #require(DeviceID(phone.device)), origin: scene.relay.origin, website: Fixture.website,
             at: SystemTime().now())
         let refused = try await phone.party.send("POST", "/device", ["dev_token": .string(moved)])
         #expect(refused.status == 400 && refused["code"] == "invalid", "\(refused)")
@@ -255,7 +255,7 @@ import World
         #expect(left == [key.pushToken])
     }
 
-    @Test func aSilentServiceDelaysNobodyElse() async throws {
+    @Test func silentPushServiceDelaysNoOther() async throws {
         let service = try await TestPushService.start()
         let (scene, _) = try await start(service)
         service.script("/silent", .silence)
@@ -270,8 +270,8 @@ import World
         try await scene.finish(waiting, by: anna.phone)
     }
 
-    @Test func withoutAKeyNobodyIsTold() async throws {
-        let scene = try await Scene.start()
+    @Test func webPushIsOffWithoutAKey() async throws {
+        let scene = try await Fixture.start()
         let told = try await scene.anyone.send("GET", "/push")
         #expect(told.status == 200 && told.json == [:], "\(told)")
     }

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay website edit and show", .timeLimit(.minutes(15)), .mayBlock) struct EditWebsite {
+@Suite("twoefay website edit and show", .timeLimit(.minutes(15)), .mayBlock) struct EditWebsiteTests {
     private func installed() async throws -> (installed: Installed, run: ([String]) async throws -> Child.Ended) {
         let installed = try await Installed()
         let added = try await BuiltProgram.twoefay(
@@ -16,7 +16,7 @@ import Testing
         )
     }
 
-    @Test func editShowsWhatWasAndWhatIs() async throws {
+    @Test func editPrintsOldAndNewValues() async throws {
         let (_, run) = try await installed()
         let told = try await run([
             "edit", "shop", "--lifetime", "120", "--number", "default", "--callback", "none", "--display-name",
@@ -37,7 +37,7 @@ import Testing
         #expect(website["own"] == ["lifetime"])
     }
 
-    @Test func peopleSeeWhoseWordAPolicyIs() async throws {
+    @Test func showNamesTheSourceOfEachPolicy() async throws {
         let (_, run) = try await installed()
         // The same text as in the settings, but from now on whatever they say.
         let kept = try await run(["edit", "shop", "--lifetime", "300"])
@@ -61,7 +61,7 @@ import Testing
             (["edit"], 2, "NAME is missing"), (["edit", "shpo", "--number", "2"], 3, "there is no website shpo"),
             (["show", "Shop"], 3, "there is no website Shop"),
         ])
-    func whatCannotBeDoneIsRefused(arguments: [String], status: Int32, message: String) async throws {
+    func impossibleEditIsRefused(arguments: [String], status: Int32, message: String) async throws {
         let (installed, run) = try await installed()
         let before = try await run(["show", "shop"]).output
         let refused = try await run(arguments)
@@ -72,7 +72,7 @@ import Testing
         _ = installed
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func aRunningRelaySeesItAtOnce(kind: StoreKind) async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func runningRelayAppliesAnEditAtOnce(kind: StoreKind) async throws {
         let relay = try await RunningRelay.start(kind)
         let shop = try await relay.website("shop")
         let registered = try await shop.curl("POST", "/register", json: #"{"username":"ada"}"#)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite("twoefay import", .timeLimit(.minutes(15)), .mayBlock) struct Import {
+@Suite("twoefay import", .timeLimit(.minutes(15)), .mayBlock) struct ImportTests {
     /// RFC 4226's own secret, in hexadecimal.
     private static let seed = "3132333435363738393031323334353637383930"
 
@@ -33,7 +33,7 @@ import Testing
                     FROM website w WHERE w.name = 'shop'
                     """)
             }
-            try Scene.execute("UPDATE user SET state = 'active'", in: installed)
+            try Fixture.execute("UPDATE user SET state = 'active'", in: installed)
         }
 
         func sql(_ text: String) async throws -> [String] {
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// The codes are those of RFC 4226, D and RFC 6238, B.
-    @Test func aTableGivesUsersTheirTokens() async throws {
+    @Test func csvImportAssignsTokens() async throws {
         let shop = try await Shop(["ana", "ben"])
         let table = try shop.file(
             "tokens.csv",
@@ -108,7 +108,7 @@ import Testing
     }
 
     /// Figure 6 of RFC 6030: the token 987654321, under a pre-shared key.
-    @Test func aKeyContainerGivesThemByTheirSerials() async throws {
+    @Test func pskcImportAssignsTokensBySerial() async throws {
         let shop = try await Shop(["ana"])
         let package = try shop.file("tokens.xml", PSKCFigures.figure6)
         let key = try shop.file("transport.key", "12345678901234567890123456789012\n")
@@ -125,7 +125,7 @@ import Testing
         #expect(try await shop.code(of: "ana", .hotp, at: 1) == "94287082")
     }
 
-    @Test func nothingIsDoneUnlessAllOfItCanBe() async throws {
+    @Test func importIsAllOrNothing() async throws {
         let shop = try await Shop(["ana"])
         let table = try shop.file(
             "tokens.csv", "username,kind,secret\nana,hotp,hex:\(Self.seed)\nzoe,hotp,hex:\(Self.seed)\n")
@@ -149,11 +149,11 @@ import Testing
     }
 
     /// Another secret takes the place of the one before; the same one does not bring used codes back.
-    @Test func aTokenIsReplacedOnlyWhereThatIsAsked() async throws {
+    @Test func importReplacesTokensOnlyOnRequest() async throws {
         let shop = try await Shop(["ana"])
         let table = try shop.file("tokens.csv", "username,kind,secret,counter\nana,hotp,hex:\(Self.seed),5\n")
         #expect(try await shop.run(table).status == 0)
-        try Scene.execute("UPDATE factor SET counter = 9", in: shop.installed)
+        try Fixture.execute("UPDATE factor SET counter = 9", in: shop.installed)
         #expect(try await shop.run(table, "--replace").json["replaced"]?.integer == 1)
         #expect(try await shop.sql("SELECT counter FROM factor") == ["9"])
         let other = try shop.file("other.csv", "username,kind,secret\nana,hotp,hex:\(Self.seed)01\n")
@@ -164,7 +164,7 @@ import Testing
         #expect(try await shop.code(of: "ana", .hotp, at: 0) != "755224")
     }
 
-    @Test func whatItIsToldIsLookedAt() async throws {
+    @Test func invalidImportOptionsAreRefused() async throws {
         let shop = try await Shop(["ana"])
         let table = try shop.file("tokens.csv", "username,kind,secret\nana,hotp,hex:\(Self.seed)\n")
         let key = try shop.file("k", "xyz")

@@ -2,8 +2,8 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay init", .timeLimit(.minutes(15)), .mayBlock) struct Init {
-    @Test func makesAnInstallationThatTheDaemonAccepts() async throws {
+@Suite("twoefay init", .timeLimit(.minutes(15)), .mayBlock) struct InitTests {
+    @Test func initMakesAWorkingInstallation() async throws {
         let installed = try await Installed()
         let directory = installed.directory("relay")
         #expect(
@@ -21,7 +21,7 @@ import Testing
         #expect(try checked.json["schema_version"]?.integer != nil)
     }
 
-    @Test func worksFromAnywhereAsPathsAreRelativeToTheSettings() async throws {
+    @Test func installationWorksFromAnyDirectory() async throws {
         let installed = try await Installed()
         let checked = try await BuiltProgram.twoefayd(
             "--config", "twoefay.yaml", "--check", in: installed.directory("relay"))
@@ -29,7 +29,7 @@ import Testing
     }
 
     /// OpenSSL is asked what it thinks of the certificates.
-    @Test func signsForTheNamesThatWereGiven() async throws {
+    @Test func serverCertificateHasTheGivenNames() async throws {
         let installed = try await Installed("--host", "login.example.com", "192.0.2.7", "--listen", "[::1]:9443")
         let directory = installed.directory("relay")
         for (option, name) in [("-verify_hostname", "login.example.com"), ("-verify_ip", "192.0.2.7")] {
@@ -53,7 +53,7 @@ import Testing
         #expect(settings.contains("\nlisten: \"[::1]:9443\"\n"))
     }
 
-    @Test func neverOverwritesAnInstallation() async throws {
+    @Test func initNeverOverwritesAnInstallation() async throws {
         let installed = try await Installed()
         let before = try text(installed.directory("relay/master.key"))
         let again = try await BuiltProgram.twoefay("init", installed.directory("relay"), "--json")
@@ -62,7 +62,7 @@ import Testing
         #expect(try text(installed.directory("relay/master.key")) == before)
     }
 
-    @Test func neverOverwritesAKeyOrAStore() async throws {
+    @Test func initNeverOverwritesAKeyOrStore() async throws {
         let directory = try TemporaryDirectory()
         _ = try await Child.run("sh", ["-c", "mkdir relay && echo mine > relay/ca.key"], in: directory.path)
         let refused = try await BuiltProgram.twoefay("init", directory("relay"))
@@ -78,7 +78,7 @@ import Testing
         #expect(directory.names == ["relay"])
     }
 
-    @Test func makesItsTablesInMariaDBOnce() async throws {
+    @Test func initMakesMariaDBTablesOnce() async throws {
         let server = try MariaDBServer.shared()
         let url = server.url(try server.freshDatabase())
         let installed = try await Installed("--storage", url)
@@ -95,7 +95,7 @@ import Testing
         #expect(installed.directory.names == ["relay", "shop.key", "shop.pem"])
     }
 
-    @Test func leavesNothingBehindWhenTheStoreCannotBeMade() async throws {
+    @Test func failedInitLeavesNothingBehind() async throws {
         let directory = try TemporaryDirectory()
         let failed = try await BuiltProgram.twoefay(
             "init", directory("relay"), "--storage", "sqlite:/nowhere/at/all.db")
@@ -111,7 +111,7 @@ import Testing
             (["--storage", "mysql://x"], "--storage: storage must begin with sqlite: or mariadb://"),
             (["--storage", "sqlite::memory:"], "a store in memory is gone when its program ends"),
         ])
-    func refusesWhatCannotBeRight(arguments: [String], message: String) async throws {
+    func invalidInitOptionsAreRefused(arguments: [String], message: String) async throws {
         let directory = try TemporaryDirectory()
         let refused = try await Child.run(
             try BuiltProgram.twoefay.path, ["init", directory("relay")] + arguments)

@@ -2,7 +2,7 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay rekey", .timeLimit(.minutes(15)), .mayBlock) struct Rekey {
+@Suite("twoefay rekey", .timeLimit(.minutes(15)), .mayBlock) struct RekeyTests {
     private func rekey(_ installed: Installed, _ arguments: String...) async throws -> Child.Ended {
         try await Child.run(
             try BuiltProgram.twoefay.path, ["--config", installed.settings, "rekey", "--json"] + arguments)
@@ -13,7 +13,7 @@ import Testing
         return try keys.map { (try #require($0["id"]?.string), try #require($0["role"]?.string)) }
     }
 
-    @Test func tellsWhatIsSealedUnderWhichKey() async throws {
+    @Test func rekeyStatusCountsRowsPerKey() async throws {
         let installed = try await Installed()
         let made = try keys(try await rekey(installed))
         #expect(made.map(\.role) == ["next", "seals"])
@@ -53,7 +53,7 @@ import Testing
     }
 
     /// No factor is left under the old key, but what the callbacks of a website are signed with.
-    @Test func keepsAKeyThatCallbacksAreSealedUnder() async throws {
+    @Test func keyInUseByWebhookSecretsIsKept() async throws {
         let installed = try await Installed()
         _ = try await rekey(installed)
         let used = try keys(try await rekey(installed, "--use"))
@@ -81,11 +81,11 @@ import Testing
     }
 
     /// The secret of an operation that may still be repeated is all that is left under the old key.
-    @Test func keepsAKeyThatTheSecretOfAnOperationIsSealedUnder() async throws {
+    @Test func keyInUseByOperationSecretsIsKept() async throws {
         let installed = try await Installed()
         _ = try await rekey(installed)
         let used = try keys(try await rekey(installed, "--use"))
-        try Scene.execute(
+        try Fixture.execute(
             "INSERT INTO operation_secret VALUES (x'01', x'00', '\(used[1].id)', '2026-11-22 00:00:00.000')",
             in: installed)
         let status = try await rekey(installed, "--status")
@@ -94,7 +94,7 @@ import Testing
         #expect(try await rekey(installed, "--finish").status == 4)
     }
 
-    @Test func takesOneStepAtATime() async throws {
+    @Test func rekeyStepsCannotBeSkipped() async throws {
         let installed = try await Installed()
         #expect(try await rekey(installed, "--use", "--finish").status == 2)
         #expect(try await rekey(installed, "--use").status == 4)

@@ -2,15 +2,15 @@ import JSON
 import TestSupport
 import Testing
 
-@Suite("twoefay rows", .timeLimit(.minutes(15)), .mayBlock) struct Rows {
-    private func verify(_ scene: Scene) async throws -> (status: Int32, found: [JSONObject]) {
+@Suite("twoefay rows", .timeLimit(.minutes(15)), .mayBlock) struct RowsTests {
+    private func verify(_ scene: Fixture) async throws -> (status: Int32, found: [JSONObject]) {
         let ended = try await scene.tool(["rows", "verify", "--json"])
         let report = try #require(try JSONReader.read(Array(ended.output.utf8)).object)
         return (ended.status, try #require(report["found"]?.array).compactMap(\.object))
     }
 
-    @Test(arguments: [StoreKind.file, .mariadb]) func aChangeBySQLCountsOnceItIsAdopted(kind: StoreKind) async throws {
-        let scene = try await Scene(kind)
+    @Test(arguments: [StoreKind.file, .mariadb]) func rowChangedBySQLCountsOnceAdopted(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
         let enrolment = try await scene.registered("ada")
         _ = try await scene.bind(enrolment)
         _ = try await scene.login("ada")
@@ -41,8 +41,8 @@ import Testing
         _ = try await scene.login("ada")
     }
 
-    @Test func whatIsGivenBackBySQLIsNamed() async throws {
-        let scene = try await Scene(.file)
+    @Test func rightRestoredBySQLIsReported() async throws {
+        let scene = try await Fixture(.file)
         _ = try await scene.registered("ada")
         _ = try await scene.json("user", "lock", "ada", "--website", "shop")
         try scene.relay.forge("UPDATE user SET state = 'active', stopped_by = NULL")
@@ -51,8 +51,8 @@ import Testing
         #expect(row["detail"]?.string?.contains("state = 'active'") == true)
     }
 
-    @Test func aRowThatWasBroughtBackIsOlderThanTheAudit() async throws {
-        let scene = try await Scene(.file)
+    @Test func restoredOldRowIsFoundByAuditVerify() async throws {
+        let scene = try await Fixture(.file)
         let enrolment = try await scene.registered("ada")
         let phone = try await scene.bind(enrolment)
         #expect(try await scene.json("audit", "verify")["found"]?.array?.isEmpty == true)

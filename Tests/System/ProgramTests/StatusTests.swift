@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 import World
 
-@Suite("twoefay status", .timeLimit(.minutes(15)), .mayBlock) struct Status {
-    @Test func saysThatNobodyAnswersAndWhatTheStoreHolds() async throws {
+@Suite("twoefay status", .timeLimit(.minutes(15)), .mayBlock) struct StatusTests {
+    @Test func statusReportsAnUnreachableRelayAndTheStore() async throws {
         // Nobody listens on the first port of all.
         let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
         _ = try await BuiltProgram.twoefay(
@@ -22,7 +22,7 @@ import World
         #expect(json["store"]?.object?["waiting"]?.array == [])
     }
 
-    @Test func saysWhichCertificateEndsSoon() async throws {
+    @Test func statusNamesExpiringCertificates() async throws {
         let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
         func file(_ name: String) throws -> [UInt8] { try TextFile.bytes(installed.directory("relay/\(name)")) }
         let authority = try CertificateAuthority(
@@ -54,7 +54,7 @@ import World
         #expect(json?["warnings"]?.array?.count == 1)
     }
 
-    @Test func saysThatTheStoreIsMissing() async throws {
+    @Test func statusReportsAMissingStore() async throws {
         let installed = try await Installed("--listen", "127.0.0.1:1")
         _ = try await Child.run("sh", ["-c", "rm twoefay.db*"], in: installed.directory("relay"))
         let status = try await BuiltProgram.twoefay("--config", installed.settings, "status", "--json")

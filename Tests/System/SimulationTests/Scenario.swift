@@ -1,10 +1,10 @@
 import Bytes
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import HTTP
 import JSON
-import Pushing
 import Relay
 import Storage
 import Synchronization
@@ -14,7 +14,7 @@ import World
 
 /// Websites and phones around a relay that is killed again and again, all in virtual time. Every actor behaves as its
 /// guide tells it: a website repeats a request under its Idempotency-Key, a phone posts its decision until it knows.
-final class Scenario: PushProvider, @unchecked Sendable {
+final class Scenario: PushCourier, @unchecked Sendable {
     // Guard: everything here happens on the one thread that drives the world; `state` is locked all the same, because
     // closures that cross loops must be Sendable.
 
@@ -36,7 +36,7 @@ final class Scenario: PushProvider, @unchecked Sendable {
     }
 
     private let world: SimulatedWorld
-    let calls: CalledWebsite
+    let calls: WebhookEndpoint
     private(set) var relays: SimulatedRelays?
     private let clients: EventLoop
     private let state = Mutex(State())
@@ -46,7 +46,7 @@ final class Scenario: PushProvider, @unchecked Sendable {
     init(seed: UInt64) throws {
         world = SimulatedWorld(seed: seed)
         clients = world.loop("clients")
-        calls = CalledWebsite(world)
+        calls = WebhookEndpoint(world)
         relays = try SimulatedRelays(world, pushes: self, calls: calls)
     }
 
@@ -86,7 +86,7 @@ final class Scenario: PushProvider, @unchecked Sendable {
     /// What an operator would ask the store in the end.
     func ask(_ sql: String) throws -> Int64 {
         guard let store = relays?.store else { throw RigFailure("there is no store") }
-        let script = Script("test", reads: [Step(Statement(sql))])
+        let script = Script("test", reads: [BoundStatement(Statement(sql))])
         let answer = Mutex<Result<[Rows], StoreFailure>?>(nil)
         clients.post { [clients] in
             clients.spawn {
@@ -109,11 +109,11 @@ final class Scenario: PushProvider, @unchecked Sendable {
         let id: WebsiteID = relay.operations.draw()
         let sealed = try RelayRig.sealer().seal(
             WebhookSecrets(current: RelayRig.webhookSecret).text.reveal(),
-            associated: CallbackSeal.associated(website: id), randomness: world.chance)
-        let secrets = Callbacks.Secrets(sealed: sealed, sealedBy: try RelayRig.sealer().currentID)
+            associated: WebhookSecretSeal.associated(website: id), randomness: world.chance)
+        let secrets = WebhookEndpoints.Secrets(sealed: sealed, sealedBy: try RelayRig.sealer().currentID)
         let new = Websites.New(
             id: id, name: "shop", displayName: "The Shop", policy: #"{"answers":"certificate"}"#,
-            callback: Callbacks.New(url: "https://shop.example/hook", secrets: secrets),
+            callback: WebhookEndpoints.New(url: "https://shop.example/hook", secrets: secrets),
             keyThumbprint: websiteKey, createdAt: world.time.now())
         let query = Websites.add(new, as: relay.operations.new())
         let store = relays.store
@@ -166,7 +166,7 @@ final class Scenario: PushProvider, @unchecked Sendable {
             method: "POST", path: path, fields: fields, body: JSONWriter.write(.object(body)), certificate: certificate)
         let response = await SimulatedNetwork.send(
             request, to: process.api, on: process.loop, from: clients,
-            latency: { self.milliseconds(1..<50) }, patience: .seconds(20))
+            latency: { self.milliseconds(1..<50) }, timeout: .seconds(20))
         guard let response, let object = (try? JSONReader.read(response.body))?.object else { return nil }
         return (response.status, object)
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(.mayBlock) struct SimulationTests {
-    @Test(arguments: 0..<25) func nothingIsLostAndNothingCountsTwice(seed: UInt64) throws {
+    @Test(arguments: 0..<25) func simulatedClusterLosesNothingAndCountsNothingTwice(seed: UInt64) throws {
         let scenario = try Scenario(seed: seed)
         #expect(try scenario.play(users: 4, logins: 5, kills: 20), "something never ended")
         let logins = scenario.logins
@@ -46,7 +46,7 @@ import Testing
         #expect(try scenario.ask("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 0)
     }
 
-    @Test(arguments: 100..<105) func aSeedIsOneHistory(seed: UInt64) throws {
+    @Test(arguments: 100..<105) func sameSeedGivesTheSameHistory(seed: UInt64) throws {
         let traces = try (0..<2).map { _ in
             let scenario = try Scenario(seed: seed)
             _ = try scenario.play(users: 3, logins: 3, kills: 4)

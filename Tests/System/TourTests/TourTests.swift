@@ -14,7 +14,7 @@ import Testing
         .enabled(if: TourScript.canRun, "there is no Chromium with its driver and selenium here"),
         .enabled(if: !Sanitizer.isOn, "what a sanitizer can see of the demo it sees in its other tests"),
         arguments: [StoreKind.file, .mariadb])
-    func isWalked(store: StoreKind) async throws {
+    func tourPageWorksInABrowser(store: StoreKind) async throws {
         let scratch = try TemporaryDirectory()
         let pictures = try TemporaryDirectory()
         var arguments = ["demo", "--json"]
@@ -58,7 +58,7 @@ import Testing
             })
     }
 
-    @Test func theDocsShowPicturesThatAreThere() throws {
+    @Test func docsShowExistingPictures() throws {
         let place = "\(TourScript.root)/docs/start/tour"
         let there = TemporaryDirectory.names(in: place)
         #expect(Set(there) == (try Self.namedInTheDocs()))

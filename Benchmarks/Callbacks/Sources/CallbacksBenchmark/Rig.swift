@@ -2,11 +2,11 @@ import Bytes
 import Couriers
 import Crypto
 import Curl
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Log
 import Measuring
-import Messaging
 import Relay
 import Storage
 import Synchronization
@@ -19,7 +19,7 @@ final class Rig: Sendable {
     let store: Store
     let relay: Relay
     private let sealer: Sealer
-    private let courier: CallbackCourier
+    private let courier: HTTPWebhookCourier
     private let isOver = Atomic<Bool>(false)
 
     /// - Parameter authority: whom it believes the websites' certificates.
@@ -30,15 +30,15 @@ final class Rig: Sendable {
         store = try Store.open(try StorageURL(url), schema: .migrate, time: time, log: log)
         let master = Secret(SystemRandomness().bytes(32))
         sealer = try Sealer(keys: [Sealer.Key(id: "1", key: master)])
-        var options = CallbackCourier.Options()
+        var options = HTTPWebhookCourier.Options()
         guard let here = AddressRange("127.0.0.0/8") else { throw Unmeasured("no range") }
         options.client.addresses = AddressGuard(allowing: [here])
         options.client.extraTrust = authority
-        courier = CallbackCourier(time: time, log: log, options: options)
+        courier = HTTPWebhookCourier(time: time, log: log, options: options)
         relay = Relay(
             settings: Relay.Settings(
                 origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
-            store: store, push: nil, ways: MessageWays(), calls: courier,
+            store: store, push: nil, couriers: MessageCouriers(), webhooks: courier,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
             keys: RelayKeys(masterKey: master), sealer: sealer, time: time, randomness: SystemRandomness(), log: log
         ) { work in loop.spawn(work) }
@@ -47,11 +47,11 @@ final class Rig: Sendable {
     /// What the daemon does every second.
     func begin() async {
         await loop.perform {
-            await self.relay.keep()
+            await self.relay.runHeartbeat()
             self.loop.spawn {
                 while !self.isOver.load(ordering: .relaxed) {
-                    await self.relay.attendCalls()
-                    await self.relay.keep()
+                    await self.relay.deliverWebhooks()
+                    await self.relay.runHeartbeat()
                     await self.loop.sleep(for: .seconds(1))
                 }
             }
@@ -60,7 +60,7 @@ final class Rig: Sendable {
 
     func end() async {
         isOver.store(true, ordering: .relaxed)
-        await relay.endCalls()
+        await relay.stopWebhooks()
         courier.close()
         await loop.perform { await self.loop.sleep(for: .seconds(2)) }
         store.close()
@@ -75,12 +75,12 @@ final class Rig: Sendable {
         let id: WebsiteID = relay.operations.draw()
         let sealed = try sealer.seal(
             WebhookSecrets(current: WebhookSecret.make(SystemRandomness())).text.reveal(),
-            associated: CallbackSeal.associated(website: id))
+            associated: WebhookSecretSeal.associated(website: id))
         let key = SHA256.hash(Array(name.utf8))
         let new = Websites.New(
             id: id, name: name, displayName: "The \(name)", policy: policy.json,
-            callback: Callbacks.New(
-                url: callback, secrets: Callbacks.Secrets(sealed: sealed, sealedBy: sealer.currentID)),
+            endpoint: WebhookEndpoints.New(
+                url: callback, secrets: WebhookEndpoints.Secrets(sealed: sealed, sealedBy: sealer.currentID)),
             keyThumbprint: key, createdAt: SystemTime().now())
         return try await on { rig in
             guard try await rig.store.run(Websites.add(new, as: rig.relay.operations.new())) else {

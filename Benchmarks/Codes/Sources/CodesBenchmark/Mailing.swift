@@ -6,7 +6,7 @@ import Log
 import Measuring
 import Relay
 import Storage
-import Wording
+import Templates
 import World
 
 /// Codes by mail that wait in the outbox are taken up, handed to a mail server and written down; prints how many a second.
@@ -17,18 +17,18 @@ func mail(_ url: String, on loop: EventLoop, count: Int, port: UInt16) async thr
         _ = try await rig.register(number, email: "user\(number)@example.com")
         _ = try await rig.ask(number)
     }
-    guard let from = MailSender("login@example.com"), let address = SMTPAddress("smtp://127.0.0.1:\(port)") else {
+    guard let from = MailAddress("login@example.com"), let address = SMTPAddress("smtp://127.0.0.1:\(port)") else {
         throw Unmeasured("no sender")
     }
     let time = SystemTime()
     let courier = MailCourier(
-        client: SMTPClient(SMTPServer(address), time: time), from: from, words: WordingBook(), time: time,
+        client: SMTPClient(SMTPServer(address), time: time), from: from, words: CurrentCatalog(), time: time,
         log: Log(minimum: .warning, time: time))
     defer { courier.close() }
     let relay = try rig.relay(mail: courier)
     let rate = try await Rig.on(loop) {
-        await rig.relay.leave()
-        await relay.keep()
+        await rig.relay.deregister()
+        await relay.runHeartbeat()
         let waiting = try await left(rig.store)
         guard waiting == count else { throw Unmeasured("\(waiting) mails wait instead of \(count)") }
         let start = time.instant()
@@ -56,7 +56,7 @@ private final class Rounds {
     }
 
     func begin() {
-        loop.spawn { [relay] in await relay.attend() }
+        loop.spawn { [relay] in await relay.processDueEntries() }
         timer = loop.schedule(after: .seconds(1)) { self.begin() }
     }
 
@@ -68,7 +68,7 @@ private final class Rounds {
 private func left(_ store: Store) async throws -> Int { try await number(waiting, in: store) }
 
 private func number(_ statement: Statement, in store: Store) async throws -> Int {
-    Int(try await store.run(Script("count", reads: [Step(statement)]))[0].first?.integer(0) ?? 0)
+    Int(try await store.run(Script("count", reads: [BoundStatement(statement)]))[0].first?.integer(0) ?? 0)
 }
 
 private let waiting = Statement("SELECT count(*) FROM outbox WHERE kind = 'mail'")

@@ -1,10 +1,10 @@
 import Bytes
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Log
 import Measuring
-import Messaging
 import Relay
 import Storage
 import Synchronization
@@ -35,14 +35,14 @@ final class Rig: Sendable {
         try policy.set("code-deadline", to: "none")
         let key = SHA256.hash(Array("key".utf8))
         let new = Websites.New(
-            id: relay.operations.draw(), name: "shop", displayName: "The Shop", policy: policy.json, callback: nil,
+            id: relay.operations.draw(), name: "shop", displayName: "The Shop", policy: policy.json, endpoint: nil,
             keyThumbprint: key, createdAt: time.now())
         let store = store
         website = try await Self.on(loop) {
             guard try await store.run(Websites.add(new, as: relay.operations.new())) else {
                 throw Unmeasured("the website is there already: the store must be a new one")
             }
-            await relay.keep()
+            await relay.runHeartbeat()
             return try await relay.website(named: "shop", key: key)
         }
     }
@@ -71,7 +71,7 @@ final class Rig: Sendable {
         return Relay(
             settings: Relay.Settings(
                 origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
-            store: store, push: nil, ways: MessageWays(mail: mail),
+            store: store, push: nil, couriers: MessageCouriers(mail: mail),
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
             keys: RelayKeys(masterKey: master), sealer: sealer, time: time, randomness: SystemRandomness(),
             log: Log(minimum: .warning, time: time), spawn: spawn)

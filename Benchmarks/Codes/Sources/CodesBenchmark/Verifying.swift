@@ -77,7 +77,7 @@ extension Rig {
 /// One row, written so that it survives a crash.
 private func commit(_ store: Store) async throws {
     _ = try await store.run(
-        Script("commit", writes: [Step(smallest, .blob(SystemRandomness().bytes(16)), .moment(SystemTime().now()))]))
+        Script("commit", writes: [BoundStatement(smallest, .blob(SystemRandomness().bytes(16)), .timestamp(SystemTime().now()))]))
 }
 
 private let smallest = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'benchmark')")

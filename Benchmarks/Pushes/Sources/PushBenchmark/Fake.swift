@@ -32,8 +32,8 @@ private func serve(_ directory: String, on loop: EventLoop) async throws {
     let apple = FakeAPNs(
         loop: loop, tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
         keeping: .counts, randomness: SystemRandomness(), log: Log(minimum: .warning))
-    await apple.misbehave(
-        Mischief(
+    await apple.injectFaults(
+        FaultPlan(
             rules: [
                 .every(5000, .goAway(replays: 3)), .every(2000, .reset(.internalError, accepts: true)),
                 .every(2000, .reset(.internalError, accepts: false)), .every(500, .refuse(.serviceUnavailable)),

@@ -2,11 +2,11 @@ import APNs
 import Bytes
 import Couriers
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Glibc
 import Log
-import Pushing
 import Relay
 import Synchronization
 import TLS
@@ -96,7 +96,7 @@ private func column(_ value: Double) -> String {
 }
 
 private func samplePush() -> Push {
-    guard let id = ErrandID(SystemRandomness().bytes(16)), let challenge = ChallengeID(SystemRandomness().bytes(16))
+    guard let id = OutboxEntryID(SystemRandomness().bytes(16)), let challenge = ChallengeID(SystemRandomness().bytes(16))
     else { preconditionFailure("16 bytes are an id") }
     return Push(
         id: id, challenge: challenge, deviceToken: String(repeating: "a1", count: 32),

@@ -2,11 +2,11 @@ import APNs
 import Bytes
 import Couriers
 import Crypto
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import Glibc
 import Log
-import Pushing
 import Relay
 import Storage
 import Synchronization
@@ -32,7 +32,7 @@ func runStorm(directory: String, count: Int, underway: Int) throws {
 }
 
 /// What stands between the relay and its courier: nothing changes, but it is written down.
-private final class Watched: PushProvider {
+private final class Watched: PushCourier {
     private struct State {
         var sending = 0
         var outcomes: [String: Int] = [:]
@@ -74,7 +74,7 @@ private final class Weather: APNsObserver {
     private func note(_ what: String) { counts.withLock { $0[what, default: 0] += 1 } }
 
     func answered(status: Int, reason: String, after duration: Duration) { note("answer \(status) \(reason)") }
-    func unanswered(_ why: APNsSilence, after duration: Duration) { note("no answer: \(why.rawValue)") }
+    func unanswered(_ why: APNsUnansweredReason, after duration: Duration) { note("no answer: \(why.rawValue)") }
     func goAway(host: String, reason: String) { note("GOAWAY") }
     func connected(host: String) { note("connection") }
 
@@ -125,7 +125,7 @@ private final class Storm: Sendable {
     func run(_ underway: Int) async throws {
         let website = try await website()
         let tokens = try await users(of: website, underway)
-        await relay.keep()
+        await relay.runHeartbeat()
         attend()
         print("users: \(tokens.count); resident \(resident() / 1024) MiB")
         let start = now()
@@ -166,7 +166,7 @@ private final class Storm: Sendable {
             Websites.add(
                 Websites.New(
                     id: relay.operations.draw(), name: "storm", displayName: "Storm", policy: policy.json,
-                    callback: nil,
+                    endpoint: nil,
                     keyThumbprint: key, createdAt: SystemTime().now()), as: relay.operations.new()))
         guard added else { throw Fault("the website is there already") }
         return try await relay.website(named: "storm", key: key)
@@ -207,14 +207,14 @@ private final class Storm: Sendable {
 
     private func attend() {
         loop.spawn { [self] in
-            await relay.attend()
+            await relay.processDueEntries()
             _ = loop.schedule(after: .milliseconds(500)) { [self] in attend() }
         }
     }
 
     private func pushesLeft() async throws -> Int64 {
         try await store.run(
-            Script("left", reads: [Step(Statement("SELECT count(*) FROM outbox WHERE kind = 'push'"))]))[0][0]
+            Script("left", reads: [BoundStatement(Statement("SELECT count(*) FROM outbox WHERE kind = 'push'"))]))[0][0]
             .integer(0)
     }
 }

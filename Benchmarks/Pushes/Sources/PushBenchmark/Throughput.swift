@@ -1,9 +1,9 @@
 import APNs
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import Glibc
 import Log
-import Pushing
 import TLS
 import World
 

@@ -24,18 +24,18 @@ struct AskLike: Sendable {
 
     /// The website, the users and their phones.
     func fill(_ store: Store) throws {
-        for table in tables { _ = try store.runBlocking(Script("tables", writes: [Step(table)])) }
-        let now = SQLValue.moment(clock.now())
+        for table in tables { _ = try store.runBlocking(Script("tables", writes: [BoundStatement(table)])) }
+        let now = SQLValue.timestamp(clock.now())
         let operation = SQLValue.blob(chance.bytes(16))
         _ = try store.runBlocking(
-            Script("fill", writes: [Step(insertWebsite, .blob(website), .text(hex(website)), now, operation)]))
+            Script("fill", writes: [BoundStatement(insertWebsite, .blob(website), .text(hex(website)), now, operation)]))
         for start in stride(from: 0, to: Self.users, by: 50) {
-            var writes: [Step] = []
+            var writes: [BoundStatement] = []
             for index in start..<start + 50 {
                 writes.append(
-                    Step(
+                    BoundStatement(
                         insertUser, .blob(user[index]), .blob(website), .text("user\(index)"), now, operation))
-                writes.append(Step(insertDevice, .blob(device[index]), .blob(user[index]), now, now, operation))
+                writes.append(BoundStatement(insertDevice, .blob(device[index]), .blob(user[index]), now, now, operation))
             }
             _ = try store.runBlocking(Script("fill", writes: writes))
         }
@@ -45,36 +45,36 @@ struct AskLike: Sendable {
     func script(_ number: Int) -> Script {
         let index = number % Self.users
         let now = clock.now()
-        let moment = SQLValue.moment(now)
-        let expiry = SQLValue.moment(now + .seconds(60))
+        let moment = SQLValue.timestamp(now)
+        let expiry = SQLValue.timestamp(now + .seconds(60))
         let operation = chance.bytes(16)
         let challenge = SQLValue.blob(chance.bytes(16))
         let mine: [SQLValue] = [.blob(user[index]), .blob(operation)]
         return Script(
             "ask", operation: operation,
             writes: [
-                Step(markUser, challenge, .blob(operation), .blob(user[index]), .blob(website)),
-                Step(supersede, values: [moment, .blob(operation), .blob(user[index])] + mine),
-                Step(dropErrands, values: mine),
-                Step(
+                BoundStatement(markUser, challenge, .blob(operation), .blob(user[index]), .blob(website)),
+                BoundStatement(supersede, values: [moment, .blob(operation), .blob(user[index])] + mine),
+                BoundStatement(dropErrands, values: mine),
+                BoundStatement(
                     insertChallenge,
                     values: [
                         challenge, .text(#"{"number":"two"}"#), .blob(context), .blob(chance.bytes(16)), .text("42"),
                         moment, expiry, .blob(operation),
                     ] + mine),
-                Step(insertStep, values: [challenge, moment] + mine),
-                Step(
+                BoundStatement(insertStep, values: [challenge, moment] + mine),
+                BoundStatement(
                     insertPush,
                     values: [.blob(chance.bytes(16)), challenge, moment, .blob(relay), .blob(device[index])] + mine),
-                Step(insertExpiry, values: [.blob(chance.bytes(16)), challenge, expiry] + mine),
-                Step(audit, values: [.blob(operation), moment, challenge] + mine),
+                BoundStatement(insertExpiry, values: [.blob(chance.bytes(16)), challenge, expiry] + mine),
+                BoundStatement(audit, values: [.blob(operation), moment, challenge] + mine),
             ],
-            reads: [Step(happened, .blob(operation)), Step(end, challenge)])
+            reads: [BoundStatement(happened, .blob(operation)), BoundStatement(end, challenge)])
     }
 
     /// One row by its key.
     func read(_ number: Int) -> Script {
-        Script("user", reads: [Step(userByID, .blob(website), .blob(user[number % Self.users]))])
+        Script("user", reads: [BoundStatement(userByID, .blob(website), .blob(user[number % Self.users]))])
     }
 
     private func hex(_ bytes: [UInt8]) -> String {

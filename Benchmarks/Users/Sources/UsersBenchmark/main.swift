@@ -138,7 +138,7 @@ func rounded(_ value: Double) -> String {
 
 /// The id of the one website there is.
 func websiteID(_ store: Store, _ loop: EventLoop) async throws -> WebsiteID? {
-    let script = Script("benchmark", reads: [Step(Statement("SELECT id FROM website"))])
+    let script = Script("benchmark", reads: [BoundStatement(Statement("SELECT id FROM website"))])
     let rows = await loop.perform { try? await store.run(script) }
     guard let bytes = try rows?[0].first?.blob(0) else { return nil }
     return WebsiteID(bytes)

@@ -35,10 +35,10 @@ public struct ControlReader {
             // A key without a value says nothing, as if it were not there.
             guard !value.isNull else { continue }
             switch member.name {
-            case "latency": control.mischief.latency = duration(value, "latency") ?? .zero
+            case "latency": control.faults.latency = duration(value, "latency") ?? .zero
             case "tokens": readTokens(value)
             case "every": readRules(value)
-            case "streams": control.mischief.streams = streamLimits(value)
+            case "streams": control.faults.streams = streamLimits(value)
             case "connections": readConnections(value)
             default: readFrozen(value)
             }
@@ -80,14 +80,14 @@ public struct ControlReader {
             }
             let requests = number(count, "requests", 1...1_000_000_000)
             if let answer = answer(rule, besides: ["requests"]), let requests {
-                control.mischief.rules.append(.every(requests, answer))
+                control.faults.rules.append(.every(requests, answer))
             }
         }
     }
 
     private mutating func readConnections(_ node: YAMLNode) {
         for item in node.sequence ?? [node] {
-            if let meeting = word(item, "a connection is met with", Control.Meeting.words) {
+            if let meeting = word(item, "a connection is met with", Control.BehaviorName.words) {
                 control.receptions.append(meeting)
             }
         }
@@ -96,14 +96,14 @@ public struct ControlReader {
     private mutating func readFrozen(_ node: YAMLNode) {
         for item in items(of: node, "frozen") {
             if let number = number(item, "a connection's number", 1...1_000_000_000) {
-                control.mischief.frozen.insert(number)
+                control.faults.frozen.insert(number)
             }
         }
     }
 
     // MARK: Values
 
-    mutating func problem(_ place: YAMLPlace, _ message: String) { problems.append(YAMLError(message, at: place)) }
+    mutating func problem(_ place: YAMLPosition, _ message: String) { problems.append(YAMLError(message, at: place)) }
 
     /// `knows` nil: names are the reader's own.
     mutating func members(of node: YAMLNode, _ what: String, knows: [String]? = nil) -> [YAMLNode.Member] {

@@ -6,7 +6,7 @@ extension ControlReader {
         guard node.mapping != nil else { return step(node).map { StreamLimits(steps: [$0]) } }
         _ = members(of: node, "streams", knows: ["unproved", "steps"])
         let unproved = node["unproved"].flatMap { number($0, "unproved", 0...Int(UInt32.max)) }
-        var steps: [StreamLimits.Step] = []
+        var steps: [StreamLimits.Phase] = []
         if let list = node["steps"] {
             for item in items(of: list, "steps") { if let step = step(item) { steps.append(step) } }
         } else {
@@ -21,10 +21,10 @@ extension ControlReader {
         return StreamLimits(unproved: unproved.map { UInt32($0) }, steps: steps)
     }
 
-    private mutating func step(_ node: YAMLNode) -> StreamLimits.Step? {
+    private mutating func step(_ node: YAMLNode) -> StreamLimits.Phase? {
         guard node.mapping != nil else {
             let limit = limit(node)
-            return limit.isRight ? StreamLimits.Step(limit.value) : nil
+            return limit.isRight ? StreamLimits.Phase(limit.value) : nil
         }
         _ = members(of: node, "a step", knows: ["limit", "requests", "for"])
         guard let value = node["limit"] else {
@@ -39,7 +39,7 @@ extension ControlReader {
         if limit.value == 0, requests != nil, time == nil {
             problem(node.place, "with a limit of 0 no request comes that could be counted: say for")
         }
-        return StreamLimits.Step(limit.value, requests: requests, duration: time)
+        return StreamLimits.Phase(limit.value, requests: requests, duration: time)
     }
 
     /// Without a value: `none`.

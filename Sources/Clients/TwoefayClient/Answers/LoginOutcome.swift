@@ -44,7 +44,7 @@ public struct LoginOutcome: Sendable, Equatable {
         for step in json["steps"] == nil ? [] : try json.objects("steps") {
             steps.append(
                 Step(
-                    factor: try step.word("factor"), state: try step.text("state"), at: try step.moment("at"),
+                    factor: try step.word("factor"), state: try step.text("state"), at: try step.timestamp("at"),
                     reason: step["reason"]?.string))
         }
         self.steps = steps
@@ -54,7 +54,7 @@ public struct LoginOutcome: Sendable, Equatable {
     public var isDecided: Bool { login == .success || login == .failure }
 }
 
-extension Answered {
+extension LoginEvidence {
     /// What is to be checked of an outcome before anybody is let in.
     public init(_ outcome: LoginOutcome) throws(ReceiptFault) { try self.init(outcome.json) }
 }

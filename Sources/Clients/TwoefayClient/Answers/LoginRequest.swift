@@ -9,7 +9,7 @@ public struct LoginRequest: Sendable, Equatable {
     public var userAgent: String?
     public var service: String?
     public var action: String?
-    public var details: [Asked.Detail]
+    public var details: [LoginRecord.Detail]
     /// The number that the website chose to show; nil leaves that to the relay.
     public var number: String?
     /// The visitor's `Accept-Language`, for codes that are sent.
@@ -25,7 +25,7 @@ public struct LoginRequest: Sendable, Equatable {
 
     public init(
         username: String, ip: String? = nil, userAgent: String? = nil, service: String? = nil, action: String? = nil,
-        details: [Asked.Detail] = [], number: String? = nil, languages: String? = nil, factors: [Factor]? = nil,
+        details: [LoginRecord.Detail] = [], number: String? = nil, languages: String? = nil, factors: [Factor]? = nil,
         leastAssurance: Assurance? = nil, isKnown: Bool = false, life: Duration? = nil
     ) {
         self.username = username
@@ -63,7 +63,7 @@ public struct LoginRequest: Sendable, Equatable {
 /// A user was asked. Not decided yet, or decided already: a user who is locked gets a challenge that has failed.
 public struct OpenLogin: Sendable, Equatable {
     /// To be kept until the login ends, in the website's session or database: the receipt is checked against it.
-    public let asked: Asked
+    public let asked: LoginRecord
     /// The user has a bound phone; without one, codes are used.
     public let hasPhone: Bool
     /// What the user is to answer with; nil where it has failed already.

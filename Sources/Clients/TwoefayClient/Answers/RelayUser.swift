@@ -7,7 +7,7 @@ public struct RelayUser: Sendable, Equatable {
     /// What a user can answer with: all phones together are one.
     public struct OwnFactor: Sendable, Equatable {
         public let kind: Factor
-        public let state: Standing
+        public let state: AccountState
         /// With most of it hidden.
         public let address: String?
         public let failures: Int64
@@ -16,7 +16,7 @@ public struct RelayUser: Sendable, Equatable {
     public let token: String
     public let email: String?
     public let phone: String?
-    public let state: Standing
+    public let state: AccountState
     /// The cause that locked or froze the user: `phone` or `operator`.
     public let stoppedBy: String?
     /// Too many codes were wrong, and none is taken. The user's phone can still approve.
@@ -54,7 +54,7 @@ public struct Device: Sendable, Equatable {
     public let name: String?
     public let platform: String?
     /// Nil in a webhook: it says what happened, not how things stand.
-    public let state: Standing?
+    public let state: AccountState?
     /// Of its key (RFC 7638).
     public let thumbprint: String?
     public let createdAt: Timestamp?
@@ -69,8 +69,8 @@ public struct Device: Sendable, Equatable {
         platform = json["platform"]?.string
         state = json.word(ifAny: "state")
         thumbprint = json["thumbprint"]?.string
-        createdAt = try json.moment(ifAny: "created_at")
-        lastSeenAt = try json.moment(ifAny: "last_seen_at")
+        createdAt = try json.timestamp(ifAny: "created_at")
+        lastSeenAt = try json.timestamp(ifAny: "last_seen_at")
     }
 }
 
@@ -94,7 +94,7 @@ public struct Activation: Sendable, Equatable {
         code = try json.text("code")
         uri = try json.text("uri")
         qr = try json.text("qr")
-        expiresAt = try json.moment("expires_at")
+        expiresAt = try json.timestamp("expires_at")
     }
 
     /// The URI with a secret that the relay never sees: the phone proves with it that its key is its own, and `BindingCheck`

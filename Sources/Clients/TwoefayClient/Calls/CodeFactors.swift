@@ -43,7 +43,7 @@ extension RelayClient {
         let answer = try await call("POST", Self.path(username, "totp"), body)
         return TOTPSetup(
             secret: try answer.text("secret"), uri: try answer.text("uri"), qr: try answer.text("qr"),
-            expiresAt: try answer.moment("expires_at"))
+            expiresAt: try answer.timestamp("expires_at"))
     }
 
     /// From then on the app counts.

@@ -15,13 +15,13 @@ extension RelayClient {
         if let chosen = login.number, let answered, !answered.isExactly(chosen) {
             throw .odd("its number is not the one that was chosen")
         }
-        let asked = Asked(
+        let asked = LoginRecord(
             challenge: try answer.text("challenge"), username: login.username, request: request,
             number: login.number ?? answered, service: login.service, action: login.action, details: login.details,
             ip: login.ip, userAgent: login.userAgent, askedAt: askedAt)
         return OpenLogin(
             asked: asked, hasPhone: try answer.text("login").isExactly("verified"),
-            factor: answer.word(ifAny: "factor"), expiresAt: try answer.moment("expires_at"),
+            factor: answer.word(ifAny: "factor"), expiresAt: try answer.timestamp("expires_at"),
             areCodesLocked: answer["codes"]?.string == "locked")
     }
 
@@ -38,7 +38,7 @@ extension RelayClient {
         while true {
             let begun = time.instant()
             var patient = retries
-            patient.patience = max(retries.patience, Self.longestLife - (begun - start))
+            patient.timeout = max(retries.timeout, Self.longestLife - (begun - start))
             let outcome = try await result(of: challenge, held: Self.longestHold, patient)
             guard outcome.login == .wait, time.instant() - start < Self.longestLife else { return outcome }
             // A relay that ends sends home whom it holds: whoever comes back at once finds it closing its door.
@@ -80,7 +80,7 @@ extension RelayClient {
         var call = RelayCall("POST", "/auth", body: ["challenge": .string(challenge)])
         if let seconds {
             call.fields["prefer"] = "wait=\(seconds)"
-            call.patience += .seconds(seconds)
+            call.timeout += .seconds(seconds)
         }
         return try LoginOutcome(try await send(call, retries))
     }

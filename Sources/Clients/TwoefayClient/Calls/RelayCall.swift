@@ -9,17 +9,17 @@ public struct RelayCall: Sendable, Equatable {
     public var fields: [String: String]
     public var body: JSONObject?
     /// So long an answer is waited for.
-    public var patience: Duration
+    public var timeout: Duration
 
     public init(
         _ method: String, _ path: String, fields: [String: String] = [:], body: JSONObject? = nil,
-        patience: Duration = .seconds(15)
+        timeout: Duration = .seconds(15)
     ) {
         self.method = method
         self.path = path
         self.fields = fields
         self.body = body
-        self.patience = patience
+        self.timeout = timeout
         if body != nil { self.fields["content-type"] = "application/json" }
     }
 
@@ -54,11 +54,11 @@ public struct RelayReply: Sendable, Equatable {
 }
 
 /// The way to the relay: HTTP/2 over TLS with the website's client certificate, and the clock of whoever waits there.
-/// `HTTP2Carrier` is one; a website that has an HTTP client of its own wraps it into another.
-public protocol Carrier: Sendable {
+/// `HTTP2Transport` is one; a website that has an HTTP client of its own wraps it into another.
+public protocol RelayTransport: Sendable {
     /// Brings back whatever the relay answers, refusals too. Where nothing came back it says whether the relay may have
     /// worked on it: `.unreached` or `.unanswered`. The task's being cancelled ends it at once, with `.cancelled`.
-    func carry(_ call: RelayCall) async throws(CallFault) -> RelayReply
+    func send(_ call: RelayCall) async throws(CallFault) -> RelayReply
 
     /// Comes back when the time is over, or the task is cancelled.
     func pause(for duration: Duration) async

@@ -13,14 +13,14 @@ import World
 /// Every call is tried again where the relay cannot be reached, gives no answer, or asks for patience, and is done once all
 /// the same: see `RetryPolicy`. What it throws is final.
 public struct RelayClient: Sendable {
-    let carrier: any Carrier
+    let carrier: any RelayTransport
     let retries: RetryPolicy
     let time: any TimeSource
     let randomness: any Randomness
 
     /// Over a carrier of the website's own. Time and chance are the machine's unless a test gives others.
     public init(
-        _ carrier: any Carrier, retries: RetryPolicy = RetryPolicy(), time: any TimeSource = SystemTime(),
+        _ carrier: any RelayTransport, retries: RetryPolicy = RetryPolicy(), time: any TimeSource = SystemTime(),
         randomness: any Randomness = SystemRandomness()
     ) {
         self.carrier = carrier
@@ -38,7 +38,7 @@ public struct RelayClient: Sendable {
     public init(
         origin: String, authority: [UInt8], certificate: [UInt8], key: Secret, retries: RetryPolicy = RetryPolicy()
     ) throws(CallFault) {
-        let carrier = try HTTP2Carrier(origin: origin, authority: authority, certificate: certificate, key: key)
+        let carrier = try HTTP2Transport(origin: origin, authority: authority, certificate: certificate, key: key)
         self.init(carrier, retries: retries)
     }
 
@@ -65,7 +65,7 @@ public struct RelayClient: Sendable {
         while true {
             guard !Task.isCancelled else { throw .cancelled }
             do throws(CallFault) {
-                return try Self.read(try await carrier.carry(call))
+                return try Self.read(try await carrier.send(call))
             } catch {
                 if isPerhapsDone, call.isDone(by: error) { return [:] }
                 isPerhapsDone = isPerhapsDone || error.isPerhapsDone

@@ -9,19 +9,19 @@ public struct RetryPolicy: Sendable {
     /// A relay that asks for more patience than this is not asked again: it is a person that waits meanwhile.
     public var longestPause: Duration
     /// Of one call: no further try is made so long after the first.
-    public var patience: Duration
+    public var timeout: Duration
 
     public init(
         firstPause: Duration = .milliseconds(200), longestPause: Duration = .seconds(5),
-        patience: Duration = .seconds(15)
+        timeout: Duration = .seconds(15)
     ) {
         self.firstPause = firstPause
         self.longestPause = longestPause
-        self.patience = patience
+        self.timeout = timeout
     }
 
     /// Nothing is tried again.
-    public static let never = RetryPolicy(patience: .zero)
+    public static let never = RetryPolicy(timeout: .zero)
 
     /// Whether another try may bring something else.
     func isWorthwhile(after fault: CallFault) -> Bool {
@@ -49,7 +49,7 @@ public struct RetryPolicy: Sendable {
         // Up to half is added by chance: those who failed together do not come back together.
         let half = UInt64(max(0, base.wholeMilliseconds / 2))
         let pause = max(wish, base) + .milliseconds(Int64(randomness.number(below: half + 1)))
-        return spent + pause <= patience ? pause : nil
+        return spent + pause <= timeout ? pause : nil
     }
 }
 

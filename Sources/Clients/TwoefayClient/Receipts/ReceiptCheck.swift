@@ -61,7 +61,7 @@ public struct ReceiptCheck: Sendable {
     ///   - spend: takes the request out of those that are open, in one step; false unless this very call did. It is called
     ///     last, so that a receipt which is refused for anything else uses nothing up.
     public func approval(
-        _ answered: Answered, to asked: Asked, from phones: [PinnedPhone], at now: Int64,
+        _ answered: LoginEvidence, to asked: LoginRecord, from phones: [PinnedPhone], at now: Int64,
         spend: (_ request: String) async -> Bool
     ) async throws(ReceiptFault) -> Approval {
         let approval = try approval(answered, to: asked, from: phones)
@@ -71,7 +71,7 @@ public struct ReceiptCheck: Sendable {
     }
 
     private func approval(
-        _ answered: Answered, to asked: Asked, from phones: [PinnedPhone]
+        _ answered: LoginEvidence, to asked: LoginRecord, from phones: [PinnedPhone]
     ) throws(ReceiptFault) -> Approval {
         guard let phone = phones.first(where: { $0.device.isExactly(answered.device) }) else { throw .unknownDevice }
         let (header, claims) = try signed(answered.receipt, by: phone)

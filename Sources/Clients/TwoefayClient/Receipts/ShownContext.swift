@@ -24,7 +24,7 @@ struct ShownContext {
     }
 
     /// Everything that was sent is there unchanged, and what was not sent is not there.
-    func agree(with asked: Asked, website: String, displayName: String?) throws(ReceiptFault) {
+    func agree(with asked: LoginRecord, website: String, displayName: String?) throws(ReceiptFault) {
         guard members["v"]?.integer == 1 else { throw .field("v") }
         let texts: [(name: String, sent: String?)] = [
             ("website", website), ("username", asked.username), ("service", asked.service), ("action", asked.action),
@@ -52,7 +52,7 @@ struct ShownContext {
     }
 
     private struct Exact: Equatable {
-        let detail: Asked.Detail
+        let detail: LoginRecord.Detail
 
         static func == (a: Exact, b: Exact) -> Bool {
             a.detail.label.isExactly(b.detail.label) && a.detail.value.isExactly(b.detail.value)
@@ -67,7 +67,7 @@ struct ShownContext {
             guard let pair = entry.object, pair.count == 2, let label = pair["label"]?.string,
                 let value = pair["value"]?.string
             else { throw .field("details") }
-            details.append(Exact(detail: Asked.Detail(label: label, value: value)))
+            details.append(Exact(detail: LoginRecord.Detail(label: label, value: value)))
         }
         return details
     }

@@ -1,10 +1,10 @@
 import APNs
+import DeliveryOutcomes
 import Domain
-import Pushing
 import Relay
 
 /// The phones that Apple's service reaches, or one that speaks as it does.
-public final class APNsCourier: PushProvider {
+public final class APNsCourier: PushCourier {
     private let sender: APNsSender
 
     public init(_ sender: APNsSender) { self.sender = sender }
@@ -34,7 +34,7 @@ extension Push {
     }
 }
 
-extension ErrandID {
+extension OutboxEntryID {
     /// The canonical text of RFC 9562, in lower case.
     var uuid: String {
         var rest = Substring(text)

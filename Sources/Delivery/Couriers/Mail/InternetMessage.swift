@@ -2,7 +2,7 @@ import World
 
 /// A mail as RFC 5322 writes it: one text in UTF-8.
 struct InternetMessage: Sendable {
-    var from: MailSender
+    var from: MailAddress
     /// Where the sender has none.
     var senderName: String?
     var to: String

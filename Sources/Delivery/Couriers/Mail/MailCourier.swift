@@ -1,15 +1,15 @@
 import Curl
+import DeliveryOutcomes
 import Domain
 import Log
-import Messaging
 import Relay
 import Synchronization
-import Wording
+import Templates
 import World
 
 /// Words messages and hands them to a mail server.
 public final class MailCourier: MessageCourier {
-    private struct Trouble {
+    private struct ServerFault {
         let reason: String
         let since: Instant
     }
@@ -20,13 +20,13 @@ public final class MailCourier: MessageCourier {
     private static let remembered = Duration.seconds(60)
 
     private let client: SMTPClient
-    private let from: MailSender
-    private let words: WordingBook
+    private let from: MailAddress
+    private let words: CurrentCatalog
     private let time: any TimeSource
     private let log: Log
-    private let lastTrouble = Mutex<Trouble?>(nil)
+    private let lastTrouble = Mutex<ServerFault?>(nil)
 
-    public init(client: SMTPClient, from: MailSender, words: WordingBook, time: any TimeSource, log: Log) {
+    public init(client: SMTPClient, from: MailAddress, words: CurrentCatalog, time: any TimeSource, log: Log) {
         self.client = client
         self.from = from
         self.words = words
@@ -53,12 +53,12 @@ public final class MailCourier: MessageCourier {
         let result = await client.send(
             SMTPTransfer(
                 from: from.address, to: message.to, data: mail.bytes(), deadline: min(left, Self.longest)))
-        note(result)
+        recordServerFault(result)
         return (MessageOutcome(result), result)
     }
 
     /// What went wrong lately that is not a single mail's matter.
-    public var trouble: String? {
+    public var fault: String? {
         lastTrouble.withLock { trouble in
             trouble.flatMap { time.instant() - $0.since < Self.remembered ? $0.reason : nil }
         }
@@ -67,13 +67,13 @@ public final class MailCourier: MessageCourier {
     /// Ends what is under way.
     public func close() { client.close() }
 
-    private func note(_ result: Result<SMTPReply, SMTPFailure>) {
+    private func recordServerFault(_ result: Result<SMTPReply, SMTPFailure>) {
         guard case .failure(let failure) = result, failure.isOfTheServer else {
             if result.wasHeard { lastTrouble.withLock { $0 = nil } }
             return
         }
         let reason = failure.reasonWithoutAddresses
-        lastTrouble.withLock { $0 = Trouble(reason: reason, since: time.instant()) }
+        lastTrouble.withLock { $0 = ServerFault(reason: reason, since: time.instant()) }
         let server = client.server.address.text
         if failure.needsOperator {
             log.error("mail.server.refuses", [.endpoint: server, .reason: reason])
@@ -92,7 +92,7 @@ extension Result<SMTPReply, SMTPFailure> {
 }
 
 extension Message {
-    fileprivate var letter: Letter {
+    fileprivate var letter: MailTemplate {
         switch content {
         case .code(let code): code.purpose == .login ? .loginCode : .addressCode
         case .announcement(let what, _, _):
@@ -106,13 +106,13 @@ extension Message {
         }
     }
 
-    fileprivate func values(left: Duration) -> WordingValues {
+    fileprivate func values(left: Duration) -> TemplateValues {
         switch content {
         case .code(let code):
-            WordingValues(
-                website: website, code: code.digits, minutes: WordingValues.minutes(left: left), ip: code.ip,
+            TemplateValues(
+                website: website, code: code.digits, minutes: TemplateValues.minutes(left: left), ip: code.ip,
                 place: code.place, service: code.service)
-        case .announcement(_, let device, let time): WordingValues(website: website, device: device, time: time)
+        case .announcement(_, let device, let time): TemplateValues(website: website, device: device, time: time)
         }
     }
 }

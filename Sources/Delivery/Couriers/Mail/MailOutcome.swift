@@ -1,5 +1,5 @@
 import Curl
-import Messaging
+import DeliveryOutcomes
 
 extension MessageOutcome {
     /// What a conversation with a mail server comes to. Reasons name no address.

@@ -1,12 +1,12 @@
 import Curl
+import DeliveryOutcomes
 import Domain
 import JSON
-import Pushing
 import Relay
 import WebPush
 
 /// The browsers, and the phones with UnifiedPush: each is reached at a push service of its own choice.
-public final class WebPushCourier: PushProvider {
+public final class WebPushCourier: PushCourier {
     private let sender: WebPushSender
 
     public init(_ sender: WebPushSender) { self.sender = sender }
@@ -45,9 +45,9 @@ public final class WebPushCourier: PushProvider {
 }
 
 extension Push {
-    /// `PushWords` as a service worker gets them, and the challenge.
+    /// `PushText` as a service worker gets them, and the challenge.
     var webPayload: [UInt8] {
-        PushWords.bytes(for: self, limit: MessageCoding.longest) { words in
+        PushText.bytes(for: self, limit: MessageCoding.longest) { words in
             var whole = words
             whole["challenge"] = .string(challenge.text)
             return JSONWriter.write(whole)

@@ -18,8 +18,8 @@ public final class SMTPClient: Sendable {
 
     private struct State {
         var waiting: [Job] = []
-        var lines: [SMTPLine] = []
-        var idle: [SMTPLine] = []
+        var lines: [SMTPConnection] = []
+        var idle: [SMTPConnection] = []
         var last: UInt64 = 0
         var isClosed = false
     }
@@ -86,11 +86,11 @@ public final class SMTPClient: Sendable {
     }
 
     /// One that has nothing to do, or a new one; nil while as many work as may.
-    private static func line(_ state: inout State, _ server: SMTPServer) throws(SMTPFailure) -> SMTPLine? {
+    private static func line(_ state: inout State, _ server: SMTPServer) throws(SMTPFailure) -> SMTPConnection? {
         if let line = state.idle.popLast() { return line }
         guard state.lines.count < server.connections else { return nil }
         do {
-            let line = try SMTPLine(server)
+            let line = try SMTPConnection(server)
             state.lines.append(line)
             return line
         } catch {
@@ -100,7 +100,7 @@ public final class SMTPClient: Sendable {
         }
     }
 
-    private func work(on line: SMTPLine) {
+    private func work(on line: SMTPConnection) {
         line.post { [self] in
             var job = next(line)
             while let current = job {
@@ -115,7 +115,7 @@ public final class SMTPClient: Sendable {
 
     private static let late = SMTPFailure(.deadline, "no connection was free in time")
 
-    private func next(_ line: SMTPLine) -> Job? {
+    private func next(_ line: SMTPConnection) -> Job? {
         state.withLock { state in
             if !state.waiting.isEmpty { return state.waiting.removeFirst() }
             state.idle.append(line)

@@ -9,7 +9,7 @@ final class SMTPSession {
     private let server: SMTPServer
     let sockets: OpenSockets
     /// What is under way.
-    private(set) var mail: SMTPMail?
+    private(set) var mail: RunningMail?
 
     init?(_ server: SMTPServer, _ sockets: OpenSockets) {
         guard CurlLibrary.isUsable, let easy = curl_easy_init() else { return nil }
@@ -38,7 +38,7 @@ final class SMTPSession {
     private func attempt(
         _ transfer: SMTPTransfer, within limit: Duration, fresh: Bool
     ) -> (result: Result<SMTPReply, SMTPFailure>, wasKept: Bool) {
-        let mail = SMTPMail(transfer.data, needsLoopback: !server.wantsTLS)
+        let mail = RunningMail(transfer.data, needsLoopback: !server.wantsTLS)
         self.mail = mail
         defer { self.mail = nil }
         let recipients = curl_slist_append(nil, "<\(transfer.to)>")
@@ -102,7 +102,7 @@ final class SMTPSession {
         switch kind {
         case CURLINFO_HEADER_OUT:
             // libcurl would wait for the answer, and nothing is left that it could change.
-            if bytes.starts(with: "QUIT".utf8) { sockets.hearNothingMore() }
+            if bytes.starts(with: "QUIT".utf8) { sockets.stopReading() }
             mail?.said(bytes)
         case CURLINFO_HEADER_IN: mail?.answered(bytes)
         default: break

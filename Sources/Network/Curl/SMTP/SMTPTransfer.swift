@@ -38,7 +38,7 @@ public struct SMTPReply: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// What a conversation had come to.
-public enum SMTPStage: String, Sendable {
+public enum SMTPPhase: String, Sendable {
     case connection, hello, starttls, login, sender, recipient, data, content
 }
 
@@ -67,14 +67,14 @@ public struct SMTPFailure: Error, Sendable, Equatable, CustomStringConvertible {
 
     public let cause: Cause
     /// The last that was said.
-    public let stage: SMTPStage
+    public let stage: SMTPPhase
     public let reply: SMTPReply?
     /// Whether the server may have taken the mail: all of it was given, and what became of it was not heard.
     public let mayHaveArrived: Bool
     public let reason: String
 
     public init(
-        _ cause: Cause, at stage: SMTPStage = .connection, reply: SMTPReply? = nil, mayHaveArrived: Bool = false,
+        _ cause: Cause, at stage: SMTPPhase = .connection, reply: SMTPReply? = nil, mayHaveArrived: Bool = false,
         _ reason: String
     ) {
         self.cause = cause

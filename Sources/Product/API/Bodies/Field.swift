@@ -158,12 +158,12 @@ extension Field {
         _ name: String, limit: Int, _ summary: String, of parameters: [Parameter],
         make: @escaping @Sendable (JSONObject) -> Element?
     ) -> Field where Value == [Element] {
-        array(name, limit: limit, summary, items: Members.schema(parameters)) { value, place, faults in
+        array(name, limit: limit, summary, items: BodyMembers.schema(parameters)) { value, place, faults in
             guard let object = value.object else {
                 faults.append(FieldFault(place, .type, "must be an object"))
                 return nil
             }
-            Members.check(object, parameters, inside: "\(place).", &faults)
+            BodyMembers.check(object, parameters, inside: "\(place).", &faults)
             return make(object)
         }
     }

@@ -5,7 +5,7 @@ import Relay
 extension Form {
     /// Body and custom header fields as one object with everything right in it, or the problem that names all that is
     /// wrong. A missing body is an empty object.
-    func read(_ request: Request, places: [String: String], method: String) throws(Problem) -> JSONObject {
+    func read(_ request: Request, pathParameters: [String: String], method: String) throws(Problem) -> JSONObject {
         var object = JSONObject()
         if !request.body.isEmpty {
             guard ["POST", "PATCH"].contains(method) else {
@@ -15,16 +15,16 @@ extension Form {
         }
         var faults: [FieldFault] = []
         for name in ["token", "username"] {
-            adopt(name, request.fields.values(name), places: places, into: &object, &faults)
+            adopt(name, request.fields.values(name), pathParameters: pathParameters, into: &object, &faults)
         }
-        Members.check(object, parameters, oneOf: oneOf, &faults)
+        BodyMembers.check(object, parameters, oneOf: oneOf, &faults)
         guard faults.isEmpty else { throw .invalid(faults) }
         return object
     }
 
     /// The original's custom header fields: they count where the body says nothing, and may not say something else.
     private func adopt(
-        _ name: String, _ values: [String], places: [String: String], into object: inout JSONObject,
+        _ name: String, _ values: [String], pathParameters: [String: String], into object: inout JSONObject,
         _ faults: inout [FieldFault]
     ) {
         guard let value = values.first else { return }
@@ -33,7 +33,7 @@ extension Form {
             return
         }
         let said: JSONValue?
-        if let place = places[name] {
+        if let place = pathParameters[name] {
             said = .string(place)
         } else if parameters.contains(where: { $0.name == name }) {
             said = object[name]

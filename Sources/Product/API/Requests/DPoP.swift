@@ -51,7 +51,7 @@ enum DPoP {
         guard let jwk = proof.header["jwk"], let key = P256PublicKey.spkiThumbprint(unchecked: jwk) else {
             throw .invalid("jwk must be a public P-256 key")
         }
-        return PresentedProof(Possession(key: key, id: id, step: step), signed: proof, by: jwk)
+        return PresentedProof(ProofOfPossession(key: key, id: id, step: step), signed: proof, by: jwk)
     }
 
     /// Scheme and host mean the same in capitals, and 443 is the port where none is named.
@@ -68,7 +68,7 @@ enum DPoP {
 
 extension API {
     /// On routes for phones, callers without a certificate get what their next proof needs.
-    func inviting(_ answer: Answer, to claim: Claim, on route: Route) -> Answer {
+    func inviting(_ answer: APIResponse, to claim: PresentedIdentity, on route: Route) -> APIResponse {
         guard route.isForPhones else { return answer }
         let error: String
         switch claim {

@@ -57,7 +57,7 @@ final class SampledRequests: Sendable {
 
 extension API {
     /// Called by the daemon's timer every second, and before it ends.
-    public func noteSampledRequests() {
+    public func logSampledRequests() {
         for (kind, count) in sampled.takeLeft() {
             let caller = kind.hasCertificate ? "certificate" : "anonymous"
             log.info("request.sampled", [.status: kind.status, .kind: caller, .count: count])

@@ -3,7 +3,7 @@ struct PathPattern: Sendable {
     enum Segment: Sendable, Equatable {
         case word(String)
         /// Anything that is not empty, under this name.
-        case place(String)
+        case parameter(String)
     }
 
     let text: String
@@ -16,7 +16,7 @@ struct PathPattern: Sendable {
             guard segment.utf8.first == UInt8(ascii: "{"), segment.utf8.last == UInt8(ascii: "}") else {
                 return .word(segment)
             }
-            return .place(String(segment.dropFirst().dropLast()))
+            return .parameter(String(segment.dropFirst().dropLast()))
         }
     }
 
@@ -27,7 +27,7 @@ struct PathPattern: Sendable {
         for (segment, text) in zip(segments, path) {
             switch segment {
             case .word(let word): guard word.utf8.elementsEqual(text.utf8) else { return nil }
-            case .place(let name):
+            case .parameter(let name):
                 guard !text.isEmpty else { return nil }
                 places[name] = text
             }

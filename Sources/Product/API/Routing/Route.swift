@@ -20,7 +20,7 @@ struct Route: Sendable {
     }
 
     /// The form that is meant by who calls, or why there is none.
-    func form(for claim: Claim) throws(Problem) -> Form {
+    func form(for claim: PresentedIdentity) throws(Problem) -> Form {
         let own = forms.first { form in
             switch (form.action, claim) {
             case (.website, .website), (.phone, .phone), (.phone, .key): true
@@ -44,9 +44,9 @@ struct Route: Sendable {
 /// What one kind of caller sends to a route, and what then happens.
 struct Form: Sendable {
     enum Action: Sendable {
-        case anyone(@Sendable (Call) async throws(Refusal) -> Verdict)
-        case website(@Sendable (Call, Website) async throws(Refusal) -> Verdict)
-        case phone(@Sendable (Call, PhoneCredential) async throws(Refusal) -> Verdict)
+        case anyone(@Sendable (VerbCall) async throws(Refusal) -> VerbOutcome)
+        case website(@Sendable (VerbCall, Website) async throws(Refusal) -> VerbOutcome)
+        case phone(@Sendable (VerbCall, PhoneCredential) async throws(Refusal) -> VerbOutcome)
     }
 
     let action: Action
@@ -73,7 +73,7 @@ struct Form: Sendable {
         if case .anyone = action { true } else { false }
     }
 
-    func run(_ call: Call, for caller: Caller) async throws(Refusal) -> Verdict {
+    func run(_ call: VerbCall, for caller: Caller) async throws(Refusal) -> VerbOutcome {
         switch (action, caller) {
         case (.anyone(let run), _): try await run(call)
         case (.website(let run), .website(let website)): try await run(call, website)
@@ -86,7 +86,7 @@ struct Form: Sendable {
 /// All routes.
 struct RouteTable: Sendable {
     enum Match: Sendable {
-        case route(Route, places: [String: String])
+        case route(Route, pathParameters: [String: String])
         case wrongMethod(pattern: String, allow: String)
         case nothing
     }
@@ -107,7 +107,7 @@ struct RouteTable: Sendable {
                 guard let text = PathPattern.decode(text) else { return .nothing }
                 decoded[name] = text
             }
-            return .route(route, places: decoded)
+            return .route(route, pathParameters: decoded)
         }
         guard let first = allowed.first else { return .nothing }
         return .wrongMethod(

@@ -36,7 +36,7 @@ enum Addresses {
                 ])),
     ]
 
-    @Sendable private static func change(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable private static func change(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         var change = UserChange()
         change.displayName = call[P.displayName.orNull]
         change.language = call[P.language.orNull]
@@ -46,7 +46,7 @@ enum Addresses {
             username: try Enrol.username(call), change, approval: call.approval, by: website, as: call.operation)
         let user = changed.user
         return .answer(
-            Answer(
+            APIResponse(
                 200,
                 [
                     "email": .text(user.email), "phone": .text(user.phone), "display_name": .text(user.displayName),
@@ -55,14 +55,14 @@ enum Addresses {
                 ]))
     }
 
-    @Sendable private static func confirm(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable private static func confirm(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let (username, address) = (try Enrol.username(call), try call.required(P.address))
         guard let code = call[P.otp] else {
             try await call.relay.sendCode(to: address, username: username, by: website, as: call.operation)
-            return .answer(Answer(202, ["address": .string(address)]))
+            return .answer(APIResponse(202, ["address": .string(address)]))
         }
         let confirmed = try await call.relay.confirm(
             address: address, code: code, username: username, by: website, as: call.operation)
-        return .answer(Answer(200, ["confirmed": .bool(confirmed)]))
+        return .answer(APIResponse(200, ["confirmed": .bool(confirmed)]))
     }
 }

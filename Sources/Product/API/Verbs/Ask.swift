@@ -36,7 +36,7 @@ enum Ask {
             Form(.website(cancel), answers: [(204, "it has its end, this one or another")])),
     ]
 
-    @Sendable static func login(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func login(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let token: UserToken? = try call.id(P.token)
         let username = call[P.username]
         guard let subject = token.map({ Subject.token($0) }) ?? username.map({ .username($0) }) else {
@@ -56,10 +56,10 @@ enum Ask {
         body.set("factor", .word(asked.factor))
         body.set("expires_at", .string(asked.expiresAt.rfc3339))
         if asked.areCodesLocked { body.set("codes", "locked") }
-        return .answer(Answer(201, body))
+        return .answer(APIResponse(201, body))
     }
 
-    @Sendable static func begin(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func begin(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         guard let challenge = ChallengeID(try call.place("challenge")) else { throw .notFound }
         let begun = try await call.relay.begin(
             try call.required(P.factor), of: challenge, by: website, as: call.operation)
@@ -67,10 +67,10 @@ enum Ask {
             "challenge": .string(challenge.text), "factor": .word(begun.factor), "state": .word(begun.state),
         ]
         if let reason = begun.reason { body.set("reason", .string(reason)) }
-        return .answer(Answer(202, body))
+        return .answer(APIResponse(202, body))
     }
 
-    @Sendable static func cancel(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func cancel(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         guard let challenge = ChallengeID(try call.place("challenge")) else { throw .notFound }
         try await call.relay.cancel(challenge, by: website)
         return .answer(.noContent)

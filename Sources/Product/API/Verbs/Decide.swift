@@ -55,34 +55,34 @@ enum Decide {
     ]
 
     private static func decide(
-        _ decision: Decision, _ call: Call, _ phone: PhoneCredential
-    ) async throws(Refusal) -> Verdict {
+        _ decision: Decision, _ call: VerbCall, _ phone: PhoneCredential
+    ) async throws(Refusal) -> VerbOutcome {
         guard let challenge: ChallengeID = try call.id(P.challenge) else { throw .notFound }
         let answer = PhoneAnswer(
             approves: decision == .approve, signed: call[P.answer], number: call[P.number])
         let result = try await call.relay.answer(challenge, answer, by: phone)
-        return .answer(Answer(200, ["login": .word(result)]))
+        return .answer(APIResponse(200, ["login": .word(result)]))
     }
 
     private static func decide(
-        _ decision: Decision, _ call: Call, _ website: Website
-    ) async throws(Refusal) -> Verdict {
+        _ decision: Decision, _ call: VerbCall, _ website: Website
+    ) async throws(Refusal) -> VerbOutcome {
         let challenge: ChallengeID? = try call.id(P.challenge)
         let token: UserToken? = try call.id(P.token)
         let result = try await call.relay.answer(challenge, of: token, decision, by: website, as: call.operation)
-        return .answer(Answer(200, ["login": .word(result)]))
+        return .answer(APIResponse(200, ["login": .word(result)]))
     }
 
-    @Sendable static func backup(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func backup(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let challenge: ChallengeID? = try call.id(P.challenge)
         let token: UserToken? = try call.id(P.token)
         let told = try await call.relay.backup(
             challenge, of: token, code: try call.required(P.anyCode), by: website, as: call.operation)
         // The challenge may be open still: of the code it is said that it was wrong.
-        return .answer(Answer(200, told.json(login: told.result == .success ? nil : "failure")))
+        return .answer(APIResponse(200, told.json(login: told.result == .success ? nil : "failure")))
     }
 
-    @Sendable static func unlock(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func unlock(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let username = try call.place("username")
         guard FieldRule.username(username) == nil else { throw .notFound }
         guard let code = call[P.recoveryCode] else {
@@ -93,6 +93,6 @@ enum Decide {
         }
         let unlocked = try await call.relay.unlock(
             username: username, code: code, by: website, as: call.operation)
-        return .answer(unlocked ? .noContent : Answer(200, ["unlocked": false]))
+        return .answer(unlocked ? .noContent : APIResponse(200, ["unlocked": false]))
     }
 }

@@ -38,39 +38,39 @@ enum Devices {
                 ])),
     ]
 
-    @Sendable static func change(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func change(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let (username, device) = try place(call)
         let view = try await call.relay.change(
             device, ofUser: username, name: call[P.deviceName], state: call[P.deviceSwitch], by: website)
-        return .answer(Answer(200, try view.json(call)))
+        return .answer(APIResponse(200, try view.json(call)))
     }
 
-    @Sendable static func unbind(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func unbind(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let (username, device) = try place(call)
         try await call.relay.unbind(device, ofUser: username, by: website)
         return .answer(.noContent)
     }
 
-    private static func place(_ call: Call) throws(Refusal) -> (username: String, device: DeviceID) {
+    private static func place(_ call: VerbCall) throws(Refusal) -> (username: String, device: DeviceID) {
         let username = try Enrol.username(call)
         guard let device = DeviceID(try call.place("device")) else { throw .notFound }
         return (username, device)
     }
 
-    @Sendable static func changeOwn(_ call: Call, _ phone: PhoneCredential) async throws(Refusal) -> Verdict {
+    @Sendable static func changeOwn(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
         let certificate = try await call.relay.change(
             pushToken: call[P.signedPushToken], name: call[P.deviceName], renews: call[P.renewal] == true, by: phone)
         var body: JSONObject = ["device": .string(phone.id.text)]
         if let certificate { body.set("certificate", .string(certificate)) }
-        return .answer(Answer(200, body))
+        return .answer(APIResponse(200, body))
     }
 
-    @Sendable static func unbindOwn(_ call: Call, _ phone: PhoneCredential) async throws(Refusal) -> Verdict {
+    @Sendable static func unbindOwn(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
         try await call.relay.unbind(by: phone)
         return .answer(.noContent)
     }
 
-    @Sendable static func revoke(_ call: Call) async throws(Refusal) -> Verdict {
+    @Sendable static func revoke(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
         try await call.relay.revoke(code: try call.required(P.revocationCode), from: call.remote)
         return .answer(.noContent)
     }

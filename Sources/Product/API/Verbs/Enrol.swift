@@ -53,7 +53,7 @@ enum Enrol {
                 answers: [(200, "login"), (403, "an operator has suspended or unbound it")])),
     ]
 
-    @Sendable static func register(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func register(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let registration = Registration(
             username: try call.required(P.username), email: call[P.email], phone: call[P.phone],
             displayName: call[P.displayName], language: call[P.language])
@@ -61,14 +61,14 @@ enum Enrol {
         return .secret(["token": .string(token.text), "activation": .object(try await activation.json(call))])
     }
 
-    @Sendable static func activate(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func activate(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let username = try username(call)
         let activation = try await call.relay.activate(
             username: username, approval: call.approval, by: website, as: call.operation)
         return .secret(try await activation.json(call))
     }
 
-    @Sendable static func show(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func show(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let user = try await call.relay.user(named: try username(call), of: website)
         let devices = try await call.relay.devices(of: user)
         let codes = try await call.relay.codeFactors(of: user).map { JSONValue.object($0.json(of: user)) }
@@ -82,15 +82,15 @@ enum Enrol {
         body.set("codes", user.codes.isLocked ? "locked" : "open")
         body.set("factors", .array(pushed(devices, of: user, by: call.relay) + codes))
         body.set("devices", .array(views))
-        return .answer(Answer(200, body))
+        return .answer(APIResponse(200, body))
     }
 
-    @Sendable static func forget(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func forget(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         try await call.relay.forget(username: try username(call), by: website)
         return .answer(.noContent)
     }
 
-    @Sendable static func verify(_ call: Call) async throws(Refusal) -> Verdict {
+    @Sendable static func verify(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
         // Which element was wrong is told to no one, so a malformed token is one more that is not right.
         let token = UserToken(try call.required(P.idToken)) ?? call.relay.operations.draw()
         let binding = try await call.relay.bind(
@@ -99,18 +99,18 @@ enum Enrol {
                 activationCode: try call.required(P.activationCode), proof: try call.required(P.proof),
                 binding: call[P.binding], name: call[P.deviceName], platform: call[P.platform] ?? .other,
                 environment: call[P.environment] ?? .production), from: call.remote)
-        return .answer(Answer(200, binding.json))
+        return .answer(APIResponse(200, binding.json))
     }
 
-    @Sendable static func verifyByWebsite(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable static func verifyByWebsite(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         guard let token: UserToken = try call.id(P.idToken) else { throw .notFound }
         _ = try await call.relay.bind(
             token: token, pushToken: try call.required(P.pushToken), by: website, as: call.operation)
-        return .answer(Answer(200, ["login": "verified"]))
+        return .answer(APIResponse(200, ["login": "verified"]))
     }
 
     /// A name that no user can have is nobody's.
-    static func username(_ call: Call) throws(Refusal) -> String {
+    static func username(_ call: VerbCall) throws(Refusal) -> String {
         let username = try call.place("username")
         guard FieldRule.username(username) == nil else { throw .notFound }
         return username
@@ -127,10 +127,10 @@ enum Enrol {
     }
 }
 
-extension Verdict {
+extension VerbOutcome {
     /// Created, with something in it that is shown once.
-    static func secret(_ body: JSONObject) -> Verdict {
-        var answer = Answer(201, body)
+    static func secret(_ body: JSONObject) -> VerbOutcome {
+        var answer = APIResponse(201, body)
         answer.holdsSecret = true
         return .answer(answer)
     }

@@ -53,39 +53,42 @@ enum Factors {
         Route("DELETE", "/user/{username}/hotp", "Drops the token", Form(.website(drop(.hotp)), answers: dropped)),
     ]
 
-    @Sendable private static func addTOTP(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable private static func addTOTP(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let username = try Enrol.username(call)
         let setup = try await call.relay.addTOTP(
             username: username, shape: try shape(call), approval: call.approval, by: website, as: call.operation)
         return .secret(try await setup.json(call))
     }
 
-    @Sendable private static func confirmTOTP(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable private static func confirmTOTP(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome
+    {
         let username = try Enrol.username(call)
         let confirmed = try await call.relay.confirmTOTP(
             username: username, code: try call.required(P.otp), by: website, as: call.operation)
-        return .answer(Answer(200, ["confirmed": .bool(confirmed)]))
+        return .answer(APIResponse(200, ["confirmed": .bool(confirmed)]))
     }
 
-    @Sendable private static func addHOTP(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable private static func addHOTP(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let username = try Enrol.username(call)
         guard let secret = TokenSeed.secret(try call.required(P.seed)) else { throw .broken }
         let factor = try await call.relay.addHOTP(
             username: username, seed: TokenSeed(secret: secret, counter: Int64(call[P.counter] ?? 0)),
             shape: try shape(call), approval: call.approval, by: website, as: call.operation)
-        return .answer(Answer(201, factor.json(of: try await call.relay.user(named: username, of: website))))
+        return .answer(APIResponse(201, factor.json(of: try await call.relay.user(named: username, of: website))))
     }
 
-    @Sendable private static func resynchronise(_ call: Call, _ website: Website) async throws(Refusal) -> Verdict {
+    @Sendable private static func resynchronise(_ call: VerbCall, _ website: Website) async throws(Refusal)
+        -> VerbOutcome
+    {
         let username = try Enrol.username(call)
         let found = try await call.relay.resynchronise(
             username: username, codes: try call.required(P.otps), by: website, as: call.operation)
-        return .answer(Answer(200, ["resynced": .bool(found)]))
+        return .answer(APIResponse(200, ["resynced": .bool(found)]))
     }
 
     @Sendable private static func addRecoveryCodes(
-        _ call: Call, _ website: Website
-    ) async throws(Refusal) -> Verdict {
+        _ call: VerbCall, _ website: Website
+    ) async throws(Refusal) -> VerbOutcome {
         let codes = try await call.relay.addRecoveryCodes(
             username: try Enrol.username(call), approval: call.approval, by: website, as: call.operation)
         return .secret(["codes": .array(codes.map { .string($0) })])
@@ -93,14 +96,14 @@ enum Factors {
 
     private static func drop(
         _ kind: Factor
-    ) -> @Sendable (Call, Website) async throws(Refusal) -> Verdict {
+    ) -> @Sendable (VerbCall, Website) async throws(Refusal) -> VerbOutcome {
         { call, website async throws(Refusal) in
             try await call.relay.drop(kind, username: try Enrol.username(call), by: website)
             return .answer(.noContent)
         }
     }
 
-    private static func shape(_ call: Call) throws(Refusal) -> CodeShape {
+    private static func shape(_ call: VerbCall) throws(Refusal) -> CodeShape {
         let usual = CodeShape()
         let period = call[P.period] ?? usual.period
         guard CodeShape.periods.contains(period) else {
@@ -112,7 +115,7 @@ enum Factors {
     }
 }
 
-extension Call {
+extension VerbCall {
     /// The challenge with which the user has approved. A malformed one is told apart from a wrong one by nobody.
     var approval: ChallengeID? {
         self[Parameters.approval].map { ChallengeID($0) ?? relay.operations.draw() }
@@ -120,7 +123,7 @@ extension Call {
 }
 
 extension TOTPSetup {
-    fileprivate func json(_ call: Call) async throws(Refusal) -> JSONObject {
+    fileprivate func json(_ call: VerbCall) async throws(Refusal) -> JSONObject {
         [
             "secret": .string(secret), "uri": .string(uri), "qr": try await call.qr(uri),
             "expires_at": .string(expiresAt.rfc3339),
@@ -135,9 +138,9 @@ extension CodeFactor {
         let barred: UserState? = user.state != .active ? user.state : user.codes.isLocked ? .locked : nil
         var object: JSONObject = [
             "kind": .word(kind), "state": state == .active && barred != nil ? .word(barred) : .word(state),
-            "created_at": .moment(createdAt),
+            "created_at": .timestamp(createdAt),
         ]
-        if let confirmedAt { object.set("confirmed_at", .moment(confirmedAt)) }
+        if let confirmedAt { object.set("confirmed_at", .timestamp(confirmedAt)) }
         if let maskedAddress { object.set("address", .string(maskedAddress)) }
         if failures > 0 { object.set("failures", .integer(Int64(failures))) }
         return object

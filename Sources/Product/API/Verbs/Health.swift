@@ -8,7 +8,7 @@ import Synchronization
 public struct Dependency: Sendable {
     public let name: String
     /// Nil when it is there, else why not: for the log, never for the answer.
-    public let trouble: @Sendable () async -> String?
+    public let fault: @Sendable () async -> String?
     /// Whether it is needed now.
     public let isNeeded: @Sendable () -> Bool
     /// Whether the relay serves without it: it is named as missing, and the relay is ready all the same.
@@ -16,21 +16,21 @@ public struct Dependency: Sendable {
 
     public init(
         _ name: String, isAdvisory: Bool = false, isNeeded: @escaping @Sendable () -> Bool = { true },
-        trouble: @escaping @Sendable () async -> String?
+        fault: @escaping @Sendable () async -> String?
     ) {
         self.name = name
         self.isNeeded = isNeeded
         self.isAdvisory = isAdvisory
-        self.trouble = trouble
+        self.fault = fault
     }
 }
 
 /// What was missing when it was looked for last: checks come every second, and the log is told what has changed.
-final class Missed: Sendable {
+final class ReadinessLog: Sendable {
     private let names = Mutex<Set<String>>([])
 
     /// Whether it was otherwise before.
-    func note(_ name: String, isMissing: Bool) -> Bool {
+    func logChange(_ name: String, isMissing: Bool) -> Bool {
         names.withLock { isMissing ? $0.insert(name).inserted : $0.remove(name) != nil }
     }
 }
@@ -61,30 +61,32 @@ enum Health {
 
     /// Made once: /health is asked often, and says always the same.
     static let response = Response(
-        status: 200, fields: Fields([Answer.json, Answer.noStore]), body: JSONWriter.write(body))
+        status: 200, fields: Fields([APIResponse.json, APIResponse.noStore]), body: JSONWriter.write(body))
 
     /// Asked by machines every second, of whom nobody wants a line each: what changes is logged by itself.
     static func isCheck(_ route: String) -> Bool { [path, readyPath, readyOfOnePath].contains(route) }
 
-    @Sendable static func alive(_ call: Call) async throws(Refusal) -> Verdict { .answer(Answer(200, body)) }
+    @Sendable static func alive(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
+        .answer(APIResponse(200, body))
+    }
 
-    @Sendable static func ready(_ call: Call) async throws(Refusal) -> Verdict {
+    @Sendable static func ready(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
         await look(at: call.api.dependencies.filter { $0.isNeeded() }, call.api)
     }
 
-    @Sendable static func readyOfOne(_ call: Call) async throws(Refusal) -> Verdict {
+    @Sendable static func readyOfOne(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
         let name = try call.place("dependency")
         let meant = call.api.dependencies.filter { $0.name == name && $0.isNeeded() }
         guard !meant.isEmpty else { throw .notFound }
         return await look(at: meant, call.api)
     }
 
-    private static func look(at needed: [Dependency], _ api: API) async -> Verdict {
+    private static func look(at needed: [Dependency], _ api: API) async -> VerbOutcome {
         var dependencies = JSONObject()
         var missing: [String] = []
         for dependency in needed {
-            let trouble = await dependency.trouble()
-            let isChanged = api.missed.note(dependency.name, isMissing: trouble != nil)
+            let trouble = await dependency.fault()
+            let isChanged = api.missed.logChange(dependency.name, isMissing: trouble != nil)
             dependencies.set(dependency.name, .string(trouble == nil ? "ok" : "missing"))
             if let trouble {
                 if !dependency.isAdvisory { missing.append(dependency.name) }
@@ -96,8 +98,8 @@ enum Health {
         guard missing.isEmpty else {
             var problem = Problem(.unavailable, "Missing: \(missing.joined(separator: ", "))", retryAfter: 5)
             problem.members.set("dependencies", .object(dependencies))
-            return .answer(Answer(problem))
+            return .answer(APIResponse(problem))
         }
-        return .answer(Answer(200, ["status": "ready", "dependencies": .object(dependencies)]))
+        return .answer(APIResponse(200, ["status": "ready", "dependencies": .object(dependencies)]))
     }
 }

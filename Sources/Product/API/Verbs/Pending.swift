@@ -17,17 +17,17 @@ enum PendingList {
                 answers: [(200, "pending: [{challenge, nonce, context, expires_at}], time")]))
     ]
 
-    @Sendable static func pending(_ call: Call, _ phone: PhoneCredential) async throws(Refusal) -> Verdict {
+    @Sendable static func pending(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
         let texts = call[P.known] ?? []
-        guard let patience = call.patience, patience > 0 else {
+        guard let patience = call.waitLimit, patience > 0 else {
             return .answer(answer(try await call.relay.pending(for: phone), call))
         }
         return try await news(beyond: texts, call, phone, until: call.api.time.instant() + .seconds(patience))
     }
 
     private static func news(
-        beyond texts: [String], _ call: Call, _ phone: PhoneCredential, until end: Instant, again: Bool = false
-    ) async throws(Refusal) -> Verdict {
+        beyond texts: [String], _ call: VerbCall, _ phone: PhoneCredential, until end: Instant, again: Bool = false
+    ) async throws(Refusal) -> VerbOutcome {
         // What is no id is nothing that could be pending.
         let known = Set(texts.compactMap { ChallengeID($0) })
         // The ticket comes before the reading: a login between the two is not missed.
@@ -43,7 +43,7 @@ enum PendingList {
             ticket.cancel()
             throw error
         }
-        let duration = call.relay.patience(pending, wanted: end - call.api.time.instant())
+        let duration = call.relay.waitLimit(pending, wanted: end - call.api.time.instant())
         guard Set(pending.map(\.challenge.text)) == Set(texts), duration > .zero else {
             ticket.cancel()
             return .answer(answer(pending, call))
@@ -55,15 +55,15 @@ enum PendingList {
         }
     }
 
-    private static func answer(_ pending: [Pending], _ call: Call) -> Answer {
+    private static func answer(_ pending: [Pending], _ call: VerbCall) -> APIResponse {
         let list = pending.map { each -> JSONValue in
             [
                 "challenge": .string(each.challenge.text), "nonce": .string(Base64URL.encode(each.nonce)),
-                "context": .string(Base64URL.encode(each.context)), "expires_at": .moment(each.expiresAt),
+                "context": .string(Base64URL.encode(each.context)), "expires_at": .timestamp(each.expiresAt),
             ]
         }
-        var answer = Answer(200, ["pending": .array(list), "time": .moment(call.api.time.now())])
-        if let patience = call.patience { answer.add("preference-applied", "wait=\(patience)") }
+        var answer = APIResponse(200, ["pending": .array(list), "time": .timestamp(call.api.time.now())])
+        if let patience = call.waitLimit { answer.add("preference-applied", "wait=\(patience)") }
         return answer
     }
 }

@@ -78,7 +78,7 @@ public struct CodeReopening: Sendable {
 extension Relay {
     /// False when something has changed since the factors were read: they are to be read again.
     func count(_ wrong: WrongCode, by website: Website, as operation: Operation) async throws(Refusal) -> Bool {
-        let counted = try await ask("code") { () async throws(StoreFailure) in
+        let counted = try await withStore("code") { () async throws(StoreFailure) in
             try await store.countWrong(wrong, as: operation)
         }
         guard let counted else { return false }
@@ -93,7 +93,7 @@ extension Relay {
             log.warning(
                 "codes.locked",
                 [.website: website.name, .user: wrong.user.text, .challenge: wrong.challenge?.text])
-            summonCalls()
+            scheduleWebhooks()
             for challenge in counted.open { await goOnWithoutCodes(challenge, of: wrong.user) }
         }
         return true
@@ -106,15 +106,15 @@ extension Relay {
             guard let row = try await cascade(challenge) else { return }
             let policy = try policy(row.policy, of: challenge)
             if policy.answers == .website || Cascade(factors: policy.factors).canAnswer(means(of: row)) {
-                await advance(challenge, because: .cameToNothing)
+                await advance(challenge, because: .undeliverable)
                 return
             }
             let now = time.now()
-            let found = try await ask("challenge") { () async throws(StoreFailure) in
+            let found = try await withStore("challenge") { () async throws(StoreFailure) in
                 try await store.challenge(challenge, of: user)
             }
             guard let life = try? found?.life.after(.giveUp(.locked), at: now) else { return }
-            let closing = Closing(challenge: challenge, life: life, event: "challenge.ended", at: now)
+            let closing = ChallengeEnd(challenge: challenge, life: life, event: "challenge.ended", at: now)
             _ = try await end(closing, as: operations.new())
         } catch {
             // The challenge ends by its expiry then, and no code is taken for it.

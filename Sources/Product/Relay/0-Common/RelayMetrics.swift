@@ -1,7 +1,6 @@
+import DeliveryOutcomes
 import Domain
-import Messaging
 import Metrics
-import Pushing
 import Synchronization
 import World
 
@@ -10,19 +9,19 @@ public struct RelayMetrics: Sendable {
     private let asked: Counters<Factor?>
     private let begun: Counters<Factor>
     private let codes: Counters<CodeOutcome>
-    let proofs: Counters<ProofStep>
+    let proofs: Counters<ProofCost>
     private let limits: Counters<Limit>
     private let ended: Counters<End>
     private let pushes: Counters<PushOutcome.Word>
-    private let messages: Counters<MessageTry>
-    private let backlog = BacklogLevel()
+    private let messages: Counters<MessageAttempt>
+    private let backlog = BacklogGauge()
     private let decisionsRefused: Counters<DecisionFault>
     private let barred: Counters<UserState>
     private let codeLocks: Counter
     private let storeFailures: Counters<StoreFailure.Word>
-    private let tidied: Counters<Rubbish.Kind>
-    private let waits: WaitsLevel
-    let calls: CallMetrics
+    private let tidied: Counters<ExpiredRows.Kind>
+    private let heldRequests: HeldRequestGauge
+    let webhooks: WebhookMetrics
 
     /// How a challenge ended.
     private struct End: Hashable {
@@ -78,7 +77,7 @@ public struct RelayMetrics: Sendable {
             "twoefay_pushes_total", "Tries to push, by what the push service made of them.", by: "outcome")
         messages = registry.counters(
             "twoefay_messages_total", "Tries to hand over a mail or a text message, by what came of them.",
-            by: ["kind", "outcome"], MessageTry.all
+            by: ["kind", "outcome"], MessageAttempt.all
         ) { [$0.kind.rawValue, $0.outcome.rawValue] }
         registry.duration(
             "twoefay_outbox_late_seconds", "How long that has been due in the outbox which has been due for longest."
@@ -98,16 +97,16 @@ public struct RelayMetrics: Sendable {
         codeLocks = registry.counter(
             "twoefay_codes_locked_total",
             "Users whose codes were locked after too many wrong ones. Their phones can still approve.")
-        calls = CallMetrics(registry)
+        webhooks = WebhookMetrics(registry)
         storeFailures = registry.counters(
             "twoefay_store_failures_total",
             "Operations of the store that failed: unavailable (down, hung, full; the caller got 503) or broken.",
             by: "kind")
-        let waits = WaitsLevel()
+        let waits = HeldRequestGauge()
         registry.gauge("twoefay_requests_held", "Requests that wait now until there is something to tell.") {
             waits.count
         }
-        self.waits = waits
+        self.heldRequests = waits
         tidied = registry.counters(
             "twoefay_tidied_rows_total",
             "Rows that nobody needed any more and this relay took out of the store, by what they were; a challenge counts "
@@ -135,10 +134,10 @@ extension RelayMetrics {
     func pushed(_ outcome: PushOutcome) { pushes.add(outcome.word) }
 
     func messaged(_ kind: MessageKind, _ outcome: MessageOutcome) {
-        messages.add(MessageTry(kind: kind, outcome: outcome.word))
+        messages.add(MessageAttempt(kind: kind, outcome: outcome.word))
     }
 
-    func noted(_ backlog: Backlog, at now: Timestamp) { self.backlog.note(backlog, at: now) }
+    func recordBacklog(_ backlog: Backlog, at now: Timestamp) { self.backlog.note(backlog, at: now) }
 
     func refused(_ fault: DecisionFault) { decisionsRefused.add(fault) }
 
@@ -149,9 +148,9 @@ extension RelayMetrics {
     func lockedCodes() { codeLocks.add() }
 
     /// Whose number it is.
-    func show(_ waits: Waits) { self.waits.show(waits) }
+    func show(_ heldRequests: HeldRequests) { self.heldRequests.show(heldRequests) }
 
-    func tidied(_ kind: Rubbish.Kind, _ count: Int) {
+    func rowsDeleted(_ kind: ExpiredRows.Kind, _ count: Int) {
         if count > 0 { tidied.add(kind, UInt64(count)) }
     }
 
@@ -159,7 +158,7 @@ extension RelayMetrics {
 }
 
 /// The cost of a DPoP proof of the right form.
-enum ProofStep: String, CaseIterable {
+enum ProofCost: String, CaseIterable {
     /// The store was asked for the phone with its key.
     case lookup
     /// Its signature was verified.
@@ -215,16 +214,16 @@ extension PushOutcome {
 }
 
 /// How many wait, as long as there is a relay.
-private final class WaitsLevel: Sendable {
-    private let waits = Mutex<Waits?>(nil)
+private final class HeldRequestGauge: Sendable {
+    private let heldRequests = Mutex<HeldRequests?>(nil)
 
-    var count: Int64 { Int64(waits.withLock { $0 }?.count ?? 0) }
+    var count: Int64 { Int64(heldRequests.withLock { $0 }?.count ?? 0) }
 
-    func show(_ waits: Waits) { self.waits.withLock { $0 = waits } }
+    func show(_ heldRequests: HeldRequests) { self.heldRequests.withLock { $0 = heldRequests } }
 }
 
 /// How the outbox stood when it was looked at last.
-private final class BacklogLevel: Sendable {
+private final class BacklogGauge: Sendable {
     private let level = Mutex((late: Duration.zero, dead: Int64(0)))
 
     var late: Duration { level.withLock { $0.late } }
@@ -236,12 +235,12 @@ private final class BacklogLevel: Sendable {
 }
 
 /// A mail or a text message was handed over, or was not.
-private struct MessageTry: Hashable {
+private struct MessageAttempt: Hashable {
     let kind: MessageKind
     let outcome: MessageOutcome.Word
 
     static let all = MessageKind.allCases.flatMap { kind in
-        MessageOutcome.Word.allCases.map { MessageTry(kind: kind, outcome: $0) }
+        MessageOutcome.Word.allCases.map { MessageAttempt(kind: kind, outcome: $0) }
     }
 }
 

@@ -105,7 +105,7 @@ extension Relay {
             at: now)
         let use = OperationSecret.Use(.activation, user: user.id, website: website.id)
         let stored = try stored(secret, for: use, of: operation, at: now)
-        let activated = try await ask("activation") { () async throws(StoreFailure) in
+        let activated = try await withStore("activation") { () async throws(StoreFailure) in
             try await store.activate(new, website: website.id, secret: stored, as: operation)
         }
         guard let activated else { throw approvedBy == nil ? .notFound : Self.noApproval }

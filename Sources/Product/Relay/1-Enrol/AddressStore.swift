@@ -3,37 +3,37 @@ import World
 
 /// Enrol: what a website changes about its user, and the addresses that codes go to.
 public protocol AddressStore: Sendable {
-    func change(_ writing: UserWriting, as operation: Operation) async throws(StoreFailure) -> ChangeOutcome
+    func change(_ writing: UserUpdate, as operation: Operation) async throws(StoreFailure) -> ChangeOutcome
     /// The counters of the codes that were sent to confirm an address, and that still do.
     func sentCodes(of factor: FactorID, at: Timestamp) async throws(StoreFailure) -> [Int64]
     /// The address counts from now on, as the user's own too.
     ///
-    /// - Parameter hasWord: as for other factors; of an address that the user had at the registration nobody is asked.
+    /// - Parameter isVouchedFor: as for other factors; of an address that the user had at the registration nobody is asked.
     func confirm(
-        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, hasWord: Bool, at: Timestamp,
+        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, isVouchedFor: Bool, at: Timestamp,
         as operation: Operation
-    ) async throws(StoreFailure) -> Written
-    func send(_ sending: CodeSending, as operation: Operation) async throws(StoreFailure) -> SendOutcome
+    ) async throws(StoreFailure) -> CodeUseOutcome
+    func send(_ sending: AddressCode, as operation: Operation) async throws(StoreFailure) -> SendOutcome
 }
 
-public struct UserWriting: Sendable {
+public struct UserUpdate: Sendable {
     public let user: UserID
     public let website: WebsiteID
     public let change: UserChange
     /// They wait for a code, in the place of what waited before.
     public let addresses: [NewFactor]
     /// Somebody's word was given for them: without, nothing may be bound of the user's own yet.
-    public let hasWord: Bool
+    public let isVouchedFor: Bool
     public let at: Timestamp
 
     public init(
-        user: UserID, website: WebsiteID, change: UserChange, addresses: [NewFactor], hasWord: Bool, at: Timestamp
+        user: UserID, website: WebsiteID, change: UserChange, addresses: [NewFactor], isVouchedFor: Bool, at: Timestamp
     ) {
         self.user = user
         self.website = website
         self.change = change
         self.addresses = addresses
-        self.hasWord = hasWord
+        self.isVouchedFor = isVouchedFor
         self.at = at
     }
 }
@@ -47,15 +47,15 @@ public enum ChangeOutcome: Sendable, Equatable {
 }
 
 /// A code to an address that waits.
-public struct CodeSending: Sendable {
+public struct AddressCode: Sendable {
     public let user: UserID
     public let code: CodeToSend
     /// Of a text message.
-    public let charge: TextCharge?
+    public let charge: SMSCharge?
     /// The codes that it was sent since then are counted.
     public let since: Timestamp
 
-    public init(user: UserID, code: CodeToSend, charge: TextCharge?, since: Timestamp) {
+    public init(user: UserID, code: CodeToSend, charge: SMSCharge?, since: Timestamp) {
         self.user = user
         self.code = code
         self.charge = charge

@@ -66,10 +66,10 @@ extension Relay {
                     for: address, .waiting, inPlaceOf: before, of: user.id, website.id, approved, at: now,
                     as: operation, secret))
         }
-        let writing = UserWriting(
+        let writing = UserUpdate(
             user: user.id, website: website.id, change: change, addresses: factors,
-            hasWord: hasWord(approved, website), at: now)
-        let outcome = try await ask("user") { () async throws(StoreFailure) in
+            isVouchedFor: isVouchedFor(approved, website), at: now)
+        let outcome = try await withStore("user") { () async throws(StoreFailure) in
             try await store.change(writing, as: operation)
         }
         switch outcome {
@@ -118,7 +118,7 @@ extension Relay {
                 )
             ])
         }
-        guard address.kind != .sms || textLimits.allows(address.text) else {
+        guard address.kind != .sms || smsLimits.allows(address.text) else {
             throw .conflict([
                 FieldFault(parameter, .state, "cannot be confirmed: no text message may go to that number")
             ])

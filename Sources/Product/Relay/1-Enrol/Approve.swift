@@ -58,7 +58,7 @@ extension Relay {
     /// Asks the user. The same operation asks once.
     func askApproval(
         _ approvable: Approvable, of token: UserToken, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> Asked {
+    ) async throws(Refusal) -> OpenedChallenge {
         var request = LoginRequest(
             subject: .token(token), ip: approvable.ip, action: approvable.action, details: approvable.details,
             factors: approvable.factors, isKnown: approvable.isKnown)
@@ -81,7 +81,7 @@ extension Relay {
             let asked = try await askApproval(approvable, of: user.token, by: website, as: asking)
             throw .approvalRequired(asked.challenge, number: asked.number)
         }
-        let row = try await ask("approval") { () async throws(StoreFailure) in
+        let row = try await withStore("approval") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
         let now = time.now()

@@ -55,7 +55,7 @@ extension Relay {
     /// Which element was wrong is told to no one: everything but success is `unauthenticated`, and slows the sender down.
     public func bind(_ request: BindRequest, from sender: String = "") async throws(Refusal) -> Binding {
         try await taking(from: sender) { () async throws(Refusal) in
-            let enrolment = try await ask("verify") { () async throws(StoreFailure) in
+            let enrolment = try await withStore("verify") { () async throws(StoreFailure) in
                 try await store.enrolment(of: request.token)
             }
             guard let enrolment,
@@ -115,7 +115,7 @@ extension Relay {
         let device = candidate.device
         var before: Progress?
         while true {
-            let progress = try await ask("verify") { () async throws(StoreFailure) in
+            let progress = try await withStore("verify") { () async throws(StoreFailure) in
                 try await store.progress(
                     of: device.id, user: device.user, code: candidate.digest, binding: candidate.binding.id,
                     at: time.now())
@@ -155,7 +155,7 @@ extension Relay {
         let slots = candidate.website.policy.devices
         let secret = try stored(
             candidate.secret, for: candidate.use, of: candidate.binding.id, until: device.at + NewActivation.lifetime)
-        let outcome = try await ask("verify") { () async throws(StoreFailure) in
+        let outcome = try await withStore("verify") { () async throws(StoreFailure) in
             try await store.bind(
                 device, digest: candidate.digest, slots: slots, secret: secret, as: candidate.binding)
         }
@@ -180,7 +180,7 @@ extension Relay {
                     .website: candidate.website.name, .user: candidate.device.user.text,
                     .device: candidate.device.id.text,
                 ])
-            summonCalls()
+            scheduleWebhooks()
         }
     }
 
@@ -246,7 +246,7 @@ extension Relay {
             guard now < code.expiresAt, number + 1 < Self.mostApprovals else { throw .unauthenticated }
             guard !progress.isAsked else { return .waiting(device.id, number: nil) }
             let next = approving(candidate, number + 1).challenge
-            _ = try await ask("verify") { () async throws(StoreFailure) in
+            _ = try await withStore("verify") { () async throws(StoreFailure) in
                 try await store.await(next, insteadOf: challenge, device: device.id)
             }
             return nil
@@ -259,7 +259,7 @@ extension Relay {
         _ candidate: Candidate, _ challenge: ChallengeID, as operation: Operation
     ) async throws(Refusal) -> ChallengeRow {
         let read = { () async throws(Refusal) in
-            try await self.ask("verify") { () async throws(StoreFailure) in
+            try await self.withStore("verify") { () async throws(StoreFailure) in
                 try await self.store.challenge(challenge, of: candidate.device.user)
             }
         }
@@ -271,7 +271,7 @@ extension Relay {
 
     private func admit(_ candidate: Candidate, by challenge: ChallengeID) async throws(Refusal) {
         let now = time.now()
-        let admission = Admission(
+        let admission = DeviceApproval(
             device: candidate.device.id, user: candidate.device.user, challenge: challenge,
             approves: candidate.approvable.digest, code: candidate.digest,
             revocation: RevocationCode.digest(RevocationCode.text(candidate.secret)), at: now)
@@ -279,7 +279,7 @@ extension Relay {
             candidate.secret, for: candidate.use, of: candidate.binding.id, until: now + NewActivation.lifetime)
         let slots = candidate.website.policy.devices
         let operation = operations.fixed("admit", challenge.bytes + admission.device.bytes)
-        let outcome = try await ask("verify") { () async throws(StoreFailure) in
+        let outcome = try await withStore("verify") { () async throws(StoreFailure) in
             try await store.admit(admission, slots: slots, secret: secret, as: operation)
         }
         try report(outcome, "device.bound", candidate)

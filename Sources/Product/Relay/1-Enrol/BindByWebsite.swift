@@ -11,7 +11,7 @@ extension Relay {
         guard website.policy.answers == .website else {
             throw .forbidden("this website's policy is answers: \(website.policy.answers.rawValue)")
         }
-        let user = try await ask("verify") { () async throws(StoreFailure) in
+        let user = try await withStore("verify") { () async throws(StoreFailure) in
             try await store.user(token: token, of: website.id)
         }
         guard let user else { throw .notFound }
@@ -20,16 +20,16 @@ extension Relay {
             id: operations.fixed("website phone", user.id.bytes).identifier("device"), user: user.id, name: nil,
             platform: .other, environment: .production, pushToken: pushToken, publicKey: nil, thumbprint: nil,
             revocation: nil, binding: nil, at: time.now())
-        let bound = try await ask("verify") { () async throws(StoreFailure) in
+        let bound = try await withStore("verify") { () async throws(StoreFailure) in
             try await store.bindByWebsite(device, website: website.id, as: operation)
         }
         switch bound {
         case .done: break
         case .gone: throw .notFound
-        case .stopped: throw .stopped("device resume \(device.id.text)")
+        case .blockedByOperator: throw .stopped("device resume \(device.id.text)")
         }
         log.info("device.bound", [.website: website.name, .user: user.id.text, .device: device.id.text])
-        summonCalls()
+        scheduleWebhooks()
         return device.id
     }
 }

@@ -23,7 +23,7 @@ public protocol BindStore: Sendable {
     ///
     /// - Parameter secret: as for `bind`, and under the same operation.
     func admit(
-        _ admission: Admission, slots: Int, secret: StoredSecret, as operation: Operation
+        _ admission: DeviceApproval, slots: Int, secret: StoredSecret, as operation: Operation
     ) async throws(StoreFailure) -> BindOutcome
     /// Binds or replaces the one keyless phone that a website keeps for its user, unless an operator has taken it away.
     func bindByWebsite(_ device: NewDevice, website: WebsiteID, as operation: Operation)
@@ -35,7 +35,7 @@ public enum WebsiteBindOutcome: Sendable, Equatable {
     /// There is no such user (any more).
     case gone
     /// An operator has suspended or unbound it.
-    case stopped
+    case blockedByOperator
 }
 
 public struct Enrolment: Sendable, Equatable {
@@ -124,7 +124,7 @@ public struct NewDevice: Sendable {
 }
 
 /// A waiting phone that its user has approved of.
-public struct Admission: Sendable {
+public struct DeviceApproval: Sendable {
     public let device: DeviceID
     public let user: UserID
     public let challenge: ChallengeID

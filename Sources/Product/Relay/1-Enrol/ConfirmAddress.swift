@@ -12,13 +12,14 @@ extension Relay {
             Self.waiting(address, factors)
         } check: { (waiting, secret, now) async throws(Refusal) in
             guard OTP.isCode(code, digits: waiting.digits) else { return nil }
-            let sent = try await ask("address") { () async throws(StoreFailure) in
+            let sent = try await withStore("address") { () async throws(StoreFailure) in
                 try await store.sentCodes(of: waiting.id, at: now)
             }
             return sent.first { waiting.accepts(code, secret: secret, counter: $0) }
         } write: { (waiting, failures, counter, now) async throws(StoreFailure) in
             try await store.confirm(
-                address: waiting, of: user.id, failures: failures, code: counter, hasWord: hasWord(nil, website),
+                address: waiting, of: user.id, failures: failures, code: counter,
+                isVouchedFor: isVouchedFor(nil, website),
                 at: now, as: operation)
         }
     }
@@ -44,18 +45,18 @@ extension Relay {
         let sending = operations.fixed("address code", operation.id.bytes + factor.id.bytes)
         let code = nextCode(
             of: factor, for: nil, language: user.language, until: now + Self.confirmationTime, at: now, as: sending)
-        let outcome = try await ask("address") { () async throws(StoreFailure) in
+        let outcome = try await withStore("address") { () async throws(StoreFailure) in
             try await store.send(
-                CodeSending(
+                AddressCode(
                     user: user.id, code: code,
                     charge: factor.kind == .sms
-                        ? textLimits.charge(user: user.id, to: address, at: now) : nil,
+                        ? smsLimits.charge(user: user.id, to: address, at: now) : nil,
                     since: now - Self.addressWindow), as: sending)
         }
         switch outcome {
         case .sent:
             log.info("address.code", [.website: website.name, .user: user.id.text, .factor: factor.kind.rawValue])
-            carry(code.id)
+            startDelivery(code.id)
         case .limited(let oldest):
             metrics.reached(factor.kind == .sms && oldest == nil ? .text : .login)
             log.notice("address.limited", [.website: website.name, .user: user.id.text])

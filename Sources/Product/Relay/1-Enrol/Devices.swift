@@ -20,9 +20,9 @@ public struct OwnedDevice: Sendable, Equatable {
     public let user: UserID
     public let view: DeviceView
     /// Who suspended or revoked it.
-    public let stoppedBy: Doer?
+    public let stoppedBy: ChangeAuthor?
 
-    public init(user: UserID, view: DeviceView, stoppedBy: Doer?) {
+    public init(user: UserID, view: DeviceView, stoppedBy: ChangeAuthor?) {
         self.user = user
         self.view = view
         self.stoppedBy = stoppedBy
@@ -39,10 +39,10 @@ public struct DeviceChange: Sendable {
     /// The phone has no key, is unbound, and stays so: `state` says whether its website may bind it again.
     public internal(set) var isOfUnbound = false
     /// The outcome of its audit row.
-    public let by: Doer
+    public let by: ChangeAuthor
     public let at: Timestamp
 
-    public init(_ device: DeviceID, of user: UserID, by doer: Doer, at now: Timestamp) {
+    public init(_ device: DeviceID, of user: UserID, by doer: ChangeAuthor, at now: Timestamp) {
         self.device = device
         self.user = user
         by = doer
@@ -60,7 +60,7 @@ public struct DeviceChange: Sendable {
     }
 
     /// It answers no more, and what hangs on its word goes with it.
-    public var isFarewell: Bool { !isOfUnbound && (state == .revoked || state == .suspended) }
+    public var isUnbinding: Bool { !isOfUnbound && (state == .revoked || state == .suspended) }
 
     /// What it may be before. What is unbound stays so, and one that waits is no website's to make active.
     public var from: [DeviceState] {
@@ -112,7 +112,7 @@ extension Relay {
     private func owned(
         _ device: DeviceID, _ username: String, _ website: Website
     ) async throws(Refusal) -> OwnedDevice {
-        let owned = try await ask("device") { () async throws(StoreFailure) in
+        let owned = try await withStore("device") { () async throws(StoreFailure) in
             try await store.device(device, ofUser: username, of: website.id, at: time.now())
         }
         guard let owned else { throw .notFound }
@@ -168,9 +168,9 @@ extension Relay {
             ])
         }
         let now = time.instant()
-        let count = revokers.wrong(sender, admitted: try admitted(sender, by: revokers), at: now)
-        if count >= Senders.free { log.notice("code.revocation", [.remote: sender, .count: count]) }
-        let found = try await ask("revoke") { () async throws(StoreFailure) in
+        let count = revocationThrottle.wrong(sender, admitted: try admitted(sender, by: revocationThrottle), at: now)
+        if count >= SenderThrottle.free { log.notice("code.revocation", [.remote: sender, .count: count]) }
+        let found = try await withStore("revoke") { () async throws(StoreFailure) in
             try await store.device(revocation: RevocationCode.digest(code))
         }
         let (device, user) = found ?? (operations.draw(), operations.draw())
@@ -180,7 +180,7 @@ extension Relay {
 
 extension Relay {
     private func unbind(
-        _ device: DeviceID, of user: UserID, by doer: Doer, _ website: String?, as operation: Operation
+        _ device: DeviceID, of user: UserID, by doer: ChangeAuthor, _ website: String?, as operation: Operation
     ) async throws(Refusal) {
         var change = DeviceChange(device, of: user, by: doer, at: time.now())
         change.state = .revoked
@@ -193,7 +193,7 @@ extension Relay {
     private func apply(
         _ change: DeviceChange, _ website: String?, as operation: Operation
     ) async throws(Refusal) -> Bool {
-        let ended = try await ask("device") { () async throws(StoreFailure) in
+        let ended = try await withStore("device") { () async throws(StoreFailure) in
             try await store.change(change, as: operation)
         }
         guard let ended else { return false }
@@ -203,11 +203,11 @@ extension Relay {
                 .website: website, .user: change.user.text, .device: change.device.text,
                 .outcome: change.by.rawValue,
             ])
-        guard change.isFarewell else { return true }
-        waits.fire(.phone(change.device))
-        summonCalls()
+        guard change.isUnbinding else { return true }
+        heldRequests.fire(.phone(change.device))
+        scheduleWebhooks()
         for challenge in ended { self.ended(challenge, .cancelled) }
-        if !ended.isEmpty { waits.fire(.user(change.user)) }
+        if !ended.isEmpty { heldRequests.fire(.user(change.user)) }
         return true
     }
 }

@@ -8,24 +8,24 @@ import World
 public protocol FactorStore: Sendable {
     /// Those that count and those that wait.
     func factors(of user: UserID) async throws(StoreFailure) -> [CodeFactor]
-    func enrol(_ enrolment: Enrolling, website: WebsiteID, as operation: Operation)
+    func enrol(_ enrolment: FactorEnrolment, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> EnrolOutcome
     /// The waiting factor counts from now on, in the place of one that did.
     ///
     /// - Parameters:
     ///   - failures: wrong codes of the user in a row, as they were read.
-    ///   - hasWord: the website's word is enough; without, the user has approved of it, or nothing is bound of the
+    ///   - isVouchedFor: the website's word is enough; without, the user has approved of it, or nothing is bound of the
     ///     user's own yet.
     func confirm(
-        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool, at: Timestamp,
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, isVouchedFor: Bool, at: Timestamp,
         as operation: Operation
-    ) async throws(StoreFailure) -> Written
+    ) async throws(StoreFailure) -> CodeUseOutcome
     /// A hardware token was found again: its next counter.
     func resynchronise(
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, at: Timestamp, as operation: Operation
-    ) async throws(StoreFailure) -> Written
+    ) async throws(StoreFailure) -> CodeUseOutcome
     /// Drops the factor of that kind, whether it counts or waits. False when there was none.
-    func drop(_ kind: Factor, of user: UserID, by doer: Doer, at: Timestamp, as operation: Operation)
+    func drop(_ kind: Factor, of user: UserID, by doer: ChangeAuthor, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
     /// Uses a recovery code up and makes the user active, with no wrong numbers and no wrong recovery codes. False when
     /// there is no such code left, codes are locked or have other failures than were read, or the user is active or
@@ -35,7 +35,7 @@ public protocol FactorStore: Sendable {
         as operation: Operation
     ) async throws(StoreFailure) -> Bool
     /// What the audit calls the change that this operation made; nil where it has made none.
-    func noted(_ operation: OperationID) async throws(StoreFailure) -> String?
+    func recordCodeUse(_ operation: OperationID) async throws(StoreFailure) -> String?
 }
 
 /// A factor as it is written.
@@ -86,23 +86,23 @@ public struct SealedSecret: Sendable, Equatable {
 }
 
 /// A factor with what has to be so when it is written.
-public struct Enrolling: Sendable {
+public struct FactorEnrolment: Sendable {
     public let factor: NewFactor
     /// It may take the place of one that counts.
     public let mayReplace: Bool
     /// Somebody's word was given for it: without, nothing may be bound of the user's own yet.
-    public let hasWord: Bool
+    public let isVouchedFor: Bool
     /// Of recovery codes: their digests.
     public let codes: [[UInt8]]
     /// The secret that a repetition answers with.
     public let secret: StoredSecret?
 
     public init(
-        _ factor: NewFactor, mayReplace: Bool, hasWord: Bool, codes: [[UInt8]] = [], secret: StoredSecret? = nil
+        _ factor: NewFactor, mayReplace: Bool, isVouchedFor: Bool, codes: [[UInt8]] = [], secret: StoredSecret? = nil
     ) {
         self.factor = factor
         self.mayReplace = mayReplace
-        self.hasWord = hasWord
+        self.isVouchedFor = isVouchedFor
         self.codes = codes
         self.secret = secret
     }
@@ -122,7 +122,7 @@ public enum EnrolOutcome: Sendable, Equatable {
 }
 
 /// What came of writing a right code down.
-public enum Written: Sendable, Equatable {
+public enum CodeUseOutcome: Sendable, Equatable {
     case done
     /// The factor is not as it was read.
     case changed
@@ -135,7 +135,7 @@ extension Relay {
     static let confirmationTime = NewActivation.lifetime
 
     func factors(of user: UserID) async throws(Refusal) -> [CodeFactor] {
-        try await ask("factors") { () async throws(StoreFailure) in try await store.factors(of: user) }
+        try await withStore("factors") { () async throws(StoreFailure) in try await store.factors(of: user) }
     }
 
     /// In the order in which they are tried, each that counts before the one that is to take its place. What was not
@@ -175,7 +175,7 @@ extension Relay {
     func requireWord(
         for waiting: CodeFactor, _ parameter: String, _ user: UserRow, _ website: Website
     ) throws(Refusal) {
-        guard waiting.state == .waiting, user.isProved, !hasWord(nil, website), !waiting.isApproved else { return }
+        guard waiting.state == .waiting, user.isProved, !isVouchedFor(nil, website), !waiting.isApproved else { return }
         let known = [user.email, user.phone].compactMap { $0.map { Array($0.utf8) } }
         if let address = waiting.address, known.contains(Array(address.utf8)) { return }
         throw .conflict([
@@ -189,10 +189,10 @@ extension Relay {
     ///
     /// - Returns: the operation's secret as it is stored, sealed.
     func enrol(
-        _ enrolling: Enrolling, for user: UserRow, by website: Website, as operation: Operation
+        _ enrolling: FactorEnrolment, for user: UserRow, by website: Website, as operation: Operation
     ) async throws(Refusal) -> [UInt8]? {
         let factor = enrolling.factor
-        let outcome = try await ask("enrol") { () async throws(StoreFailure) in
+        let outcome = try await withStore("enrol") { () async throws(StoreFailure) in
             try await store.enrol(enrolling, website: website.id, as: operation)
         }
         switch outcome {

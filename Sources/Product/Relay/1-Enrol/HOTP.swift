@@ -44,7 +44,8 @@ extension Relay {
             algorithm: shape.algorithm, digits: shape.digits, counter: seed.counter, approvedBy: approved,
             at: operation.begunAt ?? time.now())
         _ = try await enrol(
-            Enrolling(factor, mayReplace: false, hasWord: hasWord(approved, website)), for: user, by: website,
+            FactorEnrolment(factor, mayReplace: false, isVouchedFor: isVouchedFor(approved, website)), for: user,
+            by: website,
             as: operation)
         guard let row = try await factors(of: user.id).first(where: { $0.kind == .hotp && $0.state == .active }) else {
             throw .notFound

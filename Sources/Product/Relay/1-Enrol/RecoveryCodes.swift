@@ -16,8 +16,8 @@ extension Relay {
             id: operation.identifier("recovery"), user: user.id, kind: .recovery, state: .active, sealed: nil,
             algorithm: .sha256, digits: RecoveryCode.letters, approvedBy: approved, at: now)
         let found = try await enrol(
-            Enrolling(
-                factor, mayReplace: true, hasWord: hasWord(approved, website),
+            FactorEnrolment(
+                factor, mayReplace: true, isVouchedFor: isVouchedFor(approved, website),
                 codes: codes.compactMap { RecoveryCode.digest($0, user: user.id) },
                 secret: try stored(drawn, for: use, of: operation, at: now)),
             for: user, by: website, as: operation)
@@ -44,7 +44,7 @@ extension Relay {
                 throw .limited(retryAfter: pause)
             }
             if let digest = RecoveryCode.digest(code, user: user.id) {
-                let unlocked = try await ask("unlock") { () async throws(StoreFailure) in
+                let unlocked = try await withStore("unlock") { () async throws(StoreFailure) in
                     try await store.unlock(
                         user.id, recovery: digest, of: factor.id, failures: user.codes.failures, at: now, as: operation)
                 }

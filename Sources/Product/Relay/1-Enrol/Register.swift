@@ -64,13 +64,13 @@ public struct UserRow: Sendable, Equatable {
     /// The newest challenge.
     public let challenge: ChallengeID?
     /// Who made it what it is, where it is not active.
-    public let stoppedBy: Doer?
+    public let stoppedBy: ChangeAuthor?
     public let codes: CodeLockout
 
     public init(
         id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?,
         language: String?, state: UserState, isProved: Bool, challenge: ChallengeID?,
-        stoppedBy: Doer?, codes: CodeLockout
+        stoppedBy: ChangeAuthor?, codes: CodeLockout
     ) {
         self.id = id
         self.token = token
@@ -159,7 +159,7 @@ extension Relay {
             ActivationCode(secret), for: user.id, approval: website.policy.activationApproval, at: now)
         let use = OperationSecret.Use(.registration, user: id, website: website.id)
         let stored = try stored(secret, for: use, of: operation, at: now)
-        let outcome = try await ask("register") { () async throws(StoreFailure) in
+        let outcome = try await withStore("register") { () async throws(StoreFailure) in
             try await store.register(user, activation: activation, secret: stored, as: operation)
         }
         switch outcome {
@@ -184,7 +184,7 @@ extension Relay {
     private func keepUserQuota(of website: Website) async throws(Refusal) {
         var verdict = userQuota.take(website.id, at: time.instant())
         if case .count = verdict, let most = settings.quotas.users {
-            let users = try await ask("register") { () async throws(StoreFailure) in
+            let users = try await withStore("register") { () async throws(StoreFailure) in
                 try await store.countUsers(of: website.id, upTo: most)
             }
             userQuota.counted(users, of: website.id, at: time.instant())
@@ -196,7 +196,7 @@ extension Relay {
     }
 
     public func user(named username: String, of website: Website) async throws(Refusal) -> UserRow {
-        let row = try await ask("user") { () async throws(StoreFailure) in
+        let row = try await withStore("user") { () async throws(StoreFailure) in
             try await store.user(named: username, of: website.id)
         }
         guard let row else { throw .notFound }
@@ -204,7 +204,9 @@ extension Relay {
     }
 
     public func devices(of user: UserRow) async throws(Refusal) -> [DeviceView] {
-        try await ask("user") { () async throws(StoreFailure) in try await store.devices(of: user.id, at: time.now()) }
+        try await withStore("user") { () async throws(StoreFailure) in
+            try await store.devices(of: user.id, at: time.now())
+        }
     }
 
     /// Whether a login is pushed to one of a user's phones, as far as it lies with them; otherwise they ask by themselves.
@@ -217,12 +219,12 @@ extension Relay {
     public func forget(username: String, by website: Website) async throws(Refusal) {
         let row = try await user(named: username, of: website)
         let operation = operations.new()
-        let ended = try await ask("forget") { () async throws(StoreFailure) in
+        let ended = try await withStore("forget") { () async throws(StoreFailure) in
             try await store.forget(row.id, website: website.id, at: time.now(), as: operation)
         }
         guard let ended else { throw .notFound }
         log.info("user.forgotten", [.website: website.name, .user: row.id.text])
         for challenge in ended { self.ended(challenge, .cancelled) }
-        waits.fire(.user(row.id))
+        heldRequests.fire(.user(row.id))
     }
 }

@@ -47,8 +47,8 @@ extension Relay {
             sealed: try seal(secret, row: id, kind: .totp, user: user.id, website: website.id),
             algorithm: shape.algorithm, digits: shape.digits, period: shape.period, approvedBy: approved, at: now)
         let found = try await enrol(
-            Enrolling(
-                factor, mayReplace: true, hasWord: hasWord(approved, website),
+            FactorEnrolment(
+                factor, mayReplace: true, isVouchedFor: isVouchedFor(approved, website),
                 secret: try stored(drawn, for: use, of: operation, at: now)), for: user, by: website, as: operation)
         let settled = try settled(drawn, for: use, of: operation, found: found)
         let text = Base32.encode(settled.factorSecret(.totp).reveal())
@@ -57,7 +57,7 @@ extension Relay {
             expiresAt: now + Self.confirmationTime)
     }
 
-    func hasWord(_ approved: Approved?, _ website: Website) -> Bool {
+    func isVouchedFor(_ approved: Approved?, _ website: Website) -> Bool {
         approved != nil || website.policy.activationApproval != nil
     }
 
@@ -76,7 +76,8 @@ extension Relay {
             }
         } write: { (waiting, failures, step, now) async throws(StoreFailure) in
             try await self.store.confirm(
-                waiting, of: user.id, failures: failures, counter: step, hasWord: self.hasWord(nil, website), at: now,
+                waiting, of: user.id, failures: failures, counter: step, isVouchedFor: self.isVouchedFor(nil, website),
+                at: now,
                 as: operation)
         }
     }
@@ -84,7 +85,7 @@ extension Relay {
     public func drop(_ kind: Factor, username: String, by website: Website) async throws(Refusal) {
         let user = try await user(named: username, of: website)
         let operation = operations.new()
-        let dropped = try await ask("drop") { () async throws(StoreFailure) in
+        let dropped = try await withStore("drop") { () async throws(StoreFailure) in
             try await store.drop(kind, of: user.id, by: .website, at: time.now(), as: operation)
         }
         guard dropped else { return }
@@ -92,7 +93,7 @@ extension Relay {
             "factor.dropped",
             [
                 .website: website.name, .user: user.id.text, .factor: kind.rawValue,
-                .outcome: Doer.website.rawValue,
+                .outcome: ChangeAuthor.website.rawValue,
             ])
     }
 }

@@ -18,7 +18,7 @@ extension Relay {
         _ parameter: String, of known: UserRow, by website: Website, as operation: Operation,
         pick: ([CodeFactor], Timestamp) -> CodeFactor?,
         check: (CodeFactor, Secret, Timestamp) async throws(Refusal) -> Int64?,
-        write: (CodeFactor, Int, Int64, Timestamp) async throws(StoreFailure) -> Written
+        write: (CodeFactor, Int, Int64, Timestamp) async throws(StoreFailure) -> CodeUseOutcome
     ) async throws(Refusal) -> Bool {
         // Under an operation that may have run, what it did is done.
         if operation.mayHaveRun, let noted = try await noted(operation) { return noted != WrongCode.event }
@@ -39,7 +39,7 @@ extension Relay {
                 throw .limited(retryAfter: pause)
             }
             if let counter = try await check(factor, secret, now) {
-                let written = try await ask("code") { () async throws(StoreFailure) in
+                let written = try await withStore("code") { () async throws(StoreFailure) in
                     try await write(factor, user.codes.failures, counter, now)
                 }
                 switch written {
@@ -61,6 +61,6 @@ extension Relay {
 
     /// What the audit calls what this operation did; nil where it has done nothing.
     func noted(_ operation: Operation) async throws(Refusal) -> String? {
-        try await ask("noted") { () async throws(StoreFailure) in try await store.noted(operation.id) }
+        try await withStore("noted") { () async throws(StoreFailure) in try await store.recordCodeUse(operation.id) }
     }
 }

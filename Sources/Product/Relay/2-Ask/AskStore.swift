@@ -4,7 +4,7 @@ import World
 /// Ask: the website asks about a user; a challenge is stored and its delivery begins.
 public protocol AskStore: Sendable {
     func subject(_ subject: Subject, of website: WebsiteID, within limits: AskLimits)
-        async throws(StoreFailure) -> Askable?
+        async throws(StoreFailure) -> AskSubject?
     /// Stores the challenge if there is room for one more, and then decides, with the user's row locked, what becomes of
     /// it: a user who is locked or frozen is asked nothing, and beyond the push limit nothing is pushed.
     func ask(_ challenge: NewChallenge, within limits: AskLimits, as operation: Operation)
@@ -43,12 +43,12 @@ public struct StoredChallenge: Sendable, Equatable {
     public let number: String?
     public let factor: Factor?
     /// Of the pushes that were planned, those that are to be sent.
-    public let pushes: [ErrandID]
+    public let pushes: [OutboxEntryID]
     /// The challenges that it ended.
     public let superseded: [ChallengeID]
 
     public init(
-        life: ChallengeLife, number: String?, factor: Factor?, pushes: [ErrandID], superseded: [ChallengeID]
+        life: ChallengeLife, number: String?, factor: Factor?, pushes: [OutboxEntryID], superseded: [ChallengeID]
     ) {
         self.life = life
         self.number = number
@@ -65,7 +65,7 @@ public enum Subject: Sendable, Equatable {
 }
 
 /// A user as Ask needs it: its active phones and code factors, and whether there is room for one more challenge.
-public struct Askable: Sendable, Equatable {
+public struct AskSubject: Sendable, Equatable {
     public struct Phone: Sendable, Equatable {
         public let id: DeviceID
         public let platform: Platform
@@ -123,14 +123,14 @@ public struct NewChallenge: Sendable {
     public let language: String?
     /// Where nothing is pushed: the factor that it begins with, if that needs nothing sent.
     public let otherwise: Factor?
-    public let pushes: [Errand]
-    public let expiry: ErrandID
-    public let next: Next?
+    public let pushes: [PushEntry]
+    public let expiry: OutboxEntryID
+    public let next: NextFactor?
     public let askedAt: Timestamp
 
     /// When the next factor begins by itself.
-    public struct Next: Sendable, Equatable {
-        public let id: ErrandID
+    public struct NextFactor: Sendable, Equatable {
+        public let id: OutboxEntryID
         /// Nil where it waits for the one before it to come to nothing.
         public let due: Timestamp?
         /// The relay that begins it right away.
@@ -138,8 +138,8 @@ public struct NewChallenge: Sendable {
     }
 
     /// A push that is written down before it is sent.
-    public struct Errand: Sendable {
-        public let id: ErrandID
+    public struct PushEntry: Sendable {
+        public let id: OutboxEntryID
         public let device: DeviceID
         public let leasedUntil: Timestamp
         public let holder: RelayID

@@ -52,7 +52,7 @@ public struct LoginRequest: Sendable {
     }
 }
 
-public struct Asked: Sendable, Equatable {
+public struct OpenedChallenge: Sendable, Equatable {
     public let challenge: ChallengeID
     /// The user has a bound phone.
     public let verified: Bool
@@ -68,10 +68,10 @@ public struct Asked: Sendable, Equatable {
 extension Relay {
     public func login(
         _ request: LoginRequest, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> Asked {
+    ) async throws(Refusal) -> OpenedChallenge {
         let now = time.now()
         let limits = limits(website.policy, isKnown: request.isKnown, at: now)
-        let subject = try await ask("login") { () async throws(StoreFailure) in
+        let subject = try await withStore("login") { () async throws(StoreFailure) in
             try await store.subject(request.subject, of: website.id, within: limits)
         }
         guard let subject else { throw .notFound }
@@ -82,7 +82,7 @@ extension Relay {
         let plan = try plan(request, about: subject, by: website, at: now, as: operation)
         // A flood costs reading alone. What may have been stored before has its room, and is looked for in any case.
         if let blocker = subject.limitedBy, !operation.mayHaveRun { throw limited(by: blocker, subject, website) }
-        let outcome = try await ask("login") { () async throws(StoreFailure) in
+        let outcome = try await withStore("login") { () async throws(StoreFailure) in
             try await store.ask(plan.challenge, within: limits, as: operation)
         }
         switch outcome {
@@ -99,8 +99,8 @@ extension Relay {
 
     /// What follows from a challenge that is in the store.
     private func asked(
-        _ stored: StoredChallenge, by plan: Plan, about subject: Askable, _ website: Website
-    ) async -> Asked {
+        _ stored: StoredChallenge, by plan: Plan, about subject: AskSubject, _ website: Website
+    ) async -> OpenedChallenge {
         let challenge = plan.challenge
         var factor = stored.factor
         // What has to be sent begins in a change of its own, which a repetition finds done.
@@ -114,8 +114,8 @@ extension Relay {
                 .website: website.name, .user: subject.user.text, .challenge: challenge.id.text,
                 .factor: factor?.rawValue ?? "none", .reason: stored.life.reason?.rawValue,
             ])
-        for superseded in stored.superseded { waits.fire(.challenge(superseded)) }
-        if stored.life.state.isEnd { summonCalls() } else { waits.fire(.user(subject.user)) }
+        for superseded in stored.superseded { heldRequests.fire(.challenge(superseded)) }
+        if stored.life.state.isEnd { scheduleWebhooks() } else { heldRequests.fire(.user(subject.user)) }
         // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
         // pushes are in the outbox, or were sent long ago.
         if stored.life.expiresAt == challenge.life.expiresAt {
@@ -123,12 +123,12 @@ extension Relay {
             for superseded in stored.superseded { ended(superseded, .superseded) }
             for delivery in plan.deliveries where stored.pushes.contains(delivery.push.id) { send(delivery) }
         }
-        return Asked(
+        return OpenedChallenge(
             challenge: challenge.id, verified: !subject.phones.isEmpty, number: isRefused ? nil : stored.number,
             factor: factor, expiresAt: stored.life.expiresAt, areCodesLocked: subject.areCodesLocked)
     }
 
-    private func limited(by blocker: Timestamp, _ subject: Askable, _ website: Website) -> Refusal {
+    private func limited(by blocker: Timestamp, _ subject: AskSubject, _ website: Website) -> Refusal {
         metrics.reached(.login)
         log.notice("login.limited", [.website: website.name, .user: subject.user.text])
         return .limited(retryAfter: blocker + Policy.limitWindow - time.now())
@@ -145,14 +145,14 @@ extension Relay {
 
     private struct Plan {
         let challenge: NewChallenge
-        let deliveries: [Delivery]
+        let deliveries: [PushDelivery]
         let beginsWithMessage: Bool
     }
 
     /// Everything about the new challenge. Its ids follow from the operation; nonce and number are drawn, and of a
     /// challenge that an earlier run stored, the stored ones count.
     private func plan(
-        _ request: LoginRequest, about subject: Askable, by website: Website, at now: Timestamp,
+        _ request: LoginRequest, about subject: AskSubject, by website: Website, at now: Timestamp,
         as operation: Operation
     ) throws(Refusal) -> Plan {
         let policy = website.policy
@@ -163,7 +163,7 @@ extension Relay {
         }
         let expiresAt = now + .seconds(request.expiresIn ?? policy.lifetime)
         let number = digits == 0 ? nil : request.number ?? randomness.digits(digits)
-        let place = request.ip.flatMap { placeOf($0) }
+        let place = request.ip.flatMap { locate($0) }
         let context = Context(
             website: website.name, displayName: website.displayName, username: subject.username,
             service: request.service, action: request.action, details: request.details, ip: request.ip,
@@ -191,14 +191,14 @@ extension Relay {
             context: context.bytes, nonce: randomness.bytes(16), number: number,
             approves: request.approves, language: request.language,
             otherwise: isSent ? nil : first == .push ? .pull : first,
-            pushes: deliveries.map { errand(for: $0, at: now) }, expiry: operation.identifier("expiry"),
+            pushes: deliveries.map { entry(for: $0, at: now) }, expiry: operation.identifier("expiry"),
             next: first.flatMap { next(after: $0, cascade, means, narrowed, at: now, operation) }, askedAt: now)
         return Plan(challenge: challenge, deliveries: deliveries, beginsWithMessage: isSent)
     }
 
     /// The policy for this challenge: what the website wants of it now, and of an approval the strongest alone.
     private func narrowed(
-        _ policy: Policy, by request: LoginRequest, asksNumber: Bool, _ means: Cascade.Means
+        _ policy: Policy, by request: LoginRequest, asksNumber: Bool, _ means: Cascade.AvailableFactors
     ) throws(Refusal) -> Policy {
         let wanted = policy.narrowed(to: request.factors, atLeast: nil, asksNumber: asksNumber)
         guard !wanted.factors.isEmpty else {
@@ -223,40 +223,40 @@ extension Relay {
     /// What sees to it that something follows. A message that is first to be sent follows on the challenge itself: this
     /// relay begins it at once, and another one does if this one dies before.
     private func next(
-        after first: Factor, _ cascade: Cascade, _ means: Cascade.Means, _ policy: Policy, at now: Timestamp,
+        after first: Factor, _ cascade: Cascade, _ means: Cascade.AvailableFactors, _ policy: Policy, at now: Timestamp,
         _ operation: Operation
-    ) -> NewChallenge.Next? {
-        let id: ErrandID = operation.identifier("next")
-        if first.isSent { return NewChallenge.Next(id: id, due: now + Self.lease, holder: self.id) }
-        let tried = Cascade.Tried(factor: first, state: .queued, at: now)
+    ) -> NewChallenge.NextFactor? {
+        let id: OutboxEntryID = operation.identifier("next")
+        if first.isSent { return NewChallenge.NextFactor(id: id, due: now + Self.lease, holder: self.id) }
+        let tried = Cascade.CascadeStep(factor: first, state: .queued, at: now)
         guard cascade.next(after: [tried], means) != nil else { return nil }
-        return NewChallenge.Next(id: id, due: policy.deadline(of: first, from: now), holder: nil)
+        return NewChallenge.NextFactor(id: id, due: policy.deadline(of: first, from: now), holder: nil)
     }
 
     /// Phones that a push service would take a push for. The others can still ask for what waits for them.
-    func pushable(_ phones: [Askable.Phone]) -> [Askable.Phone] {
+    func pushable(_ phones: [AskSubject.Phone]) -> [AskSubject.Phone] {
         let canAsk = phones.contains { $0.hasKey }
         return phones.filter { push?.reaches($0.platform, pushToken: $0.pushToken, canAsk: canAsk) == true }
     }
 
     /// Pushes that begin now.
     func deliveries(
-        to phones: [Askable.Phone], of challenge: ChallengeID, by website: String, _ policy: Policy,
+        to phones: [AskSubject.Phone], of challenge: ChallengeID, by website: String, _ policy: Policy,
         showing shown: (service: String?, ip: String?, place: String?), until expiresAt: Timestamp, at now: Timestamp,
         as operation: Operation
-    ) -> [Delivery] {
+    ) -> [PushDelivery] {
         phones.map { phone in
             let push = Push(
                 id: operation.identifier("push \(phone.id.text)"), challenge: challenge, deviceToken: phone.pushToken,
                 environment: phone.environment, detail: policy.pushDetail, website: website, service: shown.service,
                 ip: shown.ip, place: shown.place, expiresAt: expiresAt,
-                deliverBy: Delivery.deliverBy(now, expiresAt, at: now))
-            return Delivery(push: push, device: phone.id, askedAt: now)
+                deliverBy: PushDelivery.deliverBy(now, expiresAt, at: now))
+            return PushDelivery(push: push, device: phone.id, askedAt: now)
         }
     }
 
     /// How the outbox has it until it is settled.
-    func errand(for delivery: Delivery, at now: Timestamp) -> NewChallenge.Errand {
-        NewChallenge.Errand(id: delivery.push.id, device: delivery.device, leasedUntil: now + Self.lease, holder: id)
+    func entry(for delivery: PushDelivery, at now: Timestamp) -> NewChallenge.PushEntry {
+        NewChallenge.PushEntry(id: delivery.push.id, device: delivery.device, leasedUntil: now + Self.lease, holder: id)
     }
 }

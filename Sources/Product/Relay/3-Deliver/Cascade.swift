@@ -10,18 +10,19 @@ extension Relay {
         /// The step under way had its time.
         case due
         /// It was refused, or could not be delivered.
-        case cameToNothing = "came_to_nothing"
+        case undeliverable = "came_to_nothing"
         /// The website wants it.
         case hand
     }
 
     /// What a user has, and this relay can reach them by.
-    func means(phones: [Askable.Phone], codes: some Sequence<Factor>) -> Cascade.Means {
-        let best: Cascade.Means.Phone? = phones.isEmpty ? nil : pushable(phones).isEmpty ? .asking : .pushable
-        return Cascade.Means(phone: best, codes: Set(codes.filter { !$0.isSent || courier(of: $0) != nil }))
+    func means(phones: [AskSubject.Phone], codes: some Sequence<Factor>) -> Cascade.AvailableFactors {
+        let best: Cascade.AvailableFactors.Phone? =
+            phones.isEmpty ? nil : pushable(phones).isEmpty ? .asking : .pushable
+        return Cascade.AvailableFactors(phone: best, codes: Set(codes.filter { !$0.isSent || courier(of: $0) != nil }))
     }
 
-    func means(of row: CascadeRow) -> Cascade.Means {
+    func means(of row: CascadeRow) -> Cascade.AvailableFactors {
         means(phones: row.phones, codes: row.areCodesLocked ? [] : row.codes.map(\.kind))
     }
 
@@ -45,17 +46,17 @@ extension Relay {
         var cause = cause
         // What is refused at once is followed at once; each round leaves a factor behind.
         for _ in Factor.choices {
-            guard let step = try await goOn(challenge, because: cause) else { return nil }
+            guard let step = try await continueCascade(challenge, because: cause) else { return nil }
             guard step.state == .refused else { return step.factor }
-            cause = .cameToNothing
+            cause = .undeliverable
         }
         return nil
     }
 
-    private func goOn(_ challenge: ChallengeID, because cause: Cause) async throws(Refusal) -> BegunStep? {
+    private func continueCascade(_ challenge: ChallengeID, because cause: Cause) async throws(Refusal) -> BegunStep? {
         guard let row = try await cascade(challenge), row.hasNext else { return nil }
         switch cause {
-        case .cameToNothing where row.steps.contains { $0.state.isUnderWay }: return nil
+        case .undeliverable where row.steps.contains { $0.state.isUnderWay }: return nil
         case .asked:
             if let last = row.steps.last {
                 return BegunStep(factor: last.factor, state: last.state, reason: last.reason, pushes: [])
@@ -65,7 +66,7 @@ extension Relay {
         let policy = try policy(row.policy, of: row.challenge)
         let means = means(of: row)
         guard let factor = Cascade(factors: policy.factors).next(after: row.tried, means) else {
-            try await ask("cascade") { () async throws(StoreFailure) in
+            try await withStore("cascade") { () async throws(StoreFailure) in
                 try await store.dropNext(challenge, after: row.steps.count)
             }
             return nil
@@ -74,38 +75,38 @@ extension Relay {
     }
 
     func cascade(_ challenge: ChallengeID) async throws(Refusal) -> CascadeRow? {
-        try await ask("cascade") { () async throws(StoreFailure) in try await store.cascade(challenge) }
+        try await withStore("cascade") { () async throws(StoreFailure) in try await store.cascade(challenge) }
     }
 
     private func begin(
-        _ factor: Factor, _ row: CascadeRow, _ policy: Policy, _ means: Cascade.Means, because cause: Cause,
+        _ factor: Factor, _ row: CascadeRow, _ policy: Policy, _ means: Cascade.AvailableFactors, because cause: Cause,
         as operation: Operation
     ) async throws(Refusal) -> BegunStep? {
         let now = time.now()
         var step = NewStep(
             challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count, isByHand: cause == .hand,
             at: now, limits: limits(policy, isKnown: row.isKnown, at: now))
-        var deliveries: [Delivery] = []
+        var deliveries: [PushDelivery] = []
         if factor == .push {
             deliveries = self.deliveries(
                 to: pushable(row.phones), of: row.challenge, by: row.website, policy,
                 showing: Context.shownInPush(row.context), until: row.expiresAt, at: now, as: operation)
-            step.pushes = deliveries.map { errand(for: $0, at: now) }
+            step.pushes = deliveries.map { entry(for: $0, at: now) }
         }
         if factor.isSent, let own = row.codes.first(where: { $0.kind == factor }) {
             step.code = nextCode(
                 of: own, for: row.challenge, language: row.language, until: row.expiresAt, at: now, as: operation)
             if factor == .sms {
-                step.charge = textLimits.charge(user: row.user, to: own.address ?? "", at: now)
+                step.charge = smsLimits.charge(user: row.user, to: own.address ?? "", at: now)
                 if step.charge == nil { step.refusal = NewStep.notAllowed }
             }
         }
-        let tried = row.tried + [Cascade.Tried(factor: factor, state: .queued, at: now)]
+        let tried = row.tried + [Cascade.CascadeStep(factor: factor, state: .queued, at: now)]
         if Cascade(factors: policy.factors).next(after: tried, means) != nil {
-            step.next = NewChallenge.Next(
+            step.next = NewChallenge.NextFactor(
                 id: operation.identifier("next"), due: policy.deadline(of: factor, from: now), holder: nil)
         }
-        let begun = try await ask("cascade") { [step] () async throws(StoreFailure) in
+        let begun = try await withStore("cascade") { [step] () async throws(StoreFailure) in
             try await store.begin(step, as: operation)
         }
         guard let begun else { return nil }
@@ -122,7 +123,7 @@ extension Relay {
         }
         if factor == .push, begun.factor == .pull { metrics.reached(.push) }
         for delivery in deliveries where begun.pushes.contains(delivery.push.id) { send(delivery) }
-        if let code = step.code, begun.state != .refused { carry(code.id) }
+        if let code = step.code, begun.state != .refused { startDelivery(code.id) }
         return begun
     }
 }
@@ -132,12 +133,12 @@ extension Relay {
     public func begin(
         _ factor: Factor, of challenge: ChallengeID, by website: Website, as operation: Operation
     ) async throws(Refusal) -> BegunStep {
-        let found = try await ask("factor") { () async throws(StoreFailure) in
+        let found = try await withStore("factor") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
         guard let found else { throw .notFound }
         if operation.mayHaveRun {
-            let begun = try await ask("factor") { () async throws(StoreFailure) in
+            let begun = try await withStore("factor") { () async throws(StoreFailure) in
                 try await store.begun(by: operation.id)
             }
             if let begun { return begun }
@@ -146,7 +147,7 @@ extension Relay {
         for _ in 0..<3 {
             let settled = try await settled(found)
             guard !settled.life.state.isEnd, let row = try await cascade(challenge) else {
-                throw .alreadyDecided(result: try await tell(challenge, to: website).result.rawValue)
+                throw .alreadyDecided(result: try await result(challenge, to: website).result.rawValue)
             }
             if let begun = try await beginByHand(factor, row, as: operation) { return begun }
         }
@@ -164,7 +165,7 @@ extension Relay {
         switch Cascade(factors: policy.factors).start(factor, after: row.tried, means, at: now) {
         case .begin(let factor):
             let begun = try await begin(factor, row, policy, means, because: .hand, as: operation)
-            if begun?.state == .refused { spawn { await self.advance(row.challenge, because: .cameToNothing) } }
+            if begun?.state == .refused { spawn { await self.advance(row.challenge, because: .undeliverable) } }
             return begun
         case .underWay:
             return row.steps.last.map {

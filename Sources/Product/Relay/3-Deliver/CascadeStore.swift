@@ -28,7 +28,7 @@ public struct CascadeRow: Sendable, Equatable {
     public let language: String?
     public let steps: [ChallengeRow.Step]
     /// Active ones.
-    public let phones: [Askable.Phone]
+    public let phones: [AskSubject.Phone]
     /// Active ones.
     public let codes: [CodeFactor]
     /// It was asked from a browser that the website knows.
@@ -40,7 +40,7 @@ public struct CascadeRow: Sendable, Equatable {
 
     public init(
         challenge: ChallengeID, user: UserID, website: String, policy: String, context: [UInt8], askedAt: Timestamp,
-        expiresAt: Timestamp, language: String?, steps: [ChallengeRow.Step], phones: [Askable.Phone],
+        expiresAt: Timestamp, language: String?, steps: [ChallengeRow.Step], phones: [AskSubject.Phone],
         codes: [CodeFactor], isKnown: Bool, areCodesLocked: Bool, hasNext: Bool
     ) {
         self.challenge = challenge
@@ -59,7 +59,9 @@ public struct CascadeRow: Sendable, Equatable {
         self.hasNext = hasNext
     }
 
-    var tried: [Cascade.Tried] { steps.map { Cascade.Tried(factor: $0.factor, state: $0.state, at: $0.at) } }
+    var tried: [Cascade.CascadeStep] {
+        steps.map { Cascade.CascadeStep(factor: $0.factor, state: $0.state, at: $0.at) }
+    }
 }
 
 /// A step that begins, with what leaves for it.
@@ -75,14 +77,14 @@ public struct NewStep: Sendable {
     /// Why it has come to nothing already.
     public var refusal: String?
     /// Of a push, for each phone; beyond the limit none is written, and the phones are waited for.
-    public var pushes: [NewChallenge.Errand] = []
+    public var pushes: [NewChallenge.PushEntry] = []
     public let limits: AskLimits
     /// Of a mail or text message.
     public var code: CodeToSend?
     /// Of a text message: what it counts against. Where there is no room it comes to nothing.
-    public var charge: TextCharge?
+    public var charge: SMSCharge?
     /// What follows by itself; nil where nothing is left.
-    public var next: NewChallenge.Next?
+    public var next: NewChallenge.NextFactor?
 
     /// Of a text message to a number where none may go.
     public static let notAllowed = "not_allowed"
@@ -101,9 +103,9 @@ public struct BegunStep: Sendable, Equatable {
     public let state: StepState
     public let reason: String?
     /// Those that are to be sent.
-    public let pushes: [ErrandID]
+    public let pushes: [OutboxEntryID]
 
-    public init(factor: Factor, state: StepState, reason: String?, pushes: [ErrandID]) {
+    public init(factor: Factor, state: StepState, reason: String?, pushes: [OutboxEntryID]) {
         self.factor = factor
         self.state = state
         self.reason = reason

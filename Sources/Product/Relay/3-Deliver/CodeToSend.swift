@@ -3,7 +3,7 @@ import World
 
 /// A code that is to leave: which one, never what it reads.
 public struct CodeToSend: Sendable, Equatable {
-    public let id: ErrandID
+    public let id: OutboxEntryID
     public let factor: FactorID
     /// As it was read from the factor.
     public let counter: Int64
@@ -19,7 +19,7 @@ public struct CodeToSend: Sendable, Equatable {
     public let leasedUntil: Timestamp
 
     public init(
-        id: ErrandID, factor: FactorID, counter: Int64, challenge: ChallengeID?, language: String?, at: Timestamp,
+        id: OutboxEntryID, factor: FactorID, counter: Int64, challenge: ChallengeID?, language: String?, at: Timestamp,
         expiresAt: Timestamp, holder: RelayID, leasedUntil: Timestamp
     ) {
         self.id = id

@@ -4,19 +4,19 @@ import World
 /// Deliver: what the outbox holds is done, and what came of it is written down.
 public protocol DeliverStore: Sendable {
     /// Leases rows that are due: nobody's, this relay's own whose lease is over, never another living relay's.
-    func claim(_ claim: Claim) async throws(StoreFailure) -> ClaimedRows<ClaimedErrand>
+    func lease(_ claim: OutboxLease) async throws(StoreFailure) -> ClaimedRows<LeasedEntry>
     /// Takes a claimed row that could not be read out of the way. A row that no relay wrote is dead. Any other waits, each
     /// time longer, until the rows that it relies on are repaired.
-    func setAside(_ errand: ErrandID, by relay: RelayID, at: Timestamp) async throws(StoreFailure)
+    func setAside(_ entry: OutboxEntryID, by relay: RelayID, at: Timestamp) async throws(StoreFailure)
     /// Nil once its challenge has ended.
-    func push(_ errand: ErrandID) async throws(StoreFailure) -> PushRow?
+    func push(_ entry: OutboxEntryID) async throws(StoreFailure) -> PushRow?
     /// Once for each push: false when it was settled before, or went with its challenge or its phone.
-    func settle(_ settlement: Settlement, as operation: Operation) async throws(StoreFailure) -> Bool
+    func settle(_ settlement: PushSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
     /// False when the row is no more this relay's to put back: another has it, or it is gone.
-    func postpone(_ errand: ErrandID, by relay: RelayID, until: Timestamp) async throws(StoreFailure) -> Bool
+    func postpone(_ entry: OutboxEntryID, by relay: RelayID, until: Timestamp) async throws(StoreFailure) -> Bool
 }
 
-public struct Claim: Sendable {
+public struct OutboxLease: Sendable {
     public let id: OperationID
     public let relay: RelayID
     public let now: Timestamp
@@ -26,17 +26,17 @@ public struct Claim: Sendable {
     public let limit: Int
 }
 
-public struct ClaimedErrand: Sendable, Equatable {
+public struct LeasedEntry: Sendable, Equatable {
     public enum Kind: String, Sendable, CaseIterable {
         case push, mail, sms, next, expiry
     }
 
-    public let id: ErrandID
+    public let id: OutboxEntryID
     public let kind: Kind
     /// Nil for what belongs to no login.
     public let challenge: ChallengeID?
 
-    public init(id: ErrandID, kind: Kind, challenge: ChallengeID?) {
+    public init(id: OutboxEntryID, kind: Kind, challenge: ChallengeID?) {
         self.id = id
         self.kind = kind
         self.challenge = challenge
@@ -76,8 +76,8 @@ public struct PushRow: Sendable, Equatable {
 }
 
 /// The end of one push. It says nothing about the challenge: whoever is asked may answer all the same.
-public struct Settlement: Sendable {
-    public let errand: ErrandID
+public struct PushSettlement: Sendable {
+    public let entry: OutboxEntryID
     public let challenge: ChallengeID
     public let step: StepState
     /// Why nothing came of it, for people and for the website. It is as long as its column, and printable.
@@ -90,10 +90,10 @@ public struct Settlement: Sendable {
     init(
         of push: Push, _ step: StepState, _ reason: String?, tokenDeadSince: Timestamp? = nil, at: Timestamp
     ) {
-        errand = push.id
+        entry = push.id
         challenge = push.challenge
         self.step = step
-        self.reason = reason.map(Self.word)
+        self.reason = reason.map(Self.printable)
         deviceToken = push.deviceToken
         self.tokenDeadSince = tokenDeadSince
         self.at = at
@@ -102,7 +102,7 @@ public struct Settlement: Sendable {
     static let longestReason = 64
 
     /// Whoever carries it has the say in what it holds, and a website shows it to people.
-    static func word(_ text: String) -> String {
+    static func printable(_ text: String) -> String {
         let plain = text.unicodeScalars.prefix(longestReason).map { (" "..."~").contains($0) ? $0 : "?" }
         return plain.isEmpty ? "unknown" : String(String.UnicodeScalarView(plain))
     }

@@ -1,13 +1,13 @@
 import Bytes
+import DeliveryOutcomes
 import Domain
-import Messaging
 import World
 
 /// What leaves for an address of a user: a mail or a text message. How it is worded is its courier's matter.
 public struct Message: Sendable {
     public enum Content: Sendable {
         case code(Code)
-        case announcement(Announcement, device: String?, at: Timestamp)
+        case announcement(AccountEvent, device: String?, at: Timestamp)
     }
 
     /// A code to log in, or to confirm the address, and what is said beside it.
@@ -32,7 +32,7 @@ public struct Message: Sendable {
     }
 
     /// The same at every attempt, so that whoever takes it over can tell a repetition.
-    public let id: ErrandID
+    public let id: OutboxEntryID
     public let to: String
     /// The website's name as people know it.
     public let website: String
@@ -45,7 +45,7 @@ public struct Message: Sendable {
     public let expiresAt: Timestamp
 
     public init(
-        id: ErrandID, to: String, website: String, name: String?, language: String?, content: Content,
+        id: OutboxEntryID, to: String, website: String, name: String?, language: String?, content: Content,
         expiresAt: Timestamp
     ) {
         self.id = id

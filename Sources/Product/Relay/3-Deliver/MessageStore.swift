@@ -4,11 +4,11 @@ import World
 /// Deliver: the mails and text messages that the outbox holds.
 public protocol MessageStore: Sendable {
     /// Nil once its challenge or its user is gone, and while it is dead.
-    func message(_ errand: ErrandID) async throws(StoreFailure) -> MessageRow?
+    func message(_ entry: OutboxEntryID) async throws(StoreFailure) -> MessageRow?
     /// Once for each message: false when it was settled before, or went with its challenge or its user.
     func settle(_ settlement: MessageSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
     /// False when the row is no more this relay's to put back: another has it, or it is gone.
-    func postpone(_ pause: MessagePause, by relay: RelayID) async throws(StoreFailure) -> Bool
+    func postpone(_ pause: MessageRetry, by relay: RelayID) async throws(StoreFailure) -> Bool
     func backlog(at: Timestamp) async throws(StoreFailure) -> Backlog
 }
 
@@ -35,12 +35,12 @@ public struct MessageRow: Sendable {
     public enum Content: Sendable {
         /// - Parameter context: of its challenge.
         case code(CodeFactor, counter: Int64, context: [UInt8]?)
-        case announcement(Announcement, device: String?)
+        case announcement(AccountEvent, device: String?)
         /// What it was to say is gone: a factor that was removed.
         case nothing
     }
 
-    public let id: ErrandID
+    public let id: OutboxEntryID
     public let kind: MessageKind
     public let user: UserID
     public let website: WebsiteID
@@ -60,14 +60,14 @@ public struct MessageRow: Sendable {
     /// What came of the last try.
     public let reason: String?
     /// Since when it may have been taken over.
-    public let doubtedAt: Timestamp?
+    public let ambiguousAt: Timestamp?
     /// When the next factor begins by itself.
     public let deadline: Timestamp?
 
     public init(
-        id: ErrandID, kind: MessageKind, user: UserID, website: WebsiteID, challenge: ChallengeID?,
+        id: OutboxEntryID, kind: MessageKind, user: UserID, website: WebsiteID, challenge: ChallengeID?,
         websiteName: String, userName: String?, language: String?, address: String?, content: Content,
-        createdAt: Timestamp, expiresAt: Timestamp, attempts: Int, reason: String?, doubtedAt: Timestamp?,
+        createdAt: Timestamp, expiresAt: Timestamp, attempts: Int, reason: String?, ambiguousAt: Timestamp?,
         deadline: Timestamp?
     ) {
         self.id = id
@@ -84,14 +84,14 @@ public struct MessageRow: Sendable {
         self.expiresAt = expiresAt
         self.attempts = attempts
         self.reason = reason
-        self.doubtedAt = doubtedAt
+        self.ambiguousAt = ambiguousAt
         self.deadline = deadline
     }
 }
 
 /// The end of one message. Of a code's it says nothing about the challenge: whoever has the code may type it all the same.
 public struct MessageSettlement: Sendable {
-    public let errand: ErrandID
+    public let entry: OutboxEntryID
     public let kind: MessageKind
     public let challenge: ChallengeID?
     /// What becomes of the factor's step.
@@ -103,28 +103,28 @@ public struct MessageSettlement: Sendable {
     public let at: Timestamp
 
     init(of row: MessageRow, _ step: StepState, _ reason: String?, isDead: Bool, at: Timestamp) {
-        errand = row.id
+        entry = row.id
         kind = row.kind
         challenge = row.challenge
         self.step = step
-        self.reason = reason.map(Settlement.word)
+        self.reason = reason.map(PushSettlement.printable)
         self.isDead = isDead
         self.at = at
     }
 }
 
 /// A message that is tried again.
-public struct MessagePause: Sendable {
-    public let errand: ErrandID
+public struct MessageRetry: Sendable {
+    public let entry: OutboxEntryID
     public let until: Timestamp
     public let reason: String
     /// Since when it may have been taken over.
-    public let doubtedAt: Timestamp?
+    public let ambiguousAt: Timestamp?
 
-    init(_ errand: ErrandID, until: Timestamp, reason: String, doubtedAt: Timestamp?) {
-        self.errand = errand
+    init(_ entry: OutboxEntryID, until: Timestamp, reason: String, ambiguousAt: Timestamp?) {
+        self.entry = entry
         self.until = until
-        self.reason = Settlement.word(reason)
-        self.doubtedAt = doubtedAt
+        self.reason = PushSettlement.printable(reason)
+        self.ambiguousAt = ambiguousAt
     }
 }

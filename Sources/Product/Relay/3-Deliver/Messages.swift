@@ -1,7 +1,7 @@
 import Bytes
+import DeliveryOutcomes
 import Domain
 import Log
-import Messaging
 import World
 
 extension Relay {
@@ -9,15 +9,17 @@ extension Relay {
     static let deadFor = Duration.seconds(30 * 86_400)
 
     /// Takes along a message that was written a moment ago; nobody waits for it.
-    func carry(_ errand: ErrandID) { spawn { await self.convey(errand) } }
+    func startDelivery(_ entry: OutboxEntryID) { spawn { await self.deliver(entry) } }
 
     /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
-    func convey(_ errand: ErrandID) async {
-        guard underWay.begin(errand) else { return }
-        defer { underWay.end(errand) }
-        if let known = unwritten.take(errand) { return await write(known, as: operations.again(known.operation)) }
-        let found = await attending(errand) { () async throws(Refusal) in
-            try await ask("message") { () async throws(StoreFailure) in try await store.message(errand) }
+    func deliver(_ entry: OutboxEntryID) async {
+        guard inFlight.begin(entry) else { return }
+        defer { inFlight.end(entry) }
+        if let known = unsettledMessages.take(entry) {
+            return await write(known, as: operations.again(known.operation))
+        }
+        let found = await attending(entry) { () async throws(Refusal) in
+            try await withStore("message") { () async throws(StoreFailure) in try await store.message(entry) }
         }
         guard let row = found ?? nil else { return }
         await attempt(row)
@@ -33,7 +35,7 @@ extension Relay {
         guard let content = content(of: row) else {
             return await settle(row, .undeliverable, "what it was to say is gone")
         }
-        if case .announcement = content, !news.spend(row.id, of: row.user, at: time.instant()) {
+        if case .announcement = content, !notificationBudget.spend(row.id, of: row.user, at: time.instant()) {
             return await settle(row, .skipped, "limited")
         }
         let message = Message(
@@ -51,10 +53,10 @@ extension Relay {
         case .undeliverable(let reason): await settle(row, .undeliverable, reason)
         case .retryAfter(let wish, let reason): await postpone(row, wish, reason, orSent: counts)
         // Somebody may have it: that counts as sent, and is not sent a third time.
-        case .ambiguous(let reason) where row.doubtedAt != nil:
+        case .ambiguous(let reason) where row.ambiguousAt != nil:
             counts()
             await settle(row, .sent, reason)
-        case .ambiguous(let reason): await postpone(row, .seconds(1), reason, isDoubtful: true, orSent: counts)
+        case .ambiguous(let reason): await postpone(row, .seconds(1), reason, isAmbiguous: true, orSent: counts)
         }
     }
 
@@ -90,11 +92,13 @@ extension Relay {
     /// What is known of a message, once: the log says what the store says.
     private func write(_ known: SettledMessage, as operation: Operation) async {
         let (row, settlement) = (known.row, known.settlement)
-        let isFirst = try? await ask("deliver") { () async throws(StoreFailure) in
+        let isFirst = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.settle(settlement, as: operation)
         }
         // The row stays leased to us; it is due again when the lease is over.
-        guard let isFirst else { return unwritten.keep(known, of: row.id, until: row.expiresAt, at: time.now()) }
+        guard let isFirst else {
+            return unsettledMessages.keep(known, of: row.id, until: row.expiresAt, at: time.now())
+        }
         let events = MessageEvents.of(row.kind)
         let fields = fields(of: row, settlement.reason, by: known.gateway)
         // The challenge ended first, say: the message changes nothing any more.
@@ -109,16 +113,16 @@ extension Relay {
         default: log.error(events.undeliverable, fields)
         }
         if settlement.step != .sent, let challenge = settlement.challenge {
-            await advance(challenge, because: .cameToNothing)
+            await advance(challenge, because: .undeliverable)
         }
     }
 
     /// `orSent` is for a message that is tried no more and may have arrived.
     private func postpone(
-        _ row: MessageRow, _ wish: Duration?, _ reason: String, isDoubtful: Bool = false, orSent counts: () -> Void
+        _ row: MessageRow, _ wish: Duration?, _ reason: String, isAmbiguous: Bool = false, orSent counts: () -> Void
     ) async {
         let now = time.now()
-        let chance = chance()
+        let chance = randomFraction()
         let due =
             if let wish {
                 MessageBackoff.next(wish: wish, at: now, expiresAt: row.expiresAt, chance: chance)
@@ -132,15 +136,15 @@ extension Relay {
                     MessageBackoff.code, attempts: row.attempts, at: now, deadline: row.deadline,
                     expiresAt: row.expiresAt, chance: chance)
             }
-        let doubtedAt = row.doubtedAt ?? (isDoubtful ? now : nil)
+        let doubtedAt = row.ambiguousAt ?? (isAmbiguous ? now : nil)
         guard let due else {
             let came: StepState =
                 if doubtedAt != nil { .sent } else if row.content.isAnnouncement { .expired } else { .undeliverable }
             if came == .sent { counts() }
             return await settle(row, came, reason)
         }
-        let pause = MessagePause(row.id, until: due, reason: reason, doubtedAt: doubtedAt)
-        let isOurs = try? await ask("deliver") { () async throws(StoreFailure) in
+        let pause = MessageRetry(row.id, until: due, reason: reason, ambiguousAt: doubtedAt)
+        let isOurs = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.postpone(pause, by: id)
         }
         let events = MessageEvents.of(row.kind)

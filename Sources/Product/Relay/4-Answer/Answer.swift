@@ -11,19 +11,19 @@ public protocol AnswerStore: Sendable {
     func challenge(_ id: ChallengeID, of website: WebsiteID) async throws(StoreFailure) -> ChallengeRow?
     /// Nil when the guard refused: it has an end already, its time is over (or not yet), or the phone may not answer any
     /// more.
-    func close(_ closing: Closing, as operation: Operation) async throws(StoreFailure) -> Closed?
+    func close(_ closing: ChallengeEnd, as operation: Operation) async throws(StoreFailure) -> ChallengeEndResult?
     /// The challenge that this operation has closed; else the newest of those that the user had been asked by then.
     func challenge(of user: UserID, meantBy operation: OperationID, at: Timestamp)
         async throws(StoreFailure) -> ChallengeID?
     /// The phone as it is now, whatever its state; nil when it is gone.
-    func standing(of device: DeviceID) async throws(StoreFailure) -> Standing?
+    func eligibility(of device: DeviceID) async throws(StoreFailure) -> AnswerEligibility?
     /// Freezes the user for a report of fraud about a challenge that has another end. Nil when the phone may not say so,
     /// or when the challenge ended with such a report.
-    func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> Closed?
+    func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> ChallengeEndResult?
     /// Writes a refused decision down, once under the same operation.
-    func noteRefused(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure)
+    func recordRefusal(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure)
     /// Makes a user in one of these states active, with no failures. False when it was in none of them.
-    func unlock(_ user: UserID, from states: [UserState], by doer: Doer, at: Timestamp, as operation: Operation)
+    func unlock(_ user: UserID, from states: [UserState], by doer: ChangeAuthor, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
 }
 
@@ -92,7 +92,7 @@ public struct ChallengeRow: Sendable, Equatable {
 }
 
 /// The end of a challenge, to be written if it has none.
-public struct Closing: Sendable {
+public struct ChallengeEnd: Sendable {
     public let challenge: ChallengeID
     public let life: ChallengeLife
     public var factor: Factor?
@@ -130,7 +130,7 @@ public struct Closing: Sendable {
 }
 
 /// What came of an end beside itself.
-public struct Closed: Sendable, Equatable {
+public struct ChallengeEndResult: Sendable, Equatable {
     /// What it made of its user: locked or frozen.
     public let became: UserState?
     /// Other challenges that ended with that.
@@ -143,7 +143,7 @@ public struct Closed: Sendable, Equatable {
 }
 
 /// What decides whether a phone may answer now.
-public struct Standing: Sendable, Equatable {
+public struct AnswerEligibility: Sendable, Equatable {
     public let device: DeviceState
     public let user: UserState
     public let failures: Int
@@ -160,26 +160,26 @@ public struct Standing: Sendable, Equatable {
 extension Relay {
     /// The website does not want an answer any more. A challenge that has its end keeps it, and that is no error.
     public func cancel(_ challenge: ChallengeID, by website: Website) async throws(Refusal) {
-        let row = try await ask("cancel") { () async throws(StoreFailure) in
+        let row = try await withStore("cancel") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
         guard let row else { throw .notFound }
         let now = time.now()
         guard let life = try? row.life.after(.cancel, at: now) else { return }
-        let closing = Closing(challenge: challenge, life: life, event: "challenge.cancelled", at: now)
+        let closing = ChallengeEnd(challenge: challenge, life: life, event: "challenge.cancelled", at: now)
         _ = try await end(closing, as: operations.new())
     }
 
     /// Writes an end down and wakes who waits for it. False when somebody else was first.
-    func end(_ closing: Closing, as operation: Operation) async throws(Refusal) -> Bool {
-        let closed: Closed?
+    func end(_ closing: ChallengeEnd, as operation: Operation) async throws(Refusal) -> Bool {
+        let closed: ChallengeEndResult?
         do throws(Refusal) {
-            closed = try await ask("close") { () async throws(StoreFailure) in
+            closed = try await withStore("close") { () async throws(StoreFailure) in
                 try await store.close(closing, as: operation)
             }
         } catch {
             // It may be written all the same: whoever waits looks for himself.
-            waits.fire(.challenge(closing.challenge))
+            heldRequests.fire(.challenge(closing.challenge))
             throw error
         }
         guard let closed else { return false }
@@ -190,8 +190,8 @@ extension Relay {
                 .challenge: closing.challenge.text, .outcome: closing.life.result.rawValue,
                 .reason: closing.life.reason?.rawValue ?? "none",
             ])
-        waits.fire(.challenge(closing.challenge))
-        summonCalls()
+        heldRequests.fire(.challenge(closing.challenge))
+        scheduleWebhooks()
         if let phone = closing.device {
             follow(closed, closing.challenge, of: phone.user, phone.website.name, by: phone.id)
         }
@@ -202,7 +202,7 @@ extension Relay {
     ///
     /// - Parameter device: the phone that answered; nil where a code did.
     func follow(
-        _ closed: Closed, _ challenge: ChallengeID, of user: UserID, _ website: String, by device: DeviceID?
+        _ closed: ChallengeEndResult, _ challenge: ChallengeID, of user: UserID, _ website: String, by device: DeviceID?
     ) {
         if let state = closed.became {
             metrics.barred(state)
@@ -216,15 +216,15 @@ extension Relay {
         }
         let reason: Reason = closed.became == .frozen ? .frozen : .locked
         for other in closed.others { ended(other, reason) }
-        summonCalls()
+        scheduleWebhooks()
     }
 
     /// A challenge ended with something else than an answer of its own.
     func ended(_ challenge: ChallengeID, _ reason: Reason) {
         metrics.ended(reason, nil)
         log.info("challenge.ended", [.challenge: challenge.text, .reason: reason.rawValue])
-        waits.fire(.challenge(challenge))
-        summonCalls()
+        heldRequests.fire(.challenge(challenge))
+        scheduleWebhooks()
     }
 
     func policy(of row: ChallengeRow) throws(Refusal) -> Policy { try policy(row.policy, of: row.id) }
@@ -243,18 +243,18 @@ extension Relay {
     func newest(
         _ token: UserToken, of website: Website, for operation: Operation? = nil
     ) async throws(Refusal) -> ChallengeRow? {
-        let user = try await ask("user") { () async throws(StoreFailure) in
+        let user = try await withStore("user") { () async throws(StoreFailure) in
             try await store.user(token: token, of: website.id)
         }
         guard let user else { throw .notFound }
         var newest = user.challenge
         if let operation, let begunAt = operation.begunAt {
-            newest = try await ask("challenge") { () async throws(StoreFailure) in
+            newest = try await withStore("challenge") { () async throws(StoreFailure) in
                 try await store.challenge(of: user.id, meantBy: operation.id, at: begunAt)
             }
         }
         guard let challenge = newest else { return nil }
-        let row = try await ask("challenge") { () async throws(StoreFailure) in
+        let row = try await withStore("challenge") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
         // The audit row that names the challenge is not signed.
@@ -270,7 +270,7 @@ extension Relay {
             guard let token else { throw Self.challengeMissing }
             return try await newest(token, of: website, for: operation)
         }
-        let row = try await ask("challenge") { () async throws(StoreFailure) in
+        let row = try await withStore("challenge") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
         if let row { try agree(row, token) }

@@ -8,7 +8,7 @@ extension Relay {
     /// website answers for its users, their token names the challenge.
     public func backup(
         _ challenge: ChallengeID?, of token: UserToken?, code: String, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> Told {
+    ) async throws(Refusal) -> ChallengeResult {
         guard challenge != nil || website.policy.answers == .website else { throw Self.challengeMissing }
         guard let found = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
         var row = found
@@ -16,18 +16,18 @@ extension Relay {
         for _ in 0..<3 {
             row = try await settled(row)
             if row.life.state.isEnd {
-                let told = told(row)
+                let told = result(row)
                 // The same request once more, after an answer that nobody saw.
                 if row.operation == operation.id, let told { return told }
                 throw .alreadyDecided(result: row.life.result.rawValue)
             }
             let isOver = try await judge(code, for: row, by: website, as: operation)
-            let now = try await ask("backup") { [row] () async throws(StoreFailure) in
+            let now = try await withStore("backup") { [row] () async throws(StoreFailure) in
                 try await store.challenge(row.id, of: website.id)
             }
             guard let now else { throw .notFound }
             row = now
-            if isOver, let told = told(row) { return told }
+            if isOver, let told = result(row) { return told }
         }
         throw .unavailable
     }
@@ -38,13 +38,13 @@ extension Relay {
     ) async throws(Refusal) -> Bool {
         let now = time.now()
         let recovery = RecoveryCode.digest(code, user: row.user)
-        let open = try await ask("backup") { () async throws(StoreFailure) in
+        let open = try await withStore("backup") { () async throws(StoreFailure) in
             try await store.codes(for: row.id, of: row.user, recovery: recovery, at: now, as: operation.id)
         }
         if operation.mayHaveRun, open.isCounted { return true }
         // Right and wrong ones alike: what is refused tells nothing about the code.
         guard !open.lockout.isLocked else {
-            noteCode(.locked, row, website, [])
+            recordCode(.locked, row, website, [])
             throw .codesLocked
         }
         let policy = try policy(of: row)
@@ -52,12 +52,12 @@ extension Relay {
             .filter { $0.isSuspect(code, isRecovery: recovery != nil, open) }
         guard !suspects.isEmpty else {
             // None of the user's codes looks like it: that tells nobody what they look like.
-            noteCode(.void, row, website, suspects)
+            recordCode(.void, row, website, suspects)
             return true
         }
         if let wait = open.lockout.pause(at: now) {
             metrics.reached(.guess)
-            noteCode(.early, row, website, suspects)
+            recordCode(.early, row, website, suspects)
             throw .limited(retryAfter: wait)
         }
         var used: (factor: CodeFactor, kind: UsedCode.Kind)?
@@ -73,13 +73,13 @@ extension Relay {
             return try await refuse(wrong, row, website, as: operation)
         }
         guard let life = try? row.life.after(.answer(.approve, numberMatches: true), at: now) else { return false }
-        let closing = Closing(
+        let closing = ChallengeEnd(
             challenge: row.id, life: life, factor: used.factor.kind, proof: .code,
             code: UsedCode(
                 user: row.user, factor: used.factor.id, failures: open.lockout.failures, kind: used.kind),
             event: "challenge.answered", at: now)
         guard try await end(closing, as: operation) else { return false }
-        noteCode(.right, row, website, [used.factor])
+        recordCode(.right, row, website, [used.factor])
         return true
     }
 
@@ -114,11 +114,11 @@ extension Relay {
         _ wrong: WrongCode, _ row: ChallengeRow, _ website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
         guard try await count(wrong, by: website, as: operation) else { return false }
-        noteCode(.wrong, row, website, wrong.factors)
+        recordCode(.wrong, row, website, wrong.factors)
         return true
     }
 
-    private func noteCode(
+    private func recordCode(
         _ outcome: CodeOutcome, _ row: ChallengeRow, _ website: Website, _ suspects: [CodeFactor]
     ) {
         metrics.handedIn(outcome)

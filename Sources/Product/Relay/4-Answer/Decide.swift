@@ -25,7 +25,7 @@ extension Relay {
     public func answer(
         _ challenge: ChallengeID, _ answer: PhoneAnswer, by phone: PhoneCredential
     ) async throws(Refusal) -> ChallengeLife.Result {
-        let found = try await ask("answer") { () async throws(StoreFailure) in
+        let found = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: phone.user)
         }
         guard let found else { throw await refused(.unknown, nil, by: phone, as: .notFound) }
@@ -34,7 +34,7 @@ extension Relay {
         guard !row.life.state.isEnd else {
             throw try await tooLate(row, try? read(answer, about: row, policy, by: phone), by: phone)
         }
-        let said: Said
+        let said: Content
         do throws(DecisionFault) {
             said = try read(answer, about: row, policy, by: phone)
         } catch {
@@ -44,7 +44,7 @@ extension Relay {
     }
 
     /// What an answer says once it is known to be the phone's.
-    private struct Said {
+    private struct Content {
         let decision: Decision
         let number: String?
         let proof: Proof
@@ -54,7 +54,7 @@ extension Relay {
 
     private func read(
         _ answer: PhoneAnswer, about row: ChallengeRow, _ policy: Policy, by phone: PhoneCredential
-    ) throws(DecisionFault) -> Said {
+    ) throws(DecisionFault) -> Content {
         switch policy.answers {
         case .signed:
             guard let signed = answer.signed, answer.number == nil else { throw .policy }
@@ -68,14 +68,14 @@ extension Relay {
                     audience: SignedDecision.audience(origin: settings.origin, website: phone.website.name),
                     device: phone.id, key: key, challenge: row.id, nonce: row.nonce, context: row.context,
                     asksNumber: row.number != nil, approves: answer.approves))
-            return Said(
+            return Content(
                 decision: decision.decision, number: decision.number, proof: .signed, receipt: signed,
                 uv: decision.uv)
         case .certificate:
             // The website is told that there was a certificate.
             guard answer.signed == nil, phone.isCertified else { throw .policy }
             if answer.approves, row.number != nil, answer.number == nil { throw .number }
-            return Said(
+            return Content(
                 decision: answer.approves ? .approve : .deny, number: answer.number, proof: .certificate,
                 receipt: nil, uv: nil)
         case .website: throw .policy
@@ -103,7 +103,7 @@ extension Relay {
     }
 
     private func decide(
-        _ row: ChallengeRow, _ said: Said, _ policy: Policy, by phone: PhoneCredential
+        _ row: ChallengeRow, _ said: Content, _ policy: Policy, by phone: PhoneCredential
     ) async throws(Refusal) -> ChallengeLife.Result {
         let now = time.now()
         let approves = said.decision == .approve
@@ -121,7 +121,7 @@ extension Relay {
                     "the website asks that the phone makes sure of its owner by \(policy.minUV.rawValue), and signs so; "
                         + "the answer says \(uv.rawValue). Nothing has changed: the phone may answer again"))
         }
-        if approves, let wait = Failures.wait(after: phone.failures, lastAt: phone.failedAt, at: now) {
+        if approves, let wait = FailureDelay.wait(after: phone.failures, lastAt: phone.failedAt, at: now) {
             throw await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait))
         }
         let matches = !approves || isRight(said.number, for: row)
@@ -131,7 +131,7 @@ extension Relay {
         } catch {
             throw try await tooLate(try await settled(row), said, by: phone)
         }
-        let closing = Closing(
+        let closing = ChallengeEnd(
             challenge: row.id, life: life, factor: row.phoneFactor, proof: said.proof, device: phone,
             receipt: said.receipt, uv: said.uv, guesses: matches ? nil : policy.guesses,
             event: "challenge.answered", at: now)
@@ -148,30 +148,30 @@ extension Relay {
 
     /// Something changed between the reading and the writing.
     private func whyNotEnded(
-        _ row: ChallengeRow, _ said: Said, by phone: PhoneCredential
+        _ row: ChallengeRow, _ said: Content, by phone: PhoneCredential
     ) async throws(Refusal) -> Refusal {
-        let found = try await ask("answer") { () async throws(StoreFailure) in
+        let found = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         }
         guard let found else { return await refused(.unknown, nil, by: phone, as: .notFound) }
         let ended = try await settled(found)
         if ended.life.state.isEnd { return try await tooLate(ended, said, by: phone) }
-        let standing = try await ask("answer") { () async throws(StoreFailure) in
-            try await store.standing(of: phone.id)
+        let standing = try await withStore("answer") { () async throws(StoreFailure) in
+            try await store.eligibility(of: phone.id)
         }
         guard let standing, standing.device == .active, standing.user == .active else {
             return await refused(.revoked, row.id, by: phone, as: .unauthenticated)
         }
         // A wrong number of this phone came in between, or it was forgotten: the same answer once more is judged anew.
-        let wait = Failures.wait(after: standing.failures, lastAt: standing.failedAt, at: time.now())
+        let wait = FailureDelay.wait(after: standing.failures, lastAt: standing.failedAt, at: time.now())
         return await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait ?? .zero))
     }
 
     /// - Parameter said: what the answer would have said, if it is one.
     private func tooLate(
-        _ row: ChallengeRow, _ said: Said?, by phone: PhoneCredential
+        _ row: ChallengeRow, _ said: Content?, by phone: PhoneCredential
     ) async throws(Refusal) -> Refusal {
-        if said?.decision == .fraud { try await hear(fraud: row, by: phone) }
+        if said?.decision == .fraud { try await freezeOnLateReport(fraud: row, by: phone) }
         return await refused(
             row.life.state == .expired ? .late : .decided, row.id, by: phone,
             as: .alreadyDecided(result: row.life.result.rawValue))
@@ -202,11 +202,11 @@ extension Relay {
         } catch {
             throw .alreadyDecided(result: try await settled(row).life.result.rawValue)
         }
-        let closing = Closing(
+        let closing = ChallengeEnd(
             challenge: row.id, life: life, factor: row.phoneFactor, proof: .website, event: "challenge.answered",
             at: now)
         if try await end(closing, as: operation) { return life.result }
-        let ended = try await ask("answer") { () async throws(StoreFailure) in
+        let ended = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         }
         throw .alreadyDecided(result: try await settled(ended ?? row).life.result.rawValue)

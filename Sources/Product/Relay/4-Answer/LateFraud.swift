@@ -19,11 +19,11 @@ extension Relay {
     /// Whoever can ask for logins could give each its end before its user has said that it was fraud. So the report
     /// counts for as long as the end can be read: the challenge keeps its end, and the user is frozen. Once for each
     /// phone and challenge, so that the same report does not freeze again whom somebody has unlocked since.
-    func hear(fraud row: ChallengeRow, by phone: PhoneCredential) async throws(Refusal) {
-        guard row.life.decision != .fraud, told(row) != nil else { return }
+    func freezeOnLateReport(fraud row: ChallengeRow, by phone: PhoneCredential) async throws(Refusal) {
+        guard row.life.decision != .fraud, result(row) != nil else { return }
         let report = LateFraud(challenge: row.id, phone: phone, at: time.now())
         let operation = operations.fixed("fraud", phone.id.bytes + row.id.bytes)
-        let closed = try await ask("fraud") { () async throws(StoreFailure) in
+        let closed = try await withStore("fraud") { () async throws(StoreFailure) in
             try await store.freeze(report, as: operation)
         }
         if let closed { follow(closed, row.id, of: phone.user, phone.website.name, by: phone.id) }

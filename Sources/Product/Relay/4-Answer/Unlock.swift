@@ -16,7 +16,7 @@ extension Relay {
     ) async throws(Refusal) {
         let row = try await user(named: username, of: website)
         let mayThaw = website.policy.furtherFactors == .website
-        let unlocked = try await ask("unlock") { () async throws(StoreFailure) in
+        let unlocked = try await withStore("unlock") { () async throws(StoreFailure) in
             try await store.unlock(
                 row.id, from: mayThaw ? [.locked, .frozen] : [.locked], by: .website, at: time.now(), as: operation)
         }
@@ -42,7 +42,7 @@ extension Relay {
         let approved = try await approved(
             .codes(of: user.id, lockedAt: lockedAt, isKnown: isKnown), by: approval, user, website, operation)
         let reopening = CodeReopening(user: user.id, lockedAt: lockedAt, approved: approved, at: time.now())
-        let reopened = try await ask("unlock") { () async throws(StoreFailure) in
+        let reopened = try await withStore("unlock") { () async throws(StoreFailure) in
             try await store.reopenCodes(reopening, as: operations.fixed("reopen codes", operation.id.bytes))
         }
         guard reopened else {

@@ -17,10 +17,10 @@ public final class QuotaUse: Sendable {
         case address(String)
 
         public static func presented(_ proof: PresentedProof, from address: String) -> Subject {
-            .proof(key: proof.possession.key, address: Senders.network(address))
+            .proof(key: proof.possession.key, address: SenderThrottle.network(address))
         }
 
-        public static func stranger(_ address: String) -> Subject { .address(Senders.network(address)) }
+        public static func stranger(_ address: String) -> Subject { .address(SenderThrottle.network(address)) }
     }
 
     private struct Counts {
@@ -43,9 +43,9 @@ public final class QuotaUse: Sendable {
 
     /// Takes a place for a held request, which is free again when the last reference to it is gone;
     /// nil where the website has all that it may have.
-    public func hold(_ website: WebsiteID) -> HeldPlace? {
+    public func hold(_ website: WebsiteID) -> HeldRequestSlot? {
         guard counts.withLock({ $0.held.take(website, quotas.held) }) else { return nil }
-        return HeldPlace(website, self)
+        return HeldRequestSlot(website, self)
     }
 
     fileprivate func release(_ website: WebsiteID) { counts.withLock { $0.held.release(website) } }
@@ -62,7 +62,7 @@ public final class QuotaUse: Sendable {
 }
 
 /// A held request's place in its website's quota, for as long as it lives.
-public final class HeldPlace: Sendable {
+public final class HeldRequestSlot: Sendable {
     private let website: WebsiteID
     private let use: QuotaUse
 

@@ -24,7 +24,7 @@ public enum Tenant: Hashable, Sendable {
 
     public static func phone(_ id: DeviceID) -> Tenant { .phones(share(id)) }
 
-    public static func stranger(_ address: String) -> Tenant { .strangers(share(Senders.network(address))) }
+    public static func anonymous(_ address: String) -> Tenant { .strangers(share(SenderThrottle.network(address))) }
 
     /// Swift's hashes are seeded anew in each process.
     private static func share(_ value: some Hashable) -> Int { Int(UInt(bitPattern: value.hashValue) % UInt(shared)) }

@@ -17,7 +17,7 @@ public struct CertificateExpiry: Sendable, Equatable {
 
     /// As people are told it, from some weeks before; nil while there is time.
     public func warning(at now: Timestamp) -> String? {
-        guard ExpiryWatch.threshold(left: notAfter - now) != nil else { return nil }
+        guard ExpiryNotices.threshold(left: notAfter - now) != nil else { return nil }
         let end = notAfter.rfc3339
         switch days(at: now) {
         case _ where notAfter <= now: return "\(path): expired at \(end)"
@@ -63,8 +63,8 @@ extension Settings {
         if case .certificate(let file, _) = push.credential { all.append(("push.apns.certificate", file)) }
         if let file = push.authority { all.append(("push.apns.ca", file)) }
         if let file = webPush.authority { all.append(("push.web.ca", file)) }
-        if let file = callbacks.certificate { all.append(("callbacks.certificate", file)) }
-        if let file = callbacks.authority { all.append(("callbacks.ca", file)) }
+        if let file = webhooks.certificate { all.append(("callbacks.certificate", file)) }
+        if let file = webhooks.authority { all.append(("callbacks.ca", file)) }
         return all
     }
 }

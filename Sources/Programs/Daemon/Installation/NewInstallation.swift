@@ -45,7 +45,7 @@ public struct NewInstallation: Sendable {
     public func create(
         time: any TimeSource = SystemTime(), randomness: any Randomness = SystemRandomness(), log: Log
     ) throws(Failure) {
-        var site = Site(directory: directory)
+        var site = InstallationDirectory(directory: directory)
         do throws(Failure) {
             try site.open()
             let files = try contents(at: time.now(), randomness)
@@ -100,7 +100,7 @@ public struct NewInstallation: Sendable {
         }
     }
 
-    private func createStore(_ site: inout Site, time: any TimeSource, log: Log) throws(Failure) {
+    private func createStore(_ site: inout InstallationDirectory, time: any TimeSource, log: Log) throws(Failure) {
         let url = try settings.store()
         switch url {
         case .memory:
@@ -140,7 +140,7 @@ public struct NewInstallation: Sendable {
 }
 
 /// The directory while it is being filled, and the way back.
-private struct Site {
+private struct InstallationDirectory {
     let directory: String
     private var files: [String] = []
     private var madeDirectory = false

@@ -12,7 +12,7 @@ import World
 public struct NewWebsite: Sendable {
     public let name: String
     public let displayName: String
-    public let callback: String?
+    public let webhookURL: String?
     /// The policies that were given, as the store keeps them: JSON of what differs from the installation's.
     let policy: String
 
@@ -45,7 +45,7 @@ public struct NewWebsite: Sendable {
         }
         self.name = name
         self.displayName = displayName ?? name
-        self.callback = callback
+        self.webhookURL = callback
         policy = JSONWriter.text(.object(given))
     }
 
@@ -61,7 +61,7 @@ public struct NewWebsite: Sendable {
         let credentials = Credentials(
             certificatePath: Files.resolve("\(name).pem", in: directory),
             keyPath: Files.resolve("\(name).key", in: directory),
-            secretPath: callback.map { _ in Files.resolve("\(name).secret", in: directory) },
+            secretPath: webhookURL.map { _ in Files.resolve("\(name).secret", in: directory) },
             expiresAt: issued.expiresAt)
         let operations = Operations(masterKey: masterKey.secret, randomness: randomness)
         let id: WebsiteID = operations.draw()
@@ -69,7 +69,7 @@ public struct NewWebsite: Sendable {
         let sealed = try masterKey.seal(WebhookSecrets(current: secret), of: id)
         let row = Websites.New(
             id: id, name: name, displayName: displayName, policy: policy,
-            callback: callback.map { Storage.Callbacks.New(url: $0, secrets: sealed) },
+            callback: webhookURL.map { Storage.WebhookEndpoints.New(url: $0, secrets: sealed) },
             keyThumbprint: issued.thumbprint,
             createdAt: now)
         try write(issued, secret, credentials)

@@ -10,7 +10,7 @@ public struct WebsiteChange: Sendable {
     public static let none = "none"
 
     private let displayName: String?
-    private let callback: String?
+    private let webhookURL: String?
     private let policies: [(name: String, text: String)]
 
     /// - Parameters:
@@ -30,7 +30,7 @@ public struct WebsiteChange: Sendable {
         if let callback, callback != Self.none { try fields.check(callback: callback, allowed: allowed) }
         for (name, text) in policies where text != Self.fromSettings { try fields.check(policy: name, text) }
         self.displayName = displayName
-        self.callback = callback
+        self.webhookURL = callback
         self.policies = policies
     }
 
@@ -40,7 +40,7 @@ public struct WebsiteChange: Sendable {
         for (name, text) in policies { given[name] = text == Self.fromSettings ? nil : .string(text) }
         return Websites.Traits(
             displayName: displayName ?? old.displayName, policy: JSONWriter.text(.object(given)),
-            callback: callback == Self.none ? nil : callback ?? old.callback)
+            callback: webhookURL == Self.none ? nil : webhookURL ?? old.webhookURL)
     }
 }
 

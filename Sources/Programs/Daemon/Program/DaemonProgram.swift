@@ -5,7 +5,7 @@ import JSON
 import KeyService
 import Log
 import Storage
-import Wording
+import Templates
 import World
 
 /// `twoefayd`: settings, then the relay.
@@ -23,11 +23,11 @@ public enum DaemonProgram {
         ])
 
     public static func run(_ arguments: [String]) -> Int32 {
-        Program.run(reader, arguments, complain: Program.complainInTime) { invocation throws(Failure) in
+        Program.run(reader, arguments, complain: Program.printErrorWithinDeadline) { invocation throws(Failure) in
             let memory = MemoryProtection.begin()
             let settings = try Settings.load(invocation)
             let now = SystemTime().now()
-            let materials = try Materials.load(settings, at: now)
+            let materials = try LoadedFiles.load(settings, at: now)
             if invocation.has("check") { return try check(settings, materials, at: now) }
             // Written at once: the log's own thread begins when this process is restricted.
             let log = Log(format: settings.log.format, minimum: settings.log.level)
@@ -41,55 +41,55 @@ public enum DaemonProgram {
     }
 
     private static func check(
-        _ settings: Settings, _ materials: Materials, at now: Timestamp
+        _ settings: Settings, _ files: LoadedFiles, at now: Timestamp
     ) throws(Failure) -> Report {
         try settings.requireHardening()
         let hardening = settings.hardeningReport()
         let store = try settings.openStore()
         defer { store.close() }
         var lines = ["The settings are right. The store is \(try settings.store()), version \(store.schemaVersion)."]
-        if materials.webPush != nil { lines.append("Browsers are pushed, with the key of push.web.") }
-        if materials.push == nil, materials.webPush == nil {
+        if files.webPush != nil { lines.append("Browsers are pushed, with the key of push.web.") }
+        if files.push == nil, files.webPush == nil {
             lines.append("No push service is set: nothing will be pushed.")
         }
         lines.append(
-            materials.mail.map { "Mails leave through \($0.server.address.text), from \($0.from.address)." }
+            files.mail.map { "Mails leave through \($0.server.address.text), from \($0.from.address)." }
                 ?? "No mail server is set: no mail will leave.")
-        let gateways = materials.texts?.gateways.map(\.form.name) ?? []
+        let gateways = files.texts?.gateways.map(\.form.name) ?? []
         lines.append(
             gateways.isEmpty
                 ? "No gateway is set: no text message will leave."
                 : "Text messages leave through \(gateways.joined(separator: ", ")).")
         lines.append(
-            "What is said in mails and text messages is there in \(materials.wording.languages.joined(separator: ", "))."
+            "What is said in mails and text messages is there in \(files.wording.languages.joined(separator: ", "))."
         )
-        if let places = materials.places {
+        if let places = files.geolocation {
             lines.append(
                 "Places are those of \(places.kind)" + (places.madeAt.map { ", made at \($0.rfc3339)." } ?? "."))
         }
-        if case .service(let service) = materials.issuer {
+        if case .service(let service) = files.issuer {
             lines.append(
                 "The master key and the key of the phones' authority are held by twoefay-keys at \(service.path).")
         }
         lines.append(hardening.line)
-        let warnings = materials.certificates.compactMap { $0.warning(at: now) }
+        let warnings = files.certificates.compactMap { $0.warning(at: now) }
         lines += warnings.map { "Soon: \($0)" }
         return Report(
             lines.joined(separator: "\n"),
             json: .object([
                 "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
                 "keys": settings.keys.map { .string($0.settingsText) } ?? .null,
-                "push": .bool(materials.push != nil), "web_push": .bool(materials.webPush != nil),
-                "mail": materials.mail.map { .string($0.server.address.text) } ?? .null,
+                "push": .bool(files.push != nil), "web_push": .bool(files.webPush != nil),
+                "mail": files.mail.map { .string($0.server.address.text) } ?? .null,
                 "sms": .array(gateways.map { .string($0) }),
-                "languages": .array(materials.wording.languages.map { .string($0) }),
-                "places": materials.places.map(json) ?? .null, "hardening": hardening.json,
+                "languages": .array(files.wording.languages.map { .string($0) }),
+                "places": files.geolocation.map(json) ?? .null, "hardening": hardening.json,
                 "warnings": .array(warnings.map { .string($0) }),
-                "certificates": CertificateExpiry.json(materials.certificates, at: now),
+                "certificates": CertificateExpiry.json(files.certificates, at: now),
             ]))
     }
 
-    private static func json(_ places: PlaceFinder) -> JSONValue {
-        .object(["kind": .string(places.kind), "made_at": places.madeAt.map { .string($0.rfc3339) } ?? .null])
+    private static func json(_ geolocation: PlaceFinder) -> JSONValue {
+        .object(["kind": .string(geolocation.kind), "made_at": geolocation.madeAt.map { .string($0.rfc3339) } ?? .null])
     }
 }

@@ -29,7 +29,7 @@ public enum KeysProgram {
         ])
 
     public static func run(_ arguments: [String]) -> Int32 {
-        Program.run(reader, arguments, complain: Program.complainInTime) { invocation throws(Failure) in
+        Program.run(reader, arguments, complain: Program.printErrorWithinDeadline) { invocation throws(Failure) in
             let memory = MemoryProtection.begin()
             let settings = try Settings.load(invocation)
             guard let socket = settings.keys else {
@@ -38,7 +38,7 @@ public enum KeysProgram {
                     next: "Set 'keys: unix:PATH' in the settings of the relay and of this process.")
             }
             let peer = try invocation.value("peer").map { (name) throws(Failure) in try user(name) }
-            let holder = KeyHolder(settings, try KeyMaterials.load(settings, at: SystemTime().now()))
+            let holder = KeyHolder(settings, try KeyFiles.load(settings, at: SystemTime().now()))
             let listener = try listen(settings.path(of: socket), isShared: peer != nil)
             do throws(Failure) {
                 // Written at once: the log's own thread begins when this process is restricted.

@@ -17,7 +17,7 @@ public struct Probe: Sendable {
     }
 
     /// Longer than a relay waits for its store before it says that it has none.
-    static let patience: Duration = .seconds(10)
+    static let timeout: Duration = .seconds(10)
 
     /// GET /ready at the origin, whose certificate must come from the installation's authority or one of the system's.
     public static func ready(_ settings: Settings, authority: [UInt8]) throws(Failure) -> Answer {
@@ -45,7 +45,7 @@ public struct Probe: Sendable {
         defer { client.close() }
         let authority = origin.authority
         let request = ClientRequest(method: "GET", path: "/ready", authority: authority)
-        switch await client.send(request, deadline: patience) {
+        switch await client.send(request, deadline: timeout) {
         case .failure(.notSent(let reason)), .failure(.ambiguous(let reason)): return .silent(reason)
         case .success(let response):
             let body = (try? JSONReader.read(response.body))?.object

@@ -15,7 +15,7 @@ public enum Program {
     ///
     /// - Parameter complain: writes to standard error.
     public static func run(
-        _ reader: CommandLineReader, _ arguments: [String], complain: (String) -> Void = Program.complain,
+        _ reader: CommandLineReader, _ arguments: [String], complain: (String) -> Void = Program.printError,
         work: (Invocation) throws(Failure) -> Report
     ) -> Int32 {
         // What the programs write is nobody else's unless they say so.
@@ -46,12 +46,12 @@ public enum Program {
     }
 
     /// On standard error, at once: how far it is, beside the result that goes to standard output.
-    public static func tell(_ text: String) { complain(text) }
+    public static func tell(_ text: String) { printError(text) }
 
-    public static func complain(_ text: String) { write(text + "\n") { Int(clinux_write_stderr($0, $1)) } }
+    public static func printError(_ text: String) { write(text + "\n") { Int(clinux_write_stderr($0, $1)) } }
 
     /// The same for a service: a reader of standard error that stands still does not keep it from ending.
-    static func complainInTime(_ text: String) {
+    static func printErrorWithinDeadline(_ text: String) {
         write(text + "\n") { bytes, count in
             var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
             guard poll(&ready, 1, 2000) > 0 else { return 0 }

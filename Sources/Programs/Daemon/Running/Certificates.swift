@@ -7,7 +7,7 @@ import World
 final class Certificates: Sendable {
     private struct State {
         var known: [CertificateExpiry]
-        var watch = ExpiryWatch()
+        var watch = ExpiryNotices()
     }
 
     private let state: Mutex<State>

@@ -12,8 +12,8 @@ import Log
 import Relay
 import Storage
 import TLS
+import Templates
 import WebPush
-import Wording
 import World
 
 /// The relay on its loops: a store, one HTTP/2 server a loop, the rounds that keep the outbox moving, and a page of
@@ -25,16 +25,16 @@ public final class Daemon: Sendable {
     let store: Store
     let push: APNsSender?
     private let webPush: WebPushSender?
-    let messengers: Messengers
-    let callers: Callers
-    let words: WordingBook
+    let couriers: ActiveCouriers
+    let webhookCourier: ActiveWebhookCourier
+    let words: CurrentCatalog
     private let group: LoopGroup
     let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
-    let places: Places
-    private let presence: Rounds
-    private let work: Rounds
-    private let errands: Errands
+    let geolocation: Geolocation
+    private let presence: PeriodicWork
+    private let work: PeriodicWork
+    private let backgroundWork: BackgroundWork
     private let remoteCertificates: RemoteCertificates?
     let certificates: Certificates
     /// Restrictions on this process; nil where it has none.
@@ -50,16 +50,16 @@ public final class Daemon: Sendable {
 
     /// Starts. When this returns, it listens.
     ///
-    /// - Parameter materials: the files as they were read before; nil reads them here.
+    /// - Parameter files: the files as they were read before; nil reads them here.
     public static func start(
-        _ settings: Settings, _ materials: Materials? = nil, hardening: Hardening? = nil, log: Log,
+        _ settings: Settings, _ files: LoadedFiles? = nil, hardening: Hardening? = nil, log: Log,
         reread: (@Sendable () throws(Failure) -> Settings)? = nil
     ) async throws(Failure) -> Daemon {
-        let materials = if let materials { materials } else { try Materials.load(settings, at: SystemTime().now()) }
-        let parts = try Parts(settings, materials, hardening, log: log)
+        let files = if let files { files } else { try LoadedFiles.load(settings, at: SystemTime().now()) }
+        let parts = try Components(settings, files, hardening, log: log)
         do {
             return try await Daemon(
-                settings, try materials.tls(), materials.authority.spkiThumbprint, parts, log: log,
+                settings, try files.tls(), files.authority.spkiThumbprint, parts, log: log,
                 reread: reread ?? { () throws(Failure) in settings })
         } catch {
             parts.close()
@@ -68,64 +68,64 @@ public final class Daemon: Sendable {
     }
 
     private init(
-        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ parts: Parts, log: Log,
+        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ components: Components, log: Log,
         reread: @escaping @Sendable () throws(Failure) -> Settings
     ) async throws(Failure) {
         self.settings = settings
         self.pin = pin
         self.log = log
         self.reread = reread
-        store = parts.store
-        push = parts.push
-        webPush = parts.webPush
-        messengers = parts.messengers
-        callers = parts.callers
-        words = parts.words
-        group = parts.group
-        relay = parts.relay
-        errands = parts.errands
-        remoteCertificates = parts.remoteCertificates
-        api = parts.api
-        places = parts.places
-        certificates = parts.certificates
-        hardening = parts.hardening
-        operationsKey = parts.operationsKey
-        let relay = parts.relay
-        page = try await MetricsPage.start(settings, parts.registry, on: parts.group.loops[0], log: log)
+        store = components.store
+        push = components.push
+        webPush = components.webPush
+        couriers = components.couriers
+        webhookCourier = components.webhookCourier
+        words = components.words
+        group = components.group
+        relay = components.relay
+        backgroundWork = components.backgroundWork
+        remoteCertificates = components.remoteCertificates
+        api = components.api
+        geolocation = components.geolocation
+        certificates = components.certificates
+        hardening = components.hardening
+        operationsKey = components.operationsKey
+        let relay = components.relay
+        page = try await MetricsPage.start(settings, components.registry, on: components.group.loops[0], log: log)
         // Known as alive before the first request: what a relay without a beat holds counts as left behind.
-        await parts.group.loops[0].perform {
-            await relay.keep()
+        await components.group.loops[0].perform {
+            await relay.runHeartbeat()
             await relay.watchRevocations()
         }
-        (servers, port) = try await Self.listen(settings, tls, parts, log: log)
+        (servers, port) = try await Self.listen(settings, tls, components, log: log)
         relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
-        presence = Rounds.presence(parts.relay, parts.api, on: parts.group.loops[0])
-        work = Rounds.work(parts.relay, parts.certificates, on: parts.group.loops[0])
+        presence = PeriodicWork.presence(components.relay, components.api, on: components.group.loops[0])
+        work = PeriodicWork.work(components.relay, components.certificates, on: components.group.loops[0])
         // Before the first login wants them.
-        for loop in group.loops { loop.post { [push] in push?.warmUp() } }
+        for loop in group.loops { loop.post { [push] in push?.connectEagerly() } }
         log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
     }
 
     /// One listener for each loop, all on one port: the kernel spreads the connections.
     private static func listen(
-        _ settings: Settings, _ tls: TLSServerContext, _ parts: Parts, log: Log
+        _ settings: Settings, _ tls: TLSServerContext, _ components: Components, log: Log
     ) async throws(Failure) -> ([LoopBound<HTTP2Server>], port: UInt16) {
         var servers: [LoopBound<HTTP2Server>] = []
         var port = settings.listen.port
-        for loop in parts.group.loops {
+        for loop in components.group.loops {
             guard let address = SocketAddress(host: settings.listen.host, port: port) else {
                 throw Failure(
                     .failed, "listen: \(settings.listen.host) is not an address of this machine",
                     next: "Give an IP address, such as 0.0.0.0 or [::] for all.")
             }
-            let api = parts.api
+            let api = components.api
             let isFirst = servers.isEmpty
             let outcome = await loop.perform { () async -> Result<(LoopBound<HTTP2Server>, UInt16), Failure> in
                 do {
                     if isFirst { try Socket.requireFree(address) }
                     let server = try HTTP2Server(
-                        loop: loop, address: address, tls: tls, handler: api, proxies: parts.proxies,
-                        admission: parts.admission, log: log)
+                        loop: loop, address: address, tls: tls, handler: api, proxies: components.proxies,
+                        admission: components.admission, log: log)
                     try server.start()
                     return .success((LoopBound(server, on: loop), server.port))
                 } catch {
@@ -143,7 +143,7 @@ public final class Daemon: Sendable {
     }
 
     /// For work that does not end by itself though nothing is left that it could wait for.
-    private static let patience = Duration.seconds(15)
+    private static let timeout = Duration.seconds(15)
 
     /// Takes no new connection, lets what is begun end, then closes everything.
     public func stop() async {
@@ -159,28 +159,28 @@ public final class Daemon: Sendable {
                 }
             }
         }
-        await relay.endCalls()
+        await relay.stopWebhooks()
         // Then what they left behind. Pushes on their way are let come to their end, which closing
         // the sender then makes a quick one. What is still to be sent goes to whoever starts next,
         // at once: no other relay has to find out that this one is gone.
-        await errands.settled(within: .seconds(3))
+        await backgroundWork.settled(within: .seconds(3))
         push?.close()
         webPush?.close()
-        callers.close()
-        await messengers.close()
-        await work.ended(within: Self.patience)
-        await errands.settled(within: Self.patience)
+        webhookCourier.close()
+        await couriers.close()
+        await work.ended(within: Self.timeout)
+        await backgroundWork.settled(within: Self.timeout)
         // The store last, when nobody asks it any more.
         presence.stop()
-        await presence.ended(within: Self.patience)
+        await presence.ended(within: Self.timeout)
         await group.loops[0].perform { [relay, page] in
-            await relay.leave()
+            await relay.deregister()
             page?.value.stop()
         }
         store.close()
         remoteCertificates?.close()
         group.stopAndJoin()
-        api.noteSampledRequests()
+        api.logSampledRequests()
         log.notice("daemon.stopped")
     }
 
@@ -198,12 +198,12 @@ public final class Daemon: Sendable {
 
     /// The whole life of the process, on the calling thread.
     public static func run(
-        _ settings: Settings, _ materials: Materials, hardening: Hardening?,
+        _ settings: Settings, _ files: LoadedFiles, hardening: Hardening?,
         reread: @escaping @Sendable () throws(Failure) -> Settings
     ) throws(Failure) {
         try MainThread.run(settings.log) { _, signals, written async throws(Failure) in
             let daemon = try await Daemon.start(
-                settings, materials, hardening: hardening, log: written.log, reread: reread)
+                settings, files, hardening: hardening, log: written.log, reread: reread)
             await daemon.runUntilStopped(signals) { written.close() }
         }
     }

@@ -12,15 +12,15 @@ import World
 /// The keys that `twoefay-keys` holds: those derived from the master key, and the phones' authority.
 final class KeyHolder: Sendable {
     private let settings: Settings
-    private let materials: Mutex<KeyMaterials>
+    private let files: Mutex<KeyFiles>
 
-    init(_ settings: Settings, _ materials: KeyMaterials) {
+    init(_ settings: Settings, _ files: KeyFiles) {
         self.settings = settings
-        self.materials = Mutex(materials)
+        self.files = Mutex(files)
     }
 
     func answer(_ request: KeyRequest, of process: pid_t, log: Log) -> KeyReply {
-        let materials = materials.withLock { $0 }
+        let materials = files.withLock { $0 }
         switch request {
         case .unwrap:
             log.notice("keys.unwrapped", [.process: Int(process), .count: materials.data.sealing.count])
@@ -40,9 +40,9 @@ final class KeyHolder: Sendable {
     /// Reads the files again. If one of them is wrong, everything stays as it was.
     func reload(log: Log) {
         do throws(Failure) {
-            let token = materials.withLock { $0.token }
-            let new = try KeyMaterials.load(settings, at: SystemTime().now(), token: token)
-            materials.withLock { $0 = new }
+            let token = files.withLock { $0.token }
+            let new = try KeyFiles.load(settings, at: SystemTime().now(), token: token)
+            files.withLock { $0 = new }
             log.notice("keys.reloaded", [.count: new.data.sealing.count])
         } catch {
             log.error("keys.reload", [.error: error.message])

@@ -1,11 +1,11 @@
 import Couriers
 import Curl
 import Log
-import Wording
+import Templates
 import World
 
-extension Materials.Mail {
-    public func courier(_ words: WordingBook, time: any TimeSource, log: Log) -> MailCourier {
+extension LoadedFiles.Mail {
+    public func courier(_ words: CurrentCatalog, time: any TimeSource, log: Log) -> MailCourier {
         MailCourier(client: SMTPClient(server, time: time), from: from, words: words, time: time, log: log)
     }
 }

@@ -6,7 +6,7 @@ import World
 enum MainThread {
     /// Runs `work` on a loop of its own, with the program's signals and a log that is closed at the end.
     static func run(
-        _ form: Settings.LogForm,
+        _ form: Settings.LogSettings,
         _ work: @escaping @Sendable (EventLoop, Signals, DaemonLog) async throws(Failure) -> Void
     ) throws(Failure) {
         let main: EventLoop

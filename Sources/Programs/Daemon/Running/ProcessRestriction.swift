@@ -63,7 +63,7 @@ extension Settings {
 
 extension Hardening {
     /// For `/ready` and `twoefay status`; nil when everything is in force.
-    var trouble: String? {
+    var fault: String? {
         let reasons = Measure.allCases.compactMap { missing[$0] }
         return reasons.isEmpty ? nil : reasons.joined(separator: "; ")
     }

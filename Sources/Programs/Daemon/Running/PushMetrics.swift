@@ -7,8 +7,8 @@ import World
 struct PushMetrics: APNsObserver {
     private let took: Histogram
     private let answers: Counters<Answer>
-    private let unanswered: Counters<APNsSilence>
-    private let unsent: Counters<APNsUnsent>
+    private let unanswered: Counters<APNsUnansweredReason>
+    private let unsent: Counters<APNsUnsentReason>
     private let opened: Counter
     private let ended: Counter
     private let goAways: Counter
@@ -100,12 +100,12 @@ struct PushMetrics: APNsObserver {
     }
 
     func answered(status: Int, reason: String, after duration: Duration) {
-        took.note(duration)
+        took.observe(duration)
         answers.add(Answer(status, reason))
     }
 
-    func unanswered(_ why: APNsSilence, after duration: Duration) { unanswered.add(why) }
-    func unsent(_ why: APNsUnsent) { unsent.add(why) }
+    func unanswered(_ why: APNsUnansweredReason, after duration: Duration) { unanswered.add(why) }
+    func unsent(_ why: APNsUnsentReason) { unsent.add(why) }
     func connected(host: String) { opened.add() }
     func disconnected(host: String, reason: String) { ended.add() }
     func goAway(host: String, reason: String) { goAways.add() }

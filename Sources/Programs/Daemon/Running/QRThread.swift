@@ -9,12 +9,12 @@ import Synchronization
 /// A code takes half a millisecond, because the standard has eight masks judged: more than all else that a registration
 /// costs its loop. Drawn there, some hundred registrations at a time held up everybody on that loop.
 final class QRThread: QRDrawing {
-    private struct Order {
+    private struct Job {
         let text: String
         let drawn: @Sendable (String?) -> Void
     }
 
-    private let orders = Mutex(FairQueue<Tenant, Order>())
+    private let orders = Mutex(FairQueue<Tenant, Job>())
     private let worker: any Worker
 
     convenience init() throws(SystemFailure) { self.init(worker: try WorkerThread(name: "qr")) }
@@ -27,7 +27,7 @@ final class QRThread: QRDrawing {
     func svg(of text: String) async -> String? {
         let tenant = Tenant.current
         return await withUnsafeContinuation { continuation in
-            let order = Order(text: text) { continuation.resume(returning: $0) }
+            let order = Job(text: text) { continuation.resume(returning: $0) }
             orders.withLock { $0.append(order, of: tenant) }
             worker.post { self.drawNext() }
         }

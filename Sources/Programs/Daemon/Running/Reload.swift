@@ -8,7 +8,7 @@ import Log
 import Relay
 import Storage
 import TLS
-import Wording
+import Templates
 import World
 
 extension Daemon {
@@ -19,7 +19,7 @@ extension Daemon {
         do throws(Failure) {
             let (now, isLeft) = try settingsNow()
             try hardening?.requireReach(of: now)
-            let materials = try Materials.load(now, at: SystemTime().now(), waiting: .zero)
+            let materials = try LoadedFiles.load(now, at: SystemTime().now(), waiting: .zero)
             guard materials.authority.spkiThumbprint == pin else {
                 throw Failure(
                     .failed,
@@ -29,15 +29,15 @@ extension Daemon {
             let tls = try materials.tls()
             let sealer = try materials.keys.usableSealer()
             let rows = try materials.keys.usableRowAuthenticator()
-            let next = try messengers.successors(materials)
+            let next = try couriers.successors(materials)
             // The last that can fail: nothing has changed until then.
             try adopt(materials.push)
-            messengers.takeOver(next)
-            relay.adopt(next.ways)
-            callers.replace(materials.callbacks)
-            relay.adopt(callers.courier)
-            places.replace(materials.places)
-            relay.adopt(sealer)
+            couriers.activate(next)
+            relay.replace(next.ways)
+            webhookCourier.replace(materials.webhooks)
+            relay.replace(webhookCourier.courier)
+            geolocation.replace(materials.geolocation)
+            relay.replace(sealer)
             store.use(rows)
             if !Secret.matches(materials.keys.relay.operations.reveal(), operationsKey.reveal()) {
                 log.warning("daemon.restart", [.reason: "operations follow from another key after a restart"])
@@ -59,7 +59,7 @@ extension Daemon {
     private func settingsNow() throws(Failure) -> (Settings, isLeft: Bool) {
         var now = settings
         let new = try reread()
-        now.callbacks = new.callbacks
+        now.webhooks = new.webhooks
         now.mail = new.mail
         now.templates = new.templates
         now.texts = new.texts
@@ -74,10 +74,10 @@ extension Daemon {
     }
 
     /// Pushes to come go out under what was read; those on their way end as they began.
-    private func adopt(_ materials: Materials.Push?) throws(Failure) {
-        guard let push, let materials else { return }
+    private func adopt(_ files: LoadedFiles.Push?) throws(Failure) {
+        guard let push, let files else { return }
         do {
-            try push.replace(credential: materials.proof)
+            try push.replace(credential: files.proof)
         } catch {
             throw Failure(
                 .failed, "push.apns: \(error)",
@@ -86,7 +86,7 @@ extension Daemon {
     }
 }
 
-extension Materials {
+extension LoadedFiles {
     func tls() throws(Failure) -> TLSServerContext {
         do {
             return try TLSServerContext(

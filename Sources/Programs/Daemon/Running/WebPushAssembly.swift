@@ -6,7 +6,7 @@ import Relay
 import WebPush
 import World
 
-extension Materials.WebPush {
+extension LoadedFiles.WebPush {
     func sender(time: any TimeSource, randomness: any Randomness, log: Log) -> WebPushSender {
         var options = WebPushSender.Options()
         options.client.addresses = AddressGuard(allowing: allowed)
@@ -19,7 +19,7 @@ extension Materials.WebPush {
 extension PushServices {
     /// Those that are set; nil where none is.
     convenience init?(apns: APNsSender?, web: WebPushSender?) {
-        let services: [(any PushProvider)?] = [apns.map { APNsCourier($0) }, web.map { WebPushCourier($0) }]
+        let services: [(any PushCourier)?] = [apns.map { APNsCourier($0) }, web.map { WebPushCourier($0) }]
         guard services.contains(where: { $0 != nil }) else { return nil }
         self.init(services.compactMap { $0 })
     }

@@ -27,13 +27,13 @@ public struct Settings: Sendable, Equatable {
     public var tls = TLSFiles()
     public var push = PushService()
     public var webPush = WebPushService()
-    public var callbacks = CallbackService()
+    public var webhooks = WebhookSettings()
     public var mail = MailService()
     /// A directory with words in other languages, or other words.
     public var templates: FileName?
-    public var texts = TextService()
+    public var texts = SMSSettings()
     /// Says where addresses are; nil is that nobody knows.
-    public var places: FileName?
+    public var geolocation: FileName?
     /// What holds for websites that say nothing else.
     public var policy = Policy()
     /// When what is over goes.
@@ -42,7 +42,7 @@ public struct Settings: Sendable, Equatable {
     public var quotas = Quotas()
     /// Where counters are shown; nil is nowhere.
     public var metrics: LocalAddress?
-    public var log = LogForm()
+    public var log = LogSettings()
     /// Restrictions that the daemon puts on its own process.
     public var hardening = HardeningLevel.on
 
@@ -55,7 +55,7 @@ public struct Settings: Sendable, Equatable {
 
     /// The number of connections that callers may have, and their longest life.
     public struct ConnectionSettings: Sendable, Equatable {
-        /// 0: as many as the limit of descriptors allows, at most `Connections.most`.
+        /// 0: as many as the limit of descriptors allows, at most `ConnectionLimits.most`.
         public var limit = 0
         /// 0: half of the unidentified ones.
         public var perSource = 0
@@ -137,7 +137,7 @@ public struct Settings: Sendable, Equatable {
     }
 
     /// How the websites that have a callback are called.
-    public struct CallbackService: Sendable, Equatable {
+    public struct WebhookSettings: Sendable, Equatable {
         /// Inside addresses that callbacks may go to all the same, by `http:` too.
         public var allowed: AddressRanges?
         /// Trusted besides the system's authorities.
@@ -152,7 +152,7 @@ public struct Settings: Sendable, Equatable {
     /// The mail server, used once a URL is set.
     public struct MailService: Sendable, Equatable {
         public var url: SMTPAddress?
-        public var from: MailSender?
+        public var from: MailAddress?
         public var username: String?
         public var passwordFile: FileName?
         /// Trusted besides the system's authorities.
@@ -161,7 +161,7 @@ public struct Settings: Sendable, Equatable {
         public init() {}
     }
 
-    public struct LogForm: Sendable, Equatable {
+    public struct LogSettings: Sendable, Equatable {
         public var format = LogFormat.logfmt
         public var level = LogLevel.info
         /// Lines that may wait for the reader.

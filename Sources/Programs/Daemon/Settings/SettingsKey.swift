@@ -13,7 +13,7 @@ public struct SettingsKey: Sendable {
     /// What `example` and `text` give is YAML already: lists and more.
     var isTree = false
     /// Sets it from what stands there, where that is more than one value, and says what is wrong.
-    var readTree: (@Sendable (inout Settings, YAMLNode) -> [(place: YAMLPlace, message: String)])?
+    var readTree: (@Sendable (inout Settings, YAMLNode) -> [(place: YAMLPosition, message: String)])?
     /// Sets it from its text.
     let read: @Sendable (inout Settings, String) throws(SettingsFault) -> Void
     /// Its text, and nil where nothing is set.
@@ -29,7 +29,7 @@ extension SettingsKey {
     typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable
 
     /// A key that must be there.
-    static func required<Value: SettingsText>(
+    static func required<Value: SettingsValue>(
         _ name: String, _ path: Path<Value>, example: String, _ about: String
     ) -> SettingsKey {
         SettingsKey(
@@ -39,7 +39,7 @@ extension SettingsKey {
     }
 
     /// A key with a default.
-    static func standard<Value: SettingsText>(_ name: String, _ path: Path<Value>, _ about: String) -> SettingsKey {
+    static func standard<Value: SettingsValue>(_ name: String, _ path: Path<Value>, _ about: String) -> SettingsKey {
         let standard = SettingsKeys.defaults[keyPath: path].settingsText
         return SettingsKey(
             path: split(name), about: about, example: standard, required: false,
@@ -50,7 +50,7 @@ extension SettingsKey {
     }
 
     /// A key that may be left out, or be empty.
-    static func optional<Value: SettingsText>(
+    static func optional<Value: SettingsValue>(
         _ name: String, _ path: Path<Value?>, example: String, _ about: String
     ) -> SettingsKey {
         SettingsKey(

@@ -69,13 +69,13 @@ public enum SettingsKeys {
             .optional(
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
                 "Revocation lists (CRL) of the two authorities. Revoking a website or a phone in the store needs none."),
-        ] + push + callbacks + mail + texts + [
+        ] + push + webhooks + mail + texts + [
             .optional(
                 "templates.directory", \.templates, example: "templates",
                 "Files such as fr.po with what mails and text messages say; `twoefay templates show` prints one to begin "
                     + "with. SIGHUP reads them again."),
             .optional(
-                "geo.database", \.places, example: "GeoLite2-City.mmdb",
+                "geo.database", \.geolocation, example: "GeoLite2-City.mmdb",
                 "A MaxMind database of cities or of countries. It is kept in memory; SIGHUP reads it again."),
         ] + policies + quotas + [
             .number(
@@ -151,18 +151,18 @@ public enum SettingsKeys {
             "An authority to trust besides the system's, for push services inside."),
     ]
 
-    private static let callbacks: [SettingsKey] = [
+    private static let webhooks: [SettingsKey] = [
         .optional(
-            "callbacks.allow", \.callbacks.allowed, example: "10.30.0.0/16, fd00:30::/32",
+            "callbacks.allow", \.webhooks.allowed, example: "10.30.0.0/16, fd00:30::/32",
             "Nothing is sent to addresses inside, but for those in these ranges; there http: is allowed too."),
         .optional(
-            "callbacks.ca", \.callbacks.authority, example: "inside-ca.pem",
+            "callbacks.ca", \.webhooks.authority, example: "inside-ca.pem",
             "An authority to trust besides the system's, for websites inside."),
         .optional(
-            "callbacks.certificate", \.callbacks.certificate, example: "relay.pem",
+            "callbacks.certificate", \.webhooks.certificate, example: "relay.pem",
             "The certificate that is shown to a website that asks for one, with its chain,"),
         .optional(
-            "callbacks.key", \.callbacks.key, example: "relay.key",
+            "callbacks.key", \.webhooks.key, example: "relay.key",
             "and its private key. SIGHUP reads all of these again."),
     ]
 

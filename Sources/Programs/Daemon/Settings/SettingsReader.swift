@@ -6,10 +6,10 @@ import YAML
 public struct SettingsReader {
     /// One thing that is wrong.
     public struct Problem: Sendable, Equatable, CustomStringConvertible {
-        public let place: YAMLPlace
+        public let place: YAMLPosition
         public let message: String
 
-        init(at place: YAMLPlace, _ message: String) {
+        init(at place: YAMLPosition, _ message: String) {
             self.place = place
             self.message = message
         }
@@ -116,7 +116,7 @@ public struct SettingsReader {
         } else if (mail.username == nil) != (mail.passwordFile == nil) {
             problem(root.place, "mail.username and mail.password_file must be set together")
         }
-        if (settings.callbacks.certificate == nil) != (settings.callbacks.key == nil) {
+        if (settings.webhooks.certificate == nil) != (settings.webhooks.key == nil) {
             let place = root["callbacks"]?.place ?? root.place
             problem(place, "callbacks.certificate and callbacks.key must be set together")
         }
@@ -164,7 +164,9 @@ public struct SettingsReader {
         }
     }
 
-    private mutating func checkMailed(_ mailed: Settings.TextGatewayForm.Mailed, _ name: String, _ root: YAMLNode) {
+    private mutating func checkMailed(
+        _ mailed: Settings.SMSGatewaySettings.MailGatewaySettings, _ name: String, _ root: YAMLNode
+    ) {
         let place = root["sms"]?.place ?? root.place
         if mailed.url == nil, settings.mail.url == nil {
             problem(place, "gateway \(name): url is missing, or mail.url: one mail server has to take its mails")
@@ -173,7 +175,7 @@ public struct SettingsReader {
         }
     }
 
-    private mutating func problem(_ place: YAMLPlace, _ message: String) {
+    private mutating func problem(_ place: YAMLPosition, _ message: String) {
         problems.append(Problem(at: place, message))
     }
 

@@ -4,7 +4,7 @@ import World
 
 /// An app that shows codes (TOTP): for when the phone has no connection.
 extension Shop {
-    func authenticatorPage(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+    func authenticatorPage(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         let isThere = try await website.relay.user(account).factors.contains {
             $0.kind == .totp && $0.state != .waiting
         }
@@ -26,7 +26,7 @@ extension Shop {
     }
 
     func addAuthenticator(
-        _ visit: Visit, _ account: String, approval: String? = nil
+        _ visit: PageRequest, _ account: String, approval: String? = nil
     ) async throws(CallFault) -> Response {
         try await asking(visit, account, for: .authenticator) { () throws(CallFault) in
             let setup = try await website.relay.addTOTP(for: account, approval: approval)
@@ -37,7 +37,7 @@ extension Shop {
 
     /// It counts once its first code has come: an app that did not read the secret would lock somebody out.
     func confirmAuthenticatorPage(
-        _ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []
+        _ visit: PageRequest, status: Int = 200, _ fault: ShopText? = nil, fields: [Fields.Field] = []
     ) -> Response {
         guard let setup = visit.session.authenticator, setup.expiresAt > time.now() else {
             return go(visit, to: "/totp")
@@ -67,7 +67,7 @@ extension Shop {
         secret.enumerated().map { $0 > 0 && $0 % 4 == 0 ? " \($1)" : "\($1)" }.joined()
     }
 
-    func confirmAuthenticator(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+    func confirmAuthenticator(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         do throws(CallFault) {
             guard try await website.relay.confirmTOTP(of: account, code: code(of: visit)) else {
                 return confirmAuthenticatorPage(visit, status: 422, .wrongCode)
@@ -89,9 +89,9 @@ extension Shop {
     }
 
     func removeAuthenticatorPage(
-        _ visit: Visit, _ account: String, status: Int = 200
+        _ visit: PageRequest, _ account: String, status: Int = 200
     ) async throws(CallFault) -> Response {
-        let stays = WhatStays(withoutApp: try await website.relay.user(account))
+        let stays = RemainingFactors(withoutApp: try await website.relay.user(account))
         let fields = stays.isStrong ? "" : Self.warned
         return page(
             visit, .removeAuthenticator,
@@ -105,9 +105,9 @@ extension Shop {
             """, status: status)
     }
 
-    func removeAuthenticator(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+    func removeAuthenticator(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         if !isWarned(visit) {
-            let stays = WhatStays(withoutApp: try await website.relay.user(account))
+            let stays = RemainingFactors(withoutApp: try await website.relay.user(account))
             guard stays.isStrong else { return try await removeAuthenticatorPage(visit, account, status: 409) }
         }
         do throws(CallFault) {

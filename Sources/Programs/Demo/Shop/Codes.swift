@@ -4,7 +4,7 @@ import TwoefayClient
 /// "Use a code instead": an app's, a token's, one that is sent, or a recovery code, all under the same login.
 extension Shop {
     func codePage(
-        _ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []
+        _ visit: PageRequest, status: Int = 200, _ fault: ShopText? = nil, fields: [Fields.Field] = []
     ) async throws(CallFault) -> Response {
         guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
         // While the relay is away the page stays, with the ways that need nothing of it.
@@ -45,18 +45,18 @@ extension Shop {
     }
 
     /// Where a code is to be had at once, while it is still the phone that is asked.
-    private static func source(_ factors: [RelayUser.OwnFactor], _ outcome: LoginOutcome?) -> Words? {
+    private static func source(_ factors: [RelayUser.OwnFactor], _ outcome: LoginOutcome?) -> ShopText? {
         guard outcome?.factor == .push || outcome?.factor == .pull else { return nil }
         if factors.contains(where: { $0.kind == .totp }) { return .typeAppCode }
         return factors.contains { $0.kind == .hotp } ? .typeTokenCode : nil
     }
 
-    private func sender(_ visit: Visit, _ factor: RelayUser.OwnFactor, _ text: Words) -> HTML {
+    private func sender(_ visit: PageRequest, _ factor: RelayUser.OwnFactor, _ text: ShopText) -> HTML {
         let kind: HTML = #"<input type="hidden" name="factor" value="\#(factor.kind.rawValue)">"#
         return form(visit, "/code/send", kind, Button(text, style: ""), style: "inline")
     }
 
-    func recoveryCodePage(_ visit: Visit) -> Response {
+    func recoveryCodePage(_ visit: PageRequest) -> Response {
         guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
         return page(
             visit, .enterRecoveryCode,
@@ -69,7 +69,7 @@ extension Shop {
             """)
     }
 
-    func recoveryCodeField(_ visit: Visit, fault: Words? = nil) -> HTML {
+    func recoveryCodeField(_ visit: PageRequest, fault: ShopText? = nil) -> HTML {
         field(
             visit, "code", .recoveryCode,
             attributes: """
@@ -78,7 +78,7 @@ extension Shop {
                 """, fault: fault)
     }
 
-    func enterCode(_ visit: Visit) async throws(CallFault) -> Response {
+    func enterCode(_ visit: PageRequest) async throws(CallFault) -> Response {
         guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
         do throws(CallFault) {
             let outcome = try await website.relay.enter(code(of: visit), for: question.challenge)
@@ -97,13 +97,13 @@ extension Shop {
     }
 
     /// People write digits in groups; the relay takes them as they are.
-    func code(of visit: Visit) -> String {
+    func code(of visit: PageRequest) -> String {
         let text = visit.field("code")
         let digits = text.filter { $0 != " " }
         return digits.allSatisfy(\.isNumber) ? digits : text
     }
 
-    func sendCode(_ visit: Visit) async throws(CallFault) -> Response {
+    func sendCode(_ visit: PageRequest) async throws(CallFault) -> Response {
         guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
         let factor: Factor = visit.field("factor") == Factor.sms.rawValue ? .sms : .mail
         do throws(CallFault) {
@@ -121,7 +121,7 @@ extension Shop {
     }
 
     /// After a wrong code the relay takes none for a while.
-    static func patience(_ fault: CallFault) -> Words { .waitSeconds(seconds(fault)) }
+    static func patience(_ fault: CallFault) -> ShopText { .waitSeconds(seconds(fault)) }
 
     static func retry(_ fault: CallFault) -> [Fields.Field] { [.init("retry-after", String(seconds(fault)))] }
 

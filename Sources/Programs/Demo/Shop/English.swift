@@ -1,4 +1,4 @@
-extension Words {
+extension ShopText {
     var english: String {
         switch self {
         case .skip: "Skip to the content"

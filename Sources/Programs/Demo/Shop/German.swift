@@ -1,4 +1,4 @@
-extension Words {
+extension ShopText {
     var german: String {
         switch self {
         case .skip: "Zum Inhalt"

@@ -5,7 +5,9 @@ import World
 
 /// The first half of a login: name and password. The second half is the phone's, on the waiting page.
 extension Shop {
-    func logInPage(_ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []) -> Response {
+    func logInPage(_ visit: PageRequest, status: Int = 200, _ fault: ShopText? = nil, fields: [Fields.Field] = [])
+        -> Response
+    {
         let focus: HTML = fault == nil ? "" : " autofocus"
         let inputs: [HTML] = [
             field(
@@ -31,7 +33,7 @@ extension Shop {
             """, status: status, fields: fields)
     }
 
-    func logIn(_ visit: Visit) async throws(CallFault) -> Response {
+    func logIn(_ visit: PageRequest) async throws(CallFault) -> Response {
         let name = visit.field("name")
         // No customer has such a one, and none is to be remembered.
         guard name.unicodeScalars.count <= Customers.longestName else {
@@ -57,14 +59,14 @@ extension Shop {
         return go(visit, to: "/wait", renewed: renewed)
     }
 
-    func logOut(_ visit: Visit) -> Response {
+    func logOut(_ visit: PageRequest) -> Response {
         let renewed = sessions.renew(visit.id) { _ in }
         return go(visit, to: "/", .init(kind: .good, text: .loggedOut), renewed: renewed)
     }
 
     /// The customer has said yes, or typed a right code. Only now does the browser get a session that is let in: another one
     /// than it had before.
-    func letIn(_ visit: Visit, _ question: OpenQuestion, _ verdict: Website.Verdict) -> Response {
+    func letIn(_ visit: PageRequest, _ question: PendingConfirmation, _ verdict: Website.Verdict) -> Response {
         let renewed = sessions.renew(visit.id) { session in
             session.account = question.account
             session.entrance = verdict.hasCode ? .code(verdict.outcome.factor) : .phone
@@ -74,7 +76,7 @@ extension Shop {
     }
 
     /// Whether this customer has logged in in this browser before. Logins from others cannot end theirs then.
-    func isKnown(_ visit: Visit, as account: String) -> Bool {
+    func isKnown(_ visit: PageRequest, as account: String) -> Bool {
         browsers.knows(visit.request.cookie(knownCookie), as: account, at: time.now())
     }
 }

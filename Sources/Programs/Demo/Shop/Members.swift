@@ -3,7 +3,7 @@ import TwoefayClient
 
 /// What somebody sees who was let in.
 extension Shop {
-    func membersPage(_ visit: Visit, _ account: String) -> Response {
+    func membersPage(_ visit: PageRequest, _ account: String) -> Response {
         page(
             visit, .members,
             """
@@ -15,7 +15,7 @@ extension Shop {
             """)
     }
 
-    private static func entrance(_ entrance: Session.Entrance?) -> Words {
+    private static func entrance(_ entrance: Session.LoginMethod?) -> ShopText {
         switch entrance {
         case .phone: .cameByPhone
         case .code(.totp): .cameByApp

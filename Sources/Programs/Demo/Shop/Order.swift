@@ -4,7 +4,7 @@ import TwoefayClient
 /// An order that the phone has to sign: what it is and what it costs stand in the question, and in the phone's signature. No
 /// code will do, since none shows what it is for.
 extension Shop {
-    func orders(_ visit: Visit, _ account: String) -> HTML {
+    func orders(_ visit: PageRequest, _ account: String) -> HTML {
         let articles = Article.allCases.map { article -> HTML in
             """
             <li>
@@ -25,7 +25,7 @@ extension Shop {
             """
     }
 
-    private func earlierOrders(_ visit: Visit, _ account: String) -> HTML? {
+    private func earlierOrders(_ visit: PageRequest, _ account: String) -> HTML? {
         let all = (customers.find(account)?.orders ?? []).reversed().map { article -> HTML in
             "<li>\(visit(article.name)), \(article.amount)</li>"
         }
@@ -38,13 +38,13 @@ extension Shop {
             """
     }
 
-    private func buy(_ visit: Visit, _ article: Article) -> HTML {
+    private func buy(_ visit: PageRequest, _ article: Article) -> HTML {
         let what: HTML = #"<input type="hidden" name="article" value="\#(article.rawValue)">"#
         return form(visit, "/pay", what, Button(.pay(visit(article.name)), style: ""), style: "inline")
     }
 
     /// The prices are the website's own: a browser says what is bought, never what it costs.
-    func pay(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+    func pay(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         guard let article = Article(rawValue: visit.field("article")) else { return go(visit, to: "/members") }
         try await website.pinPhones(of: account)
         guard !website.pinned(of: account).isEmpty else {
@@ -64,7 +64,7 @@ extension Shop {
     }
 
     /// The phone has signed for exactly this: see `ask`, where it became an order. Here it is only said.
-    func paid(_ visit: Visit, _ article: Article) -> Response {
+    func paid(_ visit: PageRequest, _ article: Article) -> Response {
         go(visit, to: "/members", .init(kind: .good, text: .paid(visit(article.name), article.amount)))
     }
 }
@@ -82,7 +82,7 @@ enum Article: String, Sendable, CaseIterable {
         }
     }
 
-    var name: Words {
+    var name: ShopText {
         switch self {
         case .tea: .tea
         case .kettle: .kettle

@@ -23,12 +23,12 @@ final class Passwords: Sendable {
 
     /// Nil where there is no memory for it.
     func hash(_ password: Secret) async -> PasswordHash? {
-        await aside { [cost, randomness] in try? PasswordHash(password, cost: cost, randomness: randomness) } ?? nil
+        await onThread { [cost, randomness] in try? PasswordHash(password, cost: cost, randomness: randomness) } ?? nil
     }
 
     /// False for a hash that is not there, and as late.
     func matches(_ password: Secret, _ hash: PasswordHash?) async -> Bool {
-        let isRight = await aside { [nobody] in (hash ?? nobody).matches(password) } ?? false
+        let isRight = await onThread { [nobody] in (hash ?? nobody).matches(password) } ?? false
         return isRight && hash != nil
     }
 
@@ -41,7 +41,7 @@ final class Passwords: Sendable {
     }
 
     /// Nil when it is closed.
-    private func aside<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
+    private func onThread<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
         await withCheckedContinuation { continuation in
             isClosed.withLock { closed in
                 // A stopped thread drops what it is given.

@@ -6,7 +6,7 @@ import World
 
 /// The customer's phones: which there are, another one, and none any more.
 extension Shop {
-    func phonesPage(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+    func phonesPage(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         let phones = try await website.pinPhones(of: account).devices.filter { $0.state != .revoked }
         let pinned = website.pinned(of: account)
         let rows = phones.map { row(visit, $0, isPinned: pinned.contains($0.id)) }
@@ -28,10 +28,10 @@ extension Shop {
             """)
     }
 
-    private func row(_ visit: Visit, _ phone: Device, isPinned: Bool) -> HTML {
+    private func row(_ visit: PageRequest, _ phone: Device, isPinned: Bool) -> HTML {
         let id: HTML = #"<input type="hidden" name="device" value="\#(phone.id)">"#
         let name = phone.name ?? visit(.namelessPhone)
-        let state: (words: Words, style: String) =
+        let state: (words: ShopText, style: String) =
             switch phone.state {
             case .waiting: (.phoneWaits, "warn")
             case .suspended: (.phoneSuspended, "warn")
@@ -56,7 +56,7 @@ extension Shop {
             """
     }
 
-    func renamePhone(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+    func renamePhone(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         let (device, name) = (visit.field("device"), visit.field("name"))
         do throws(CallFault) {
             try await website.relay.rename(device, of: account, to: name)
@@ -70,13 +70,13 @@ extension Shop {
     }
 
     func removePhonePage(
-        _ visit: Visit, _ account: String, _ device: String?, status: Int = 200
+        _ visit: PageRequest, _ account: String, _ device: String?, status: Int = 200
     ) async throws(CallFault) -> Response {
         let user = try await website.relay.user(account)
         guard let phone = user.devices.first(where: { $0.id == device && $0.state != .revoked }) else {
             return go(visit, to: "/phones")
         }
-        let stays = WhatStays(user, without: phone.id)
+        let stays = RemainingFactors(user, without: phone.id)
         let name = phone.name ?? visit(.namelessPhone)
         let fields: HTML = """
             <input type="hidden" name="device" value="\(phone.id)">
@@ -94,11 +94,11 @@ extension Shop {
             """, status: status)
     }
 
-    func removePhone(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+    func removePhone(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         let device = visit.field("device")
         if !isWarned(visit) {
             // It was not the last when the form was made.
-            let stays = WhatStays(try await website.relay.user(account), without: device)
+            let stays = RemainingFactors(try await website.relay.user(account), without: device)
             guard stays.hasPhone else { return try await removePhonePage(visit, account, device, status: 409) }
         }
         do throws(CallFault) {
@@ -113,7 +113,8 @@ extension Shop {
     // MARK: Another phone
 
     /// The first is bound at once. For another one the relay wants the customer's yes first, by a phone that is there.
-    func addPhone(_ visit: Visit, _ account: String, approval: String? = nil) async throws(CallFault) -> Response {
+    func addPhone(_ visit: PageRequest, _ account: String, approval: String? = nil) async throws(CallFault) -> Response
+    {
         try await asking(visit, account, for: .phone) { () throws(CallFault) in
             let uri = try await website.activation(for: account, approval: approval)
             sessions.change(visit.id) { $0.activation = activation(uri, account) }
@@ -127,7 +128,7 @@ extension Shop {
             uri: uri, expiresAt: time.instant() + .seconds(600), phonesBefore: website.pinned(of: account).count)
     }
 
-    func addPhonePage(_ visit: Visit, _ account: String) -> Response {
+    func addPhonePage(_ visit: PageRequest, _ account: String) -> Response {
         guard let activation = alive(visit, account) else { return go(visit, to: "/phones") }
         return page(
             visit, .addPhone,
@@ -147,20 +148,20 @@ extension Shop {
     }
 
     /// What the page asks by script: whether a phone has come.
-    func phonesState(_ visit: Visit, _ account: String) async -> Response {
+    func phonesState(_ visit: PageRequest, _ account: String) async -> Response {
         do throws(CallFault) {
             try await website.pinPhones(of: account)
         } catch {
-            return house.json(["over": false, "say": .string(visit(.stillTrying)), "pause": 3])
+            return responder.json(["over": false, "say": .string(visit(.stillTrying)), "pause": 3])
         }
         let isOver = alive(visit, account) == nil
-        return house.json([
+        return responder.json([
             "over": .bool(isOver), "go": "/phones", "say": .string(visit(.waitingForPhone)), "pause": 2,
         ])
     }
 
     /// Until a phone has come, or it is too late for one.
-    private func alive(_ visit: Visit, _ account: String) -> Session.Activation? {
+    private func alive(_ visit: PageRequest, _ account: String) -> Session.Activation? {
         guard let activation = visit.session.activation, activation.expiresAt > time.instant(),
             website.pinned(of: account).count <= activation.phonesBefore
         else { return nil }
@@ -170,13 +171,13 @@ extension Shop {
     // MARK: What phones and apps read
 
     /// Drawn here: what the relay draws does not know our secret.
-    func qr(_ visit: Visit, _ uri: String, _ label: Words) -> HTML {
+    func qr(_ visit: PageRequest, _ uri: String, _ label: ShopText) -> HTML {
         shown(uri)
         guard let code = try? QRCode(uri) else { return "" }
         return #"<div class="qr" role="img" aria-label="\#(visit(label))">\#(HTML(drawn: code.svg()))</div>"#
     }
 
-    func textOf(_ visit: Visit, _ uri: String) -> HTML {
+    func textOf(_ visit: PageRequest, _ uri: String) -> HTML {
         """
         <details>
         <summary>\(visit(.cannotScan))</summary>

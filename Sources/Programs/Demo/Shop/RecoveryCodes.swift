@@ -3,7 +3,7 @@ import TwoefayClient
 
 /// Ten codes for a drawer: for the day on which nothing else is left.
 extension Shop {
-    func recoveryPage(_ visit: Visit, _ account: String) async throws(CallFault) -> Response {
+    func recoveryPage(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         let areThere = try await website.relay.user(account).factors.contains { $0.kind == .recovery }
         let state: HTML =
             areThere ? #"<p><span class="badge good">\#(visit(.recoveryCodesAreThere))</span></p>"# : ""
@@ -19,7 +19,7 @@ extension Shop {
     }
 
     func makeRecoveryCodes(
-        _ visit: Visit, _ account: String, approval: String? = nil
+        _ visit: PageRequest, _ account: String, approval: String? = nil
     ) async throws(CallFault) -> Response {
         try await asking(visit, account, for: .recoveryCodes) { () throws(CallFault) in
             let codes = try await website.relay.recoveryCodes(for: account, approval: approval)
@@ -28,7 +28,7 @@ extension Shop {
     }
 
     /// Shown once: by the very answer that made them. The website keeps none, for no other page.
-    private func recoveryCodesPage(_ visit: Visit, _ codes: [String]) -> Response {
+    private func recoveryCodesPage(_ visit: PageRequest, _ codes: [String]) -> Response {
         let items = codes.map { code -> HTML in "<li><code>\(code)</code></li>" }
         return page(
             visit, .recoveryCodes,

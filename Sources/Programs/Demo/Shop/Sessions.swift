@@ -14,8 +14,8 @@ struct Session: Sendable {
     var language: Language?
     /// Whose name and second factor were right.
     var account: String?
-    var entrance: Entrance?
-    var question: OpenQuestion?
+    var entrance: LoginMethod?
+    var question: PendingConfirmation?
     /// For the next page, once.
     var notice: Notice?
     /// What stands on the screen for a phone to read.
@@ -30,7 +30,7 @@ struct Session: Sendable {
     }
 
     /// How somebody came in.
-    enum Entrance: Sendable, Equatable {
+    enum LoginMethod: Sendable, Equatable {
         case signUp
         case phone
         case code(Factor?)
@@ -39,7 +39,7 @@ struct Session: Sendable {
     struct Notice: Sendable, Equatable {
         enum Kind: String, Sendable { case good, bad, warn }
         let kind: Kind
-        let text: Words
+        let text: ShopText
     }
 }
 
@@ -94,7 +94,7 @@ final class Sessions: Sendable {
 
     /// What the end of a question means for every browser of that name: where the phone says that a stranger is at work,
     /// nobody stays logged in, nor comes in by what was said before. Only how that question ended may be read still.
-    func heed(_ reason: Reason?, of account: String, _ challenge: String) {
+    func endSessionsAfterFraud(_ reason: Reason?, of account: String, _ challenge: String) {
         // Frozen: it was said before, and perhaps not to us. There is no way in then, but one out of it, which stays.
         guard reason == .fraud || reason == .frozen else { return }
         sessions.withLock { sessions in

@@ -20,7 +20,7 @@ public final class Shop: Pages {
     let throttle = Throttle()
     let sessions: Sessions
     let time: any TimeSource
-    let house: PageHouse
+    let responder: PageResponder
     /// Told of every URI that a phone or an app could read from the screen.
     let shown: @Sendable (String) -> Void
     private let cookie: String
@@ -32,10 +32,11 @@ public final class Shop: Pages {
     ///   - port: its own, which the name of its cookie needs. A website with TLS calls it `__Host-session`, and says Secure.
     ///   - cost: of a password's hash.
     init(
-        _ access: WebsiteAccess, house: PageHouse, port: UInt16, loop: EventLoop, randomness: any Randomness,
-        cost: PasswordHash.Cost = .usual, witness: @escaping Witness, shown: @escaping @Sendable (String) -> Void
+        _ access: WebsiteAccess, responder: PageResponder, port: UInt16, loop: EventLoop, randomness: any Randomness,
+        cost: PasswordHash.Cost = .usual, observer: @escaping MessageObserver,
+        shown: @escaping @Sendable (String) -> Void
     ) throws(CallFault) {
-        website = try Website(access, loop: loop, time: loop.time, randomness: randomness, witness: witness)
+        website = try Website(access, loop: loop, time: loop.time, randomness: randomness, observer: observer)
         do {
             passwords = try Passwords(cost: cost, randomness: randomness)
         } catch {
@@ -46,7 +47,7 @@ public final class Shop: Pages {
         cookie = "shop_\(port)"
         knownCookie = "shop_known_\(port)"
         browsers = KnownBrowsers(key: Secret(randomness.bytes(32)))
-        self.house = house
+        self.responder = responder
         self.shown = shown
     }
 
@@ -56,10 +57,10 @@ public final class Shop: Pages {
     }
 
     public func answer(_ request: Request) async -> Response {
-        if let file = house.file(for: request) { return file }
+        if let file = responder.file(for: request) { return file }
         let known = request.cookie(cookie).flatMap { id in sessions.find(id).map { (id, $0) } }
         let (id, session) = known ?? sessions.begin()
-        let visit = Visit(request, id: id, session: session, isNew: known == nil)
+        let visit = PageRequest(request, id: id, session: session, isNew: known == nil)
         guard request.method != "POST" || visit.isMeant else { return problem(visit, 403, .formIsOld) }
         do throws(CallFault) {
             return try await answer(visit)
@@ -68,7 +69,7 @@ public final class Shop: Pages {
         }
     }
 
-    private func answer(_ visit: Visit) async throws(CallFault) -> Response {
+    private func answer(_ visit: PageRequest) async throws(CallFault) -> Response {
         let what = "\(visit.request.method == "POST" ? "POST" : "GET") \(visit.request.path)"
         switch what {
         case "GET /": return welcome(visit)
@@ -93,7 +94,7 @@ public final class Shop: Pages {
     }
 
     /// Pages for who has logged in.
-    private func answerMember(_ visit: Visit, _ what: String) async throws(CallFault) -> Response {
+    private func answerMember(_ visit: PageRequest, _ what: String) async throws(CallFault) -> Response {
         guard Self.forMembers.contains(what) else { return problem(visit, 404, .noSuchPage) }
         guard let account = visit.session.account else { return go(visit, to: "/login") }
         switch what {
@@ -124,7 +125,7 @@ public final class Shop: Pages {
     ]
 
     /// The cookie, where the browser does not know it yet or the session has another id now.
-    func cookies(_ visit: Visit, renewed: String? = nil) -> [Fields.Field] {
+    func cookies(_ visit: PageRequest, renewed: String? = nil) -> [Fields.Field] {
         guard let id = renewed ?? (visit.isNew ? visit.id : nil) else { return [] }
         return [.cookie(cookie, id)]
     }

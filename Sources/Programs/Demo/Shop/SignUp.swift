@@ -4,7 +4,7 @@ import TwoefayClient
 
 /// A name, a password, and where codes go when no phone answers.
 extension Shop {
-    func welcome(_ visit: Visit) -> Response {
+    func welcome(_ visit: PageRequest) -> Response {
         let ways: HTML =
             visit.session.account == nil
             ? """
@@ -22,7 +22,7 @@ extension Shop {
             """)
     }
 
-    func signUpPage(_ visit: Visit, status: Int = 200, _ faults: [String: Words] = [:]) -> Response {
+    func signUpPage(_ visit: PageRequest, status: Int = 200, _ faults: [String: ShopText] = [:]) -> Response {
         let fields: [HTML] = [
             field(
                 visit, "name", .userName, value: visit.field("name"),
@@ -53,10 +53,10 @@ extension Shop {
             """, status: status)
     }
 
-    func signUp(_ visit: Visit) async throws(CallFault) -> Response {
+    func signUp(_ visit: PageRequest) async throws(CallFault) -> Response {
         let (name, password) = (visit.field("name"), visit.form["password"] ?? "")
         let (email, phone) = (visit.field("email"), visit.field("phone").filter { !" -/()".contains($0) })
-        var faults: [String: Words] = [:]
+        var faults: [String: ShopText] = [:]
         if name.isEmpty || name.unicodeScalars.count > Customers.longestName { faults["name"] = .nameRule }
         if password.unicodeScalars.count < 8 || password.utf8.count > 1000 { faults["password"] = .passwordRule }
         if email.isEmpty { faults["email"] = .emailRule }
@@ -79,7 +79,7 @@ extension Shop {
     }
 
     /// There is nothing yet that a second factor could guard: the first phone is bound at once.
-    private func enterNewcomer(_ visit: Visit, _ name: String, _ uri: String) -> Response {
+    private func enterNewcomer(_ visit: PageRequest, _ name: String, _ uri: String) -> Response {
         let renewed = sessions.renew(visit.id) { session in
             session.account = name
             session.entrance = .signUp
@@ -89,10 +89,10 @@ extension Shop {
     }
 
     /// What the relay does not like of what was typed; nil where it is something else.
-    private static func faults(_ fault: CallFault) -> [String: Words]? {
+    private static func faults(_ fault: CallFault) -> [String: ShopText]? {
         guard let problem = fault.problem else { return nil }
         if problem.code == .conflict { return ["name": .nameOrAddressIsTaken] }
-        var faults: [String: Words] = [:]
+        var faults: [String: ShopText] = [:]
         for fault in problem.faults {
             switch fault.parameter {
             case "username": faults["name"] = .nameRule

@@ -5,20 +5,20 @@ import TwoefayClient
 /// The website could lift some of it by its own word; it does not, since whoever asks has shown a password alone.
 extension Shop {
     /// Whose password was right in this session.
-    private func stopped(_ visit: Visit) -> String? {
+    private func stopped(_ visit: PageRequest) -> String? {
         guard let question = visit.session.question, question.purpose == .login else { return nil }
         return question.account
     }
 
     func unlockPage(
-        _ visit: Visit, status: Int = 200, _ fault: Words? = nil, fields: [Fields.Field] = []
+        _ visit: PageRequest, status: Int = 200, _ fault: ShopText? = nil, fields: [Fields.Field] = []
     ) async throws(CallFault) -> Response {
         guard let account = stopped(visit) else { return goHome(visit) }
         let user = try await website.relay.user(account)
         guard user.state != .active || user.areCodesLocked else {
             return go(visit, to: "/login", .init(kind: .good, text: .unlocked))
         }
-        let why: Words =
+        let why: ShopText =
             switch user.stoppedBy {
             case nil: .codesAreLocked
             case "operator": .stoppedByOperator
@@ -36,7 +36,7 @@ extension Shop {
             """, status: status, fields: fields)
     }
 
-    func unlock(_ visit: Visit) async throws(CallFault) -> Response {
+    func unlock(_ visit: PageRequest) async throws(CallFault) -> Response {
         guard let account = stopped(visit) else { return goHome(visit) }
         do throws(CallFault) {
             // An empty one would be the website's own word.

@@ -7,7 +7,7 @@ extension Shop {
     /// So long the relay holds what a page asks by script.
     private static let hold = Duration.seconds(5)
 
-    func waitingPage(_ visit: Visit) async throws(CallFault) -> Response {
+    func waitingPage(_ visit: PageRequest) async throws(CallFault) -> Response {
         guard let question = visit.session.question else { return goHome(visit) }
         // A relay that is away, or being restarted, has forgotten nothing: the page stays.
         let outcome = try await standing(of: question)
@@ -43,29 +43,29 @@ extension Shop {
     }
 
     /// What the page asks by script: whether it is over, where to go then, and what to say meanwhile.
-    func waitingState(_ visit: Visit) async -> Response {
-        guard let question = visit.session.question else { return house.json(["over": true, "go": "/wait"]) }
+    func waitingState(_ visit: PageRequest) async -> Response {
+        guard let question = visit.session.question else { return responder.json(["over": true, "go": "/wait"]) }
         do throws(CallFault) {
             let outcome = try await standing(of: question, within: Self.hold)
             let isOver = outcome.map { $0.login != .wait } ?? false
             let mustMove = question.takesCodes && visit.query["at"] == "/wait" && Self.wantsCode(outcome)
-            return house.json([
+            return responder.json([
                 "over": .bool(isOver || mustMove), "go": "/wait", "say": .string(visit(Self.progress(outcome))),
             ])
         } catch {
-            return house.json(["over": true, "go": "/wait"])
+            return responder.json(["over": true, "go": "/wait"])
         }
     }
 
     /// The script, or a press of the button, sends this when the phone has said yes: a GET lets nobody in.
-    func goOn(_ visit: Visit) async throws(CallFault) -> Response {
+    func goOn(_ visit: PageRequest) async throws(CallFault) -> Response {
         guard let question = visit.session.question else { return goHome(visit) }
         guard try await website.relay.result(of: question.challenge).isSuccess else { return go(visit, to: "/wait") }
         return try await goOn(visit, question)
     }
 
     /// It has succeeded, as the relay says.
-    func goOn(_ visit: Visit, _ question: OpenQuestion) async throws(CallFault) -> Response {
+    func goOn(_ visit: PageRequest, _ question: PendingConfirmation) async throws(CallFault) -> Response {
         let verdict = await question.end.value
         // Of two requests that come at once one goes on; and none where the session has ended meanwhile.
         let isMine = sessions.change(visit.id) { session in
@@ -92,7 +92,7 @@ extension Shop {
         }
     }
 
-    func cancel(_ visit: Visit) async throws(CallFault) -> Response {
+    func cancel(_ visit: PageRequest) async throws(CallFault) -> Response {
         if let question = visit.session.question {
             sessions.change(visit.id) { $0.question = nil }
             // It ends by itself, too.
@@ -103,7 +103,7 @@ extension Shop {
 
     /// What the customer has approved of is done now: the relay was asked for it before, and wanted their yes.
     private func add(
-        _ visit: Visit, _ addition: OpenQuestion.Addition, _ account: String, approval: String
+        _ visit: PageRequest, _ addition: PendingConfirmation.Addition, _ account: String, approval: String
     ) async throws(CallFault) -> Response {
         switch addition {
         case .phone: return try await addPhone(visit, account, approval: approval)
@@ -114,7 +114,7 @@ extension Shop {
 
     /// Something further is to be added. Where the relay wants the customer's yes first, they are asked on the waiting page.
     func asking(
-        _ visit: Visit, _ account: String, for addition: OpenQuestion.Addition,
+        _ visit: PageRequest, _ account: String, for addition: PendingConfirmation.Addition,
         _ call: () async throws(CallFault) -> Response
     ) async throws(CallFault) -> Response {
         do throws(CallFault) {
@@ -131,7 +131,7 @@ extension Shop {
 
     /// Nil while the relay cannot be reached.
     func standing(
-        of question: OpenQuestion, within hold: Duration = .zero
+        of question: PendingConfirmation, within hold: Duration = .zero
     ) async throws(CallFault) -> LoginOutcome? {
         do throws(CallFault) {
             return try await website.relay.result(of: question.challenge, within: hold)
@@ -144,13 +144,15 @@ extension Shop {
         }
     }
 
-    func goHome(_ visit: Visit) -> Response { go(visit, to: visit.session.account == nil ? "/login" : "/members") }
+    func goHome(_ visit: PageRequest) -> Response {
+        go(visit, to: visit.session.account == nil ? "/login" : "/members")
+    }
 
     private static func wantsCode(_ outcome: LoginOutcome?) -> Bool {
         outcome.map { $0.factor != .push && $0.factor != .pull } ?? false
     }
 
-    static func progress(_ outcome: LoginOutcome?) -> Words {
+    static func progress(_ outcome: LoginOutcome?) -> ShopText {
         guard let outcome else { return .stillTrying }
         let step = outcome.steps.last { $0.factor == outcome.factor }
         switch (outcome.factor, step?.state) {
@@ -170,7 +172,7 @@ extension Shop {
 
     // MARK: The ends
 
-    private func saidYesPage(_ visit: Visit, _ question: OpenQuestion) -> Response {
+    private func saidYesPage(_ visit: PageRequest, _ question: PendingConfirmation) -> Response {
         page(
             visit, .saidYes,
             """
@@ -181,8 +183,8 @@ extension Shop {
             """)
     }
 
-    private func endedPage(_ visit: Visit, _ question: OpenQuestion, _ reason: Reason?) -> Response {
-        let next: (path: String, text: Words) =
+    private func endedPage(_ visit: PageRequest, _ question: PendingConfirmation, _ reason: Reason?) -> Response {
+        let next: (path: String, text: ShopText) =
             switch (reason, question.purpose) {
             case (.fraud, .login), (.frozen, .login), (.locked, .login): ("/unlock", .unlock)
             case (.fraud, _), (_, .login): ("/login", .logInAgain)
@@ -191,7 +193,7 @@ extension Shop {
             case (_, .addition(.authenticator)): ("/totp", .back)
             case (_, .addition(.recoveryCodes)): ("/recovery", .back)
             }
-        let title: Words = question.purpose == .login ? .notLoggedIn : .notDone
+        let title: ShopText = question.purpose == .login ? .notLoggedIn : .notDone
         return page(
             visit, title,
             """
@@ -202,7 +204,7 @@ extension Shop {
             """)
     }
 
-    private static func explanation(_ reason: Reason?) -> Words {
+    private static func explanation(_ reason: Reason?) -> ShopText {
         switch reason {
         case .denied: .denied
         case .fraud: .fraud

@@ -33,15 +33,15 @@ public final class Website: Sendable {
 
     /// What a website keeps in its database.
     private struct Records {
-        var customers: [String: KnownPhones] = [:]
+        var customers: [String: PinnedPhones] = [:]
         /// The nonces of logins that are not over, and when each is at the latest.
         var openRequests: [String: Instant] = [:]
     }
 
     /// For every route that needs nothing of what is kept here.
     public let relay: RelayClient
-    let errands: Errands
-    private let carrier: HTTP2Carrier
+    let backgroundTasks: BackgroundTasks
+    private let carrier: HTTP2Transport
     private let bindings: BindingCheck
     private let receipts: ReceiptCheck
     private let time: any TimeSource
@@ -57,18 +57,18 @@ public final class Website: Sendable {
     /// Nothing that was asked lives longer: see `RelayClient.wait`.
     private static let questionLife = Duration.seconds(12 * 60)
     /// Somebody looks at a page meanwhile.
-    private static let retries = RetryPolicy(patience: .seconds(4))
+    private static let retries = RetryPolicy(timeout: .seconds(4))
 
     public init(
         _ access: WebsiteAccess, loop: EventLoop, time: any TimeSource, randomness: any Randomness,
-        witness: @escaping Witness = { _ in }
+        observer: @escaping MessageObserver = { _ in }
     ) throws(CallFault) {
-        carrier = try HTTP2Carrier(
+        carrier = try HTTP2Transport(
             loop: loop, relay: access.relay, authority: access.authority, certificate: access.certificate,
             key: access.key)
-        errands = Errands(loop: loop)
+        backgroundTasks = BackgroundTasks(loop: loop)
         relay = RelayClient(
-            Overheard(carrier: carrier, witness: witness), retries: Self.retries, time: time,
+            ObservedTransport(carrier: carrier, observer: observer), retries: Self.retries, time: time,
             randomness: randomness)
         bindings = BindingCheck(origin: access.relay.text, website: access.name)
         receipts = ReceiptCheck(
@@ -79,7 +79,7 @@ public final class Website: Sendable {
     }
 
     public func close() async {
-        await errands.close()
+        await backgroundTasks.close()
         await carrier.close()
     }
 
@@ -99,7 +99,7 @@ public final class Website: Sendable {
             token = try await relay.user(username).token
             activation = try await relay.activation(for: username)
         }
-        records.withLock { $0.customers[username] = KnownPhones(token: token) }
+        records.withLock { $0.customers[username] = PinnedPhones(token: token) }
         return uri(of: activation, for: username)
     }
 
@@ -112,7 +112,7 @@ public final class Website: Sendable {
         let k = Secret(randomness.bytes(32))
         let end = time.instant() + Self.secretLife
         records.withLock { $0.customers[username]?.expect(k, until: end) }
-        errands.begin { [self] in
+        backgroundTasks.begin { [self] in
             // A look for a phone that came while nobody was on a page that looks for it. One that is missed now is looked for
             // when it first answers.
             await carrier.pause(for: Self.codeLife)
@@ -121,7 +121,7 @@ public final class Website: Sendable {
         return activation.uri(with: k)
     }
 
-    /// Looks which phones have come, and which have gone: see `KnownPhones`.
+    /// Looks which phones have come, and which have gone: see `PinnedPhones`.
     ///
     /// - Returns: the customer as the relay has them.
     @discardableResult
@@ -171,7 +171,7 @@ public final class Website: Sendable {
             return Verdict(outcome: outcome, fault: isFirst ? nil : .requestUsed, hasCode: isFirst)
         }
         do throws(ReceiptFault) {
-            let answered = try Answered(outcome)
+            let answered = try LoginEvidence(outcome)
             let phones = await phones(of: login.asked.username, with: answered.device)
             let approval = try await receipts.approval(
                 answered, to: login.asked, from: phones, at: time.now().seconds, spend: spend)

@@ -9,7 +9,7 @@ import World
 
 /// A push service that runs until it is told to stop, and tells what comes. Lives on its loop.
 final class FakeService {
-    struct Wish: Sendable {
+    struct Options: Sendable {
         let listen: HostPort
         let hosts: [String]
         let topic: String
@@ -18,14 +18,14 @@ final class FakeService {
         let showsCertificate: Bool
     }
 
-    private let wish: Wish
+    private let wish: Options
     private let loop: EventLoop
-    private let telling: Telling
+    private let telling: PhoneOutput
     private let directory: TeamDirectory
     private let service: FakeAPNs
     private var control: ControlFile?
 
-    init(_ wish: Wish, loop: EventLoop, telling: Telling) throws(Failure) {
+    init(_ wish: Options, loop: EventLoop, telling: PhoneOutput) throws(Failure) {
         self.wish = wish
         self.loop = loop
         self.telling = telling
@@ -150,7 +150,7 @@ final class FakeService {
     }
 }
 
-extension Telling {
+extension PhoneOutput {
     func tell(_ request: RecordedRequest, at now: Timestamp) {
         let push = request.push
         var members: JSONObject = [
@@ -173,7 +173,7 @@ extension Telling {
         self(text, "request", members)
     }
 
-    func tell(_ news: ConnectionNews) {
+    func tell(_ news: ConnectionEvent) {
         self(
             "#\(news.number) \(news.isOpen ? "connected from \(news.remote)" : "is gone")",
             news.isOpen ? "connected" : "disconnected",

@@ -4,7 +4,7 @@ import FakeAPNs
 import JSON
 
 extension Tool {
-    static let fakeAPNs = Verb(
+    static let fakeAPNs = Subcommand(
         command: Command(
             "fake-apns", "Runs a push service in place of Apple's, for tests: it does to pushes what you say.",
             options: [
@@ -32,7 +32,7 @@ extension Tool {
         if invocation.has("example") {
             return Report(String(Control.example.dropLast()), json: .object(["example": .string(Control.example)]))
         }
-        let wish = try FakeService.Wish(invocation)
+        let wish = try FakeService.Options(invocation)
         let signals: Signals
         do throws(SystemFailure) {
             signals = try Signals()
@@ -40,13 +40,13 @@ extension Tool {
             throw Failure(.failed, error.description, next: "The machine is out of threads.")
         }
         return try onLoop { loop throws(Failure) in
-            let service = try FakeService(wish, loop: loop, telling: Telling(invocation))
+            let service = try FakeService(wish, loop: loop, telling: PhoneOutput(invocation))
             return try await service.run(until: signals)
         }
     }
 }
 
-extension FakeService.Wish {
+extension FakeService.Options {
     init(_ invocation: Invocation) throws(Failure) {
         do throws(SettingsFault) {
             listen = try HostPort(settingsText: invocation.value("listen") ?? "127.0.0.1:2197")

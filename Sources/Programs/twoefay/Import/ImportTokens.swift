@@ -1,12 +1,12 @@
 import Daemon
 import Domain
 import JSON
-import Seeds
 import Storage
+import TokenFiles
 import World
 
 extension Tool {
-    static let importTokens = Verb(
+    static let importTokens = Subcommand(
         command: Command(
             "import", "Gives users of a website the tokens (TOTP, HOTP) that a file of their maker describes.",
             operands: [.init("FILE", "Key containers (PSKC, RFC 6030), or a table (CSV).")],
@@ -30,8 +30,8 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
-        let input = try SeedInput(invocation)
-        let desk = try OperatorsDesk(settings)
+        let input = try TokenFileInput(invocation)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         guard let name = invocation.value("website") else {
             throw Failure(
@@ -41,7 +41,7 @@ extension Tool {
         let website = try desk.website(named: name)
         let keys = try settings.loadMasterKey()
         var work = TokenImport(
-            website: website, desk: desk, sealer: try keys.usableSealer(), replaces: invocation.has("replace"))
+            website: website, store: desk, sealer: try keys.usableSealer(), replaces: invocation.has("replace"))
         let file = invocation.operand(0)
         try work.plan(try input.owned(), skippingUnknown: invocation.has("skip-unknown"), file: file)
         let isRehearsal = invocation.has("dry-run")

@@ -3,20 +3,20 @@ import Crypto
 import Daemon
 import Domain
 import JSON
-import Seeds
 import Storage
+import TokenFiles
 import World
 
 /// From tokens and their users to factors in the store.
 struct TokenImport {
-    private enum Deed {
+    private enum Action {
         case add, replace, keep
     }
 
     private struct Item {
-        let owned: SeedInput.Owned
+        let owned: TokenFileInput.Owned
         let user: UserID
-        let deed: Deed
+        let deed: Action
         let meeting: FactorImport.Meeting
     }
 
@@ -26,27 +26,27 @@ struct TokenImport {
     private static let many = 1000
 
     let website: Websites.Listed
-    let desk: OperatorsDesk
+    let store: OperatorStore
     let sealer: Sealer
     let replaces: Bool
     private var items: [Item] = []
     private var unknown: [String] = []
-    private var done: [Deed: Int] = [:]
+    private var done: [Action: Int] = [:]
 
-    init(website: Websites.Listed, desk: OperatorsDesk, sealer: Sealer, replaces: Bool) {
+    init(website: Websites.Listed, store: OperatorStore, sealer: Sealer, replaces: Bool) {
         self.website = website
-        self.desk = desk
+        self.store = store
         self.sealer = sealer
         self.replaces = replaces
     }
 
     /// Nothing is changed here; if a user is missing, nothing will be.
     mutating func plan(
-        _ owned: [SeedInput.Owned], skippingUnknown: Bool, file: String
+        _ owned: [TokenFileInput.Owned], skippingUnknown: Bool, file: String
     ) throws(Failure) {
         for start in stride(from: 0, to: owned.count, by: Self.chunk) {
             let some = owned[start..<min(start + Self.chunk, owned.count)]
-            let subjects = try desk.read(
+            let subjects = try store.read(
                 FactorImport.subjects(some.map { ($0.username, $0.seed.kind.factor) }, of: website.id))
             for (owned, subject) in zip(some, subjects) {
                 guard let subject else {
@@ -68,8 +68,8 @@ struct TokenImport {
         for item in items { done[item.deed, default: 0] += 1 }
     }
 
-    private func item(_ owned: SeedInput.Owned, _ subject: FactorImport.Subject) -> Item {
-        func item(_ deed: Deed, _ meeting: FactorImport.Meeting) -> Item {
+    private func item(_ owned: TokenFileInput.Owned, _ subject: FactorImport.Subject) -> Item {
+        func item(_ deed: Action, _ meeting: FactorImport.Meeting) -> Item {
             Item(owned: owned, user: subject.user, deed: deed, meeting: meeting)
         }
         guard let held = subject.held else { return item(.add, .keep) }
@@ -89,7 +89,7 @@ struct TokenImport {
             for item in some { changes.append(try change(item)) }
             let results: [Bool]
             do throws(Failure) {
-                results = try desk.readAll(changes)
+                results = try store.readAll(changes)
             } catch {
                 throw Failure(
                     error.code, "\(error.message)\nIt stopped after \(start) of \(work.count) tokens.",
@@ -105,7 +105,7 @@ struct TokenImport {
     }
 
     private func change(_ item: Item) throws(Failure) -> Query<Bool> {
-        let operation = try desk.newOperation()
+        let operation = try store.newOperation()
         let seed = item.owned.seed
         let (kind, id): (Factor, FactorID) = (seed.kind.factor, operation.identifier("factor"))
         let associated = FactorSeal.associated(website: website.id, user: item.user, kind: kind, row: id)
@@ -122,12 +122,12 @@ struct TokenImport {
             }
         let new = FactorImport.New(
             id: id, user: item.user, kind: kind, secret: sealed, sealedBy: sealer.currentID,
-            algorithm: seed.hash.algorithm, digits: seed.digits, period: period, counter: counter, createdAt: desk.now)
+            algorithm: seed.hash.algorithm, digits: seed.digits, period: period, counter: counter, createdAt: store.now)
         return FactorImport.write(new, item.meeting, as: operation)
     }
 
     func report(remarks: [String], isRehearsal: Bool) -> Report {
-        func count(_ deed: Deed) -> Int { done[deed] ?? 0 }
+        func count(_ deed: Action) -> Int { done[deed] ?? 0 }
         var lines = [
             isRehearsal
                 ? "Nothing was changed. Without --dry-run, \(website.name) would get:"

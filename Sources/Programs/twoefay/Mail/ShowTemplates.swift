@@ -1,9 +1,9 @@
 import Daemon
 import JSON
-import Wording
+import Templates
 
 extension Tool {
-    static let showTemplates = Verb(
+    static let showTemplates = Subcommand(
         command: Command(
             "templates show",
             "Prints what mails and text messages say in a built-in language, as a file to begin with.",
@@ -18,7 +18,8 @@ extension Tool {
         guard let text = BuiltIn.text(of: language) else {
             throw Failure(
                 .notFound, "\(language) is not built in",
-                next: "There are \(Wording.builtIn.languages.joined(separator: " and ")). Others are in your own files."
+                next:
+                    "There are \(MessageCatalog.builtIn.languages.joined(separator: " and ")). Others are in your own files."
             )
         }
         return Report(text, json: .object(["language": .string(language), "file": .string(text)]))

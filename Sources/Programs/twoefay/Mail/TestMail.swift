@@ -2,24 +2,24 @@ import Bytes
 import Couriers
 import Curl
 import Daemon
+import DeliveryOutcomes
 import Domain
 import EventLoop
 import JSON
 import Log
-import Messaging
 import Relay
-import Wording
+import Templates
 import World
 
 extension Tool {
-    static let testMail = Verb(
+    static let testMail = Subcommand(
         command: Command(
             "mail test", "Sends a mail as the relay would, and tells what the mail server said.",
             options: [
                 .init("to", .one("ADDRESS"), "Who gets it."),
                 .init(
                     "what", .one("WORD"),
-                    "What it says: \(Sample.allCases.map(\.rawValue).joined(separator: ", ")), or all; login if not given."
+                    "What it says: \(SampleMail.allCases.map(\.rawValue).joined(separator: ", ")), or all; login if not given."
                 ),
                 .init("language", .one("TAG"), "In which language, such as de or de-AT; English if not given."),
                 .init("website", .one("NAME"), "The website's name in it; Example if not given."),
@@ -35,10 +35,10 @@ extension Tool {
         if let complaint = FieldRule.email(to) {
             throw Failure(.usage, "--to \(complaint)", next: "Run 'twoefay mail test --help' for what it takes.")
         }
-        let samples = try Sample.named(invocation.value("what") ?? Sample.login.rawValue)
+        let samples = try SampleMail.named(invocation.value("what") ?? SampleMail.login.rawValue)
         let settings = try Settings.load(invocation)
         let time = SystemTime()
-        let materials = try Materials.load(settings, at: time.now())
+        let materials = try LoadedFiles.load(settings, at: time.now())
         guard let mail = materials.mail else {
             throw Failure(
                 .notFound, "no mail server is set",
@@ -52,15 +52,15 @@ extension Tool {
                     at: time.now())
             )
         }
-        let courier = mail.courier(WordingBook(materials.wording), time: time, log: Log(minimum: .error))
+        let courier = mail.courier(CurrentCatalog(materials.wording), time: time, log: Log(minimum: .error))
         defer { courier.close() }
-        let tries: [Try]
+        let tries: [TestMailAttempt]
         do throws(SystemFailure) {
             tries = try EventLoop.run("mail", time: time) { _ in
-                var tries: [Try] = []
+                var tries: [TestMailAttempt] = []
                 for (sample, message) in messages {
                     let (outcome, said) = await courier.deliver(message)
-                    tries.append(Try(sample: sample, outcome: outcome, said: said))
+                    tries.append(TestMailAttempt(sample: sample, outcome: outcome, said: said))
                 }
                 return tries
             }
@@ -70,26 +70,26 @@ extension Tool {
         return report(tries, to: to, mail)
     }
 
-    private static func report(_ tries: [Try], to: String, _ mail: Materials.Mail) -> Report {
+    private static func report(_ attempts: [TestMailAttempt], to: String, _ mail: LoadedFiles.Mail) -> Report {
         let server = mail.server.address.text
-        var lines = tries.map { "\($0.sample.rawValue): \($0.line)" }
-        let failed = tries.first { !$0.wasTaken }
+        var lines = attempts.map { "\($0.sample.rawValue): \($0.line)" }
+        let failed = attempts.first { !$0.wasTaken }
         lines.insert(
             failed == nil
-                ? "\(server) took \(tries.count == 1 ? "the mail" : "\(tries.count) mails") for \(to)."
+                ? "\(server) took \(attempts.count == 1 ? "the mail" : "\(attempts.count) mails") for \(to)."
                 : "\(server) did not take every mail for \(to).", at: 0)
         if let next = failed?.next { lines.append(next) }
         return Report(
             lines.joined(separator: "\n"),
             json: .object([
                 "server": .string(server), "from": .string(mail.from.address), "to": .string(to),
-                "mails": .array(tries.map(\.json)),
+                "mails": .array(attempts.map(\.json)),
             ]), code: failed == nil ? .ok : .failed)
     }
 }
 
 /// What a mail may be about.
-private enum Sample: String, CaseIterable {
+private enum SampleMail: String, CaseIterable {
     case login, address
     case deviceBound = "device.bound"
     case deviceUnbound = "device.unbound"
@@ -97,9 +97,9 @@ private enum Sample: String, CaseIterable {
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"
 
-    static func named(_ word: String) throws(Failure) -> [Sample] {
+    static func named(_ word: String) throws(Failure) -> [SampleMail] {
         if word == "all" { return allCases }
-        if let sample = Sample(rawValue: word) { return [sample] }
+        if let sample = SampleMail(rawValue: word) { return [sample] }
         let words = allCases.map(\.rawValue) + ["all"]
         let near = Spelling.nearest(to: word, among: words).map { "; did you mean \($0)?" } ?? ""
         throw Failure(
@@ -111,7 +111,7 @@ private enum Sample: String, CaseIterable {
         var bytes = SystemRandomness().bytes(16)
         // Whoever looks for it in a log of mails finds it by its beginning.
         bytes.replaceSubrange(0..<4, with: [0, 0, 0, 0])
-        guard let id = ErrandID(bytes) else { preconditionFailure("16 bytes are an id") }
+        guard let id = OutboxEntryID(bytes) else { preconditionFailure("16 bytes are an id") }
         return Message(
             id: id, to: to, website: website, name: nil, language: language, content: content(at: now),
             expiresAt: now + .seconds(300))
@@ -137,8 +137,8 @@ private enum Sample: String, CaseIterable {
 }
 
 /// One mail, and what became of it.
-private struct Try: Sendable {
-    let sample: Sample
+private struct TestMailAttempt: Sendable {
+    let sample: SampleMail
     let outcome: MessageOutcome
     let said: Result<SMTPReply, SMTPFailure>?
 

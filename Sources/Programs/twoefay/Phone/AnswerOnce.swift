@@ -5,7 +5,7 @@ import Phone
 
 /// The one-shot commands: what is asked is shown, signed as told, and sent.
 extension Tool {
-    static let approveOnce = Verb(
+    static let approveOnce = Subcommand(
         command: Command(
             "phone approve", "Says yes to what is asked now.",
             options: [
@@ -18,7 +18,7 @@ extension Tool {
                 3: nothing is asked. 4: decided already.
                 """)
     ) { invocation throws(Failure) in
-        let person = Person(invocation)
+        let person = ConsentPrompt(invocation)
         let number = invocation.value("number")
         guard person.isThere || invocation.value(challenge.name) != nil else {
             throw Failure(
@@ -45,17 +45,17 @@ extension Tool {
         }
     }
 
-    private static func check(_ number: String, _ question: Question) throws(Failure) {
+    private static func check(_ number: String, _ question: ChallengePrompt) throws(Failure) {
         guard let fault = question.fault(ofNumber: number) else { return }
         throw Failure(
             .usage, "\"\(ScreenText.visible(number))\" is none: \(fault)", next: "Look at the website again.")
     }
 
-    static let denyOnce = Verb(
+    static let denyOnce = Subcommand(
         command: Command("phone deny", "Says no to what is asked now.", options: refusing)
     ) { invocation throws(Failure) in try answerOnce(invocation, .deny) }
 
-    static let reportFraud = Verb(
+    static let reportFraud = Subcommand(
         command: Command(
             "phone fraud", "Says no to what is asked now: somebody else is at it.", options: refusing,
             notes: "All factors of the user are frozen until the operator lifts that.")
@@ -68,9 +68,9 @@ extension Tool {
     ]
 
     private static func answerOnce(
-        _ invocation: Invocation, _ decision: Statement.Decision
+        _ invocation: Invocation, _ decision: SignedStatement.Decision
     ) throws(Failure) -> Report {
-        let person = Person(invocation)
+        let person = ConsentPrompt(invocation)
         return try answerOnce(invocation) { question throws(Failure) in
             person.sees(question)
             return decision
@@ -79,7 +79,7 @@ extension Tool {
 
     private static func answerOnce(
         _ invocation: Invocation,
-        _ decide: @escaping @Sendable (Question) throws(Failure) -> Statement.Decision
+        _ decide: @escaping @Sendable (ChallengePrompt) throws(Failure) -> SignedStatement.Decision
     ) throws(Failure) -> Report {
         let uv = try PhoneOptions.presence(invocation)
         let identity = PhoneOptions.identity(invocation)
@@ -87,8 +87,8 @@ extension Tool {
         let keyring = try Keyring(invocation)
         let entries = try keyring.bound(invocation)
         return try onLoop { loop throws(Failure) in
-            var found: [(phone: Responder, question: Question)] = []
-            var refused: [Question.Refused] = []
+            var found: [(phone: Responder, question: ChallengePrompt)] = []
+            var refused: [ChallengePrompt.Refused] = []
             for entry in entries {
                 do throws(CallFailure) {
                     let phone = try await fresh(entry, identity, keyring, loop)
@@ -119,8 +119,8 @@ extension Tool {
     }
 
     private static func only(
-        of found: [(phone: Responder, question: Question)], wanted: String?
-    ) throws(Failure) -> (phone: Responder, question: Question) {
+        of found: [(phone: Responder, question: ChallengePrompt)], wanted: String?
+    ) throws(Failure) -> (phone: Responder, question: ChallengePrompt) {
         guard let first = found.first else {
             throw Failure(
                 .notFound, wanted.map { "\($0) is not asked, or not any more" } ?? "nothing is asked now",
@@ -137,7 +137,7 @@ extension Tool {
     }
 
     private static func report(
-        _ decision: Statement.Decision, _ login: String, _ device: String, _ question: Question
+        _ decision: SignedStatement.Decision, _ login: String, _ device: String, _ question: ChallengePrompt
     ) -> Report {
         Report(
             "\(decision.told): the relay says \(login).",

@@ -9,7 +9,7 @@ import Phone
 import World
 
 extension Tool {
-    static let enrolPhone = Verb(
+    static let enrolPhone = Subcommand(
         command: Command(
             "phone enrol", "Binds a phone: makes its key, and proves to the relay that it has it.",
             operands: [.init("URI", "The activation, twoefay://enrol?…; - reads it from standard input.")],
@@ -34,10 +34,10 @@ extension Tool {
     ) { invocation throws(Failure) in
         let help = "Run 'twoefay phone enrol --help' for what it takes."
         let activation = try readActivation(invocation.operand(0))
-        let patience = try patience(invocation, help)
+        let patience = try timeout(invocation, help)
         let keyring = try Keyring(invocation)
         let entry = try begun(activation, invocation, keyring)
-        let telling = Telling(invocation)
+        let telling = PhoneOutput(invocation)
         let (bound, code) = try onLoop { loop throws(Failure) in
             try await bind(entry, keyring, within: patience, on: loop, telling)
         }
@@ -84,7 +84,7 @@ extension Tool {
         }
     }
 
-    private static func patience(_ invocation: Invocation, _ help: String) throws(Failure) -> Duration {
+    private static func timeout(_ invocation: Invocation, _ help: String) throws(Failure) -> Duration {
         guard let text = invocation.value("wait") else { return Enroller.codeLife }
         guard let seconds = Int64(text), (0...3600).contains(seconds) else {
             throw Failure(.usage, "--wait \(text) is no number of seconds up to 3600", next: help)
@@ -116,9 +116,9 @@ extension Tool {
     ///
     /// - Returns: without a revocation code where it was bound before, and the answer that had one was lost.
     private static func bind(
-        _ entry: Keyring.Entry, _ keyring: Keyring, within patience: Duration, on loop: EventLoop, _ telling: Telling
+        _ entry: Keyring.Entry, _ keyring: Keyring, within timeout: Duration, on loop: EventLoop, _ telling: PhoneOutput
     ) async throws(Failure) -> (Enrolment, revocationCode: String?) {
-        let limit = loop.time.instant() + patience
+        let limit = loop.time.instant() + timeout
         do throws(CallFailure) {
             let enroller = try Enroller(entry.enrolment, loop: loop)
             defer { enroller.close() }
@@ -135,7 +135,7 @@ extension Tool {
                     }
                 } catch {
                     if error.isFinal {
-                        if let bound = try await enroller.boundUnheard() { return (bound, nil) }
+                        if let bound = try await enroller.bindingWithoutAnswer() { return (bound, nil) }
                         keyring.remove(entry)
                     }
                     // A relay that had been there may be back in a moment.
@@ -157,7 +157,7 @@ extension Tool {
     }
 
     /// What the person needs to approve, on a phone that is bound already: the same key must be shown there.
-    private static func tell(_ telling: Telling, device: String, number: String?, thumbprint: String) {
+    private static func tell(_ telling: PhoneOutput, device: String, number: String?, thumbprint: String) {
         let words = number.map { ", with the number \($0)" } ?? ""
         telling(
             "Waiting until you approve this phone on another one\(words). Its key is shown there: \(thumbprint)",

@@ -10,7 +10,7 @@ enum PhoneOptions {
         "dpop", .nothing, "Say who is calling by a signature with each request (DPoP), not by the client certificate.")
     static let uv = Command.Option(
         "uv", .one("HOW"),
-        "How the phone made sure of its owner: \(word(Statement.Presence.allCases)); none if left out. It is signed as you say."
+        "How the phone made sure of its owner: \(word(SignedStatement.UserVerification.allCases)); none if left out. It is signed as you say."
     )
     static let number = Command.Option(
         "number", .one("DIGITS"), "The number that the website shows, where it shows one.")
@@ -19,8 +19,8 @@ enum PhoneOptions {
         invocation.has(dpop.name) ? .dpop : .certificate
     }
 
-    static func presence(_ invocation: Invocation) throws(Failure) -> Statement.Presence {
-        try word(invocation, uv, Statement.Presence.none)
+    static func presence(_ invocation: Invocation) throws(Failure) -> SignedStatement.UserVerification {
+        try word(invocation, uv, SignedStatement.UserVerification.none)
     }
 
     /// One of the words there are, or the default where none is given.
@@ -42,7 +42,7 @@ enum PhoneOptions {
 }
 
 /// Tells what happens while it happens: lines for people, or one JSON value a line.
-struct Telling: Sendable {
+struct PhoneOutput: Sendable {
     let isJSON: Bool
 
     init(_ invocation: Invocation) { isJSON = invocation.has("json") }

@@ -3,7 +3,7 @@ import Phone
 import World
 
 /// A request as the person sees it.
-extension Question {
+extension ChallengePrompt {
     var shown: String {
         var rows = context.lines.map { (label: $0.label, text: $0.value) }
         rows.append((label: "time left", text: "\(max(0, timeLeft.wholeMilliseconds / 1000)) s"))
@@ -15,7 +15,7 @@ extension Question {
     var asker: String { ScreenText.visible(context.displayName, limit: 40) }
 
     /// For programs: the context as it came, and what is needed to answer.
-    func told(device: String) -> JSONObject {
+    func json(device: String) -> JSONObject {
         let context = (try? JSONReader.read(bytes)) ?? .null
         return [
             "device": .string(device), "challenge": .string(challenge), "context": context,

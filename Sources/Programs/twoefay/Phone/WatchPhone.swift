@@ -4,7 +4,7 @@ import JSON
 import Phone
 
 extension Tool {
-    static let watchPhone = Verb(
+    static let watchPhone = Subcommand(
         command: Command(
             "phone watch", "Shows what is asked, asks you, signs your answer and sends it.",
             options: [
@@ -23,7 +23,7 @@ extension Tool {
                 renewed, trouble. A certificate that has fewer than 30 days left is renewed.
                 """)
     ) { invocation throws(Failure) in
-        let wish = try Watching.Wish(invocation)
+        let wish = try PhoneSession.Options(invocation)
         let keyring = try Keyring(invocation)
         let entries = try keyring.bound(invocation)
         let signals: Signals
@@ -33,20 +33,20 @@ extension Tool {
             throw Failure(.failed, error.description, next: "The machine is out of threads.")
         }
         return try onLoop { loop throws(Failure) in
-            let watching = try Watching(wish, keyring: keyring, loop: loop, telling: Telling(invocation))
+            let watching = try PhoneSession(wish, keyring: keyring, loop: loop, telling: PhoneOutput(invocation))
             return try await watching.run(entries, until: signals)
         }
     }
 }
 
-extension Watching {
+extension PhoneSession {
     /// What to do with a request.
     enum Auto: String, CaseIterable {
         case approve, deny, fraud, ignore
     }
 }
 
-extension Watching.Wish {
+extension PhoneSession.Options {
     init(_ invocation: Invocation) throws(Failure) {
         identity = PhoneOptions.identity(invocation)
         uv = try PhoneOptions.presence(invocation)
@@ -54,7 +54,7 @@ extension Watching.Wish {
         isOnce = invocation.has("once")
         let help = "Run 'twoefay phone watch --help' for what it takes."
         if let text = invocation.value("auto") {
-            guard let word = Watching.Auto(rawValue: text) else {
+            guard let word = PhoneSession.Auto(rawValue: text) else {
                 throw Failure(.usage, "--auto \(text) is none of approve, deny, fraud, ignore", next: help)
             }
             auto = word

@@ -7,7 +7,7 @@ import Storage
 import World
 
 extension Tool {
-    static let adoptRow = Verb(
+    static let adoptRow = Subcommand(
         command: Command(
             "rows adopt", "Signs a row that you changed by SQL, so that relays take it again.",
             operands: [
@@ -33,7 +33,7 @@ extension Tool {
         }
         let settings = try Settings.load(invocation)
         let authenticator = try settings.loadMasterKey().usableRowAuthenticator()
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         guard let row = try desk.read(RowQueries.row(of: table, key: key, with: authenticator)) else {
             throw Failure(.notFound, "there is no such row in \(table.name)", next: "Nothing was changed.")

@@ -5,7 +5,7 @@ import Storage
 import World
 
 extension Tool {
-    static let verifyAudit = Verb(
+    static let verifyAudit = Subcommand(
         command: Command(
             "audit verify", "Finds rows that are older than the last change of them in the audit.",
             notes: """
@@ -13,7 +13,7 @@ extension Tool {
                 looks at websites, users, phones and logins, as far back as the audit goes (keep.audit).
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorsDesk(try Settings.load(invocation))
+        let desk = try OperatorStore(try Settings.load(invocation))
         defer { desk.close() }
         let found = try desk.read(OutdatedRow.all)
         let json = JSONValue.object([

@@ -7,7 +7,7 @@ import Storage
 import World
 
 extension Tool {
-    static let verifyRows = Verb(
+    static let verifyRows = Subcommand(
         command: Command(
             "rows verify", "Checks that a relay wrote the rows of the store that can help to an approval.",
             operands: [.init("TABLE", "Only those of these tables; all of them otherwise.", isMany: true)],
@@ -18,7 +18,7 @@ extension Tool {
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
         let authenticator = try settings.loadMasterKey().usableRowAuthenticator()
-        let desk = try OperatorsDesk(settings)
+        let desk = try OperatorStore(settings)
         defer { desk.close() }
         let named = try invocation.operands.map { name throws(Failure) in try table(name) }
         let tables = named.isEmpty ? SignedTable.all : named

@@ -7,7 +7,7 @@ package protocol Session: AnyObject {
 
     /// Runs the steps in order and gives back one `Rows` for each. After a failure some of them may have had an effect:
     /// what follows is `rollBack()`.
-    func run(_ steps: [Step]) throws(SessionFailure) -> [Rows]
+    func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows]
 
     /// `.conflict` and `.refused` mean that nothing was committed, `.lost` that nobody knows.
     func commit() throws(SessionFailure)
@@ -24,11 +24,11 @@ package protocol Session: AnyObject {
     var changes: Int64 { get }
 
     /// Where it is connected, or was last; nil where there is nothing to connect to.
-    var place: SessionPlace? { get }
+    var place: SessionHost? { get }
 }
 
 /// A connection to a host.
-package struct SessionPlace: Sendable, Equatable {
+package struct SessionHost: Sendable, Equatable {
     package let host: String
     /// Of the session's connections, the how manieth.
     package let number: Int

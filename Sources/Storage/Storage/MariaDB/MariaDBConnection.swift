@@ -52,7 +52,7 @@ final class MariaDBConnection {
 
     /// A connection often is new because a host was lost: this one must not answer before it has all that was committed
     /// there. One that reads asks for that each time.
-    func catchUp(for purpose: Purpose) throws(SessionFailure) {
+    func waitForSync(for purpose: Purpose) throws(SessionFailure) {
         do throws(SessionFailure) {
             // Only a server that can be part of a cluster knows this one.
             try query("SET SESSION wsrep_sync_wait = 1")

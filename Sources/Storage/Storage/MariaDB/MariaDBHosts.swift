@@ -8,7 +8,7 @@ final class MariaDBHosts: Sendable {
     private struct Health {
         var failures = 0
         /// Until then the others are asked first.
-        var restsUntil: Instant?
+        var pausedUntil: Instant?
     }
 
     private struct State {
@@ -39,7 +39,7 @@ final class MariaDBHosts: Sendable {
     /// moment ago, whose rest ends first in front. None is left out: it may be the only one that is there.
     var order: [Int] {
         let now = time.instant()
-        let (current, rests) = state.withLock { state in (state.current, state.healths.map(\.restsUntil)) }
+        let (current, rests) = state.withLock { state in (state.current, state.healths.map(\.pausedUntil)) }
         let ring = hosts.indices.map { ($0 + current) % hosts.count }
         let resting = ring.compactMap { host in rests[host].flatMap { $0 > now ? (host, $0) : nil } }
         return ring.filter { host in !resting.contains { $0.0 == host } }
@@ -52,8 +52,8 @@ final class MariaDBHosts: Sendable {
         let now = time.instant()
         state.withLock { state in
             var health = state.healths[host]
-            if let until = health.restsUntil, now - until > Self.memory { health.failures = 0 }
-            health.restsUntil = now + min(Self.longestRest, Self.firstRest * (1 << min(health.failures, 4)))
+            if let until = health.pausedUntil, now - until > Self.memory { health.failures = 0 }
+            health.pausedUntil = now + min(Self.longestRest, Self.firstRest * (1 << min(health.failures, 4)))
             health.failures += 1
             state.healths[host] = health
         }

@@ -15,7 +15,7 @@ final class MariaDBSession: Session {
     /// Rounds over all hosts, one after the other, that came to nothing.
     private var failures = 0
     private(set) var changes: Int64 = 0
-    private(set) var place: SessionPlace?
+    private(set) var place: SessionHost?
 
     /// How much is sent ahead of its answers. The server stops reading while nobody reads its answers, so what is in
     /// flight must fit into the buffers of a socket: small packets take up about a kilobyte each there.
@@ -50,13 +50,13 @@ final class MariaDBSession: Session {
         // Nothing is sent: without autocommit the first statement begins a transaction.
     }
 
-    func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] {
+    func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] {
         guard let connection else { throw .lost("not connected") }
         do throws(SessionFailure) {
             guard purpose == .reading else { return try run(steps, on: connection) }
             return Array(try run([Self.snapshot] + steps + [Self.end], on: connection).dropFirst().dropLast())
         } catch {
-            noteFailure(error)
+            recordFailure(error)
             throw error
         }
     }
@@ -64,12 +64,12 @@ final class MariaDBSession: Session {
     /// Opens a snapshot: all reads of a transaction see the same moment, so the rows that one read
     /// checks are the rows that another one returns. The COMMIT at the end lets the server drop old
     /// versions of rows.
-    private static let snapshot = Step(Statement("START TRANSACTION READ ONLY"))
-    private static let end = Step(Statement("COMMIT"))
+    private static let snapshot = BoundStatement(Statement("START TRANSACTION READ ONLY"))
+    private static let end = BoundStatement(Statement("COMMIT"))
 
     /// Sends ahead and reads what comes back, in the same order. After a failure nothing more is sent, and what was sent
     /// is read to its end.
-    private func run(_ steps: [Step], on connection: MariaDBConnection) throws(SessionFailure) -> [Rows] {
+    private func run(_ steps: [BoundStatement], on connection: MariaDBConnection) throws(SessionFailure) -> [Rows] {
         var statements: [MariaDBStatement] = []
         statements.reserveCapacity(steps.count)
         for step in steps {
@@ -114,7 +114,7 @@ final class MariaDBSession: Session {
         do throws(SessionFailure) {
             try connection.query("COMMIT")
         } catch {
-            noteFailure(error)
+            recordFailure(error)
             switch error {
             case .conflict, .locked: throw error
             default:
@@ -139,7 +139,7 @@ final class MariaDBSession: Session {
         do throws(SessionFailure) {
             try connection.query(sql)
         } catch {
-            noteFailure(error)
+            recordFailure(error)
             throw error
         }
     }
@@ -154,7 +154,7 @@ final class MariaDBSession: Session {
         connection = nil
     }
 
-    private func noteFailure(_ failure: SessionFailure) {
+    private func recordFailure(_ failure: SessionFailure) {
         guard case .lost = failure, let connection else { return }
         if MariaDBFailure.isOfTheHost(connection.code) { hosts.passOver(host) }
         drop()
@@ -200,13 +200,13 @@ final class MariaDBSession: Session {
     }
 
     private func take(_ found: MariaDBConnection, at index: Int?) throws(SessionFailure) {
-        try found.catchUp(for: purpose)
+        try found.waitForSync(for: purpose)
         connection = found
         if let index {
             host = index
             hosts.chose(index)
         }
         let name = index.map { hosts.hosts[$0].description } ?? server.socket ?? ""
-        place = SessionPlace(host: name, number: (place?.number ?? 0) + 1)
+        place = SessionHost(host: name, number: (place?.number ?? 0) + 1)
     }
 }

@@ -14,15 +14,15 @@ public struct OutdatedRow: Sendable {
     public let changedAt: Timestamp
 
     /// A row says by which operation it was changed last; an operation that is not in the audit says nothing.
-    public static let all = Query(script: Script("outdated", reads: searches.map { Step($0.statement) })) {
+    public static let all = Query(script: Script("outdated", reads: searches.map { BoundStatement($0.statement) })) {
         tables throws(StoreFailure) -> [OutdatedRow] in
         var found: [OutdatedRow] = []
         for (search, rows) in zip(searches, tables) {
             for row in rows {
                 found.append(
                     OutdatedRow(
-                        table: search.table, key: try row.blob(0), writtenAt: try row.moment(1),
-                        event: try row.text(2), changedAt: try row.moment(3)))
+                        table: search.table, key: try row.blob(0), writtenAt: try row.timestamp(1),
+                        event: try row.text(2), changedAt: try row.timestamp(3)))
             }
         }
         return found

@@ -56,7 +56,7 @@ struct RowCheck {
         }
     }
 
-    var steps: [Step] { items.map { $0.rows.reading(for: purpose) } }
+    var steps: [BoundStatement] { items.map { $0.rows.reading(for: purpose) } }
 
     mutating func check(_ found: some Collection<Rows>) throws(SessionFailure) {
         for (index, rows) in found.enumerated() {
@@ -75,7 +75,7 @@ struct RowCheck {
     }
 
     /// Notes which rows the scripts have written under keys that had none.
-    mutating func note(_ steps: [Step], _ answers: some Collection<Rows>) throws(SessionFailure) {
+    mutating func record(_ steps: [BoundStatement], _ answers: some Collection<Rows>) throws(SessionFailure) {
         for (step, answer) in zip(steps, answers) {
             guard let written = step.statement.written else { continue }
             for key in try written.keys(of: step, answer) { known.insert(RowID(written.table, key)) }
@@ -91,8 +91,9 @@ struct RowCheck {
     }
 
     /// Returns the statements that sign what was found of these rows after the scripts, each row once.
-    func signatures(_ written: [SignedRows], _ found: some Collection<Rows>) throws(SessionFailure) -> [Step] {
-        var signatures: [Step] = []
+    func signatures(_ written: [SignedRows], _ found: some Collection<Rows>) throws(SessionFailure) -> [BoundStatement]
+    {
+        var signatures: [BoundStatement] = []
         var seen: Set<RowID> = []
         for (rows, answer) in zip(written, found) {
             for row in answer {
@@ -100,7 +101,7 @@ struct RowCheck {
                 guard try isToSign(row, rows.use), seen.insert(row.id).inserted else { continue }
                 let mac = authenticator.mac(of: row.values, in: row.table, rights: row.rights)
                 guard mac != row.mac else { continue }
-                signatures.append(Step(row.table.sign, values: [.blob(mac)] + row.key))
+                signatures.append(BoundStatement(row.table.sign, values: [.blob(mac)] + row.key))
             }
         }
         return signatures

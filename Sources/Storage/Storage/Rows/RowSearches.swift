@@ -8,7 +8,7 @@ extension SignedRows {
     static func website(of token: UserToken) -> SignedRows { SignedRows(websiteOfToken, .id(token)) }
     static func website(named name: String) -> SignedRows { SignedRows(websiteByName, .text(name)) }
     static func website(calling thumbprint: [UInt8]) -> SignedRows { SignedRows(websiteOfDeviceKey, .blob(thumbprint)) }
-    static func website(of errand: ErrandID) -> SignedRows { SignedRows(websiteOfErrand, .id(errand)) }
+    static func website(of errand: OutboxEntryID) -> SignedRows { SignedRows(websiteOfEntry, .id(errand)) }
     static func websiteKey(_ thumbprint: [UInt8]) -> SignedRows {
         SignedRows(websiteKeyByThumbprint, .blob(thumbprint))
     }
@@ -22,7 +22,7 @@ extension SignedRows {
         SignedRows(userByNames, .text(website), .text(username))
     }
     static func user(calling thumbprint: [UInt8]) -> SignedRows { SignedRows(userOfDeviceKey, .blob(thumbprint)) }
-    static func user(of errand: ErrandID) -> SignedRows { SignedRows(userOfErrand, .id(errand)) }
+    static func user(of errand: OutboxEntryID) -> SignedRows { SignedRows(userOfEntry, .id(errand)) }
     static func user(asked challenge: ChallengeID) -> SignedRows { SignedRows(userOfChallenge, .id(challenge)) }
     static func users(claimed claim: OperationID) -> SignedRows { SignedRows(usersOfClaim, .id(claim)) }
 
@@ -31,9 +31,9 @@ extension SignedRows {
     static func device(_ id: DeviceID) -> SignedRows { SignedRows(deviceByID, .id(id)) }
     static func device(key thumbprint: [UInt8]) -> SignedRows { SignedRows(deviceByKey, .blob(thumbprint)) }
     static func devices(of user: UserID) -> SignedRows { SignedRows(devicesOfUser, .id(user)) }
-    static func device(of errand: ErrandID) -> SignedRows { SignedRows(deviceOfErrand, .id(errand)) }
+    static func device(of errand: OutboxEntryID) -> SignedRows { SignedRows(deviceOfEntry, .id(errand)) }
     /// The phone that a push went to: before and after the change that drops the push's row.
-    static func device(pushedTo errand: ErrandID, settledBy operation: Operation) -> SignedRows {
+    static func device(pushedTo errand: OutboxEntryID, settledBy operation: Operation) -> SignedRows {
         SignedRows(deviceOfSettled, .id(errand), .id(operation))
     }
     static func devices(claimed claim: OperationID) -> SignedRows { SignedRows(devicesOfClaim, .id(claim)) }
@@ -44,9 +44,9 @@ extension SignedRows {
     static func factors(_ kind: Factor, of user: UserID) -> SignedRows {
         SignedRows(factorsOfKind, .id(user), .word(kind))
     }
-    static func factor(of errand: ErrandID) -> SignedRows { SignedRows(factorOfErrand, .id(errand)) }
+    static func factor(of errand: OutboxEntryID) -> SignedRows { SignedRows(factorOfEntry, .id(errand)) }
     /// The factor whose address an announcement goes to.
-    static func address(of errand: ErrandID) -> SignedRows { SignedRows(addressOfErrand, .id(errand), .id(errand)) }
+    static func address(of errand: OutboxEntryID) -> SignedRows { SignedRows(addressOfEntry, .id(errand), .id(errand)) }
     /// Codes that were sent to confirm an address of that kind.
     static func confirmingCodes(_ kind: Factor, of user: UserID) -> SignedRows {
         SignedRows(confirmingCodesOfKind, .id(user), .word(kind))
@@ -57,22 +57,22 @@ extension SignedRows {
     static func sentCodes(of factor: FactorID) -> SignedRows { SignedRows(sentCodesOfFactor, .id(factor)) }
     /// Codes that were sent for a challenge and have not expired.
     static func sentCodes(for challenge: ChallengeID, at now: Timestamp) -> SignedRows {
-        SignedRows(sentCodesOfChallenge, .id(challenge), .moment(now))
+        SignedRows(sentCodesOfChallenge, .id(challenge), .timestamp(now))
     }
     static func recoveryCode(_ digest: [UInt8], of user: UserID) -> SignedRows {
         SignedRows(recoveryCodeByKey, .id(user), .blob(digest))
     }
 
     static func challenge(_ id: ChallengeID) -> SignedRows { SignedRows(challengeByID, .id(id)) }
-    static func challenge(of errand: ErrandID) -> SignedRows { SignedRows(challengeOfErrand, .id(errand)) }
+    static func challenge(of errand: OutboxEntryID) -> SignedRows { SignedRows(challengeOfEntry, .id(errand)) }
     static func challenges(claimed claim: OperationID) -> SignedRows { SignedRows(challengesOfClaim, .id(claim)) }
     /// Challenges that nobody has decided, and that have not expired.
     static func openChallenges(of user: UserID, at now: Timestamp) -> SignedRows {
-        SignedRows(openChallengesOfUser, .id(user), .moment(now))
+        SignedRows(openChallengesOfUser, .id(user), .timestamp(now))
     }
     /// Challenges that are open, or that were decided at that moment: before and after a change that ends them.
     static func endedChallenges(of user: UserID, at now: Timestamp) -> SignedRows {
-        SignedRows(endedChallengesOfUser, .id(user), .moment(now))
+        SignedRows(endedChallengesOfUser, .id(user), .timestamp(now))
     }
     /// Challenges with which the user approves of something, used or not.
     static func approvals(of user: UserID) -> SignedRows { SignedRows(approvalsOfUser, .id(user)) }
@@ -81,9 +81,9 @@ extension SignedRows {
         SignedRows(idempotencyByKey, .id(website), .blob(digest))
     }
 
-    static func errand<Thing>(_ id: Identifier<Thing>) -> SignedRows { SignedRows(errandByID, .id(id)) }
-    static func errands(for challenge: ChallengeID) -> SignedRows { SignedRows(errandsOfChallenge, .id(challenge)) }
-    static func errands(claimed claim: OperationID) -> SignedRows { SignedRows(errandsOfClaim, .id(claim)) }
+    static func entry<Thing>(_ id: Identifier<Thing>) -> SignedRows { SignedRows(entryByID, .id(id)) }
+    static func entries(for challenge: ChallengeID) -> SignedRows { SignedRows(entriesOfChallenge, .id(challenge)) }
+    static func entries(claimed claim: OperationID) -> SignedRows { SignedRows(entriesOfLease, .id(claim)) }
     /// The `login.decided` row of a challenge that this change has ended. The search finds nothing
     /// before the change.
     static func decided(_ challenge: ChallengeID, by operation: Operation) -> SignedRows {
@@ -91,7 +91,7 @@ extension SignedRows {
     }
     /// The same of the challenges of a user that this change has ended at that moment.
     static func decided(of user: UserID, at now: Timestamp, by operation: Operation) -> SignedRows {
-        SignedRows(decidedOfUser, .id(user), .moment(now), .id(operation))
+        SignedRows(decidedOfUser, .id(user), .timestamp(now), .id(operation))
     }
 }
 
@@ -100,7 +100,7 @@ private let websiteOfToken = RowSearch(.website, where: "id = (SELECT u.website_
 private let websiteByName = RowSearch(.website, where: "name = ?")
 private let websiteOfDeviceKey = RowSearch(
     .website, where: "id = (SELECT u.website_id FROM device d JOIN user u ON u.id = d.user_id WHERE d.thumbprint = ?)")
-private let websiteOfErrand = RowSearch(
+private let websiteOfEntry = RowSearch(
     .website, where: "id = (SELECT u.website_id FROM outbox o JOIN user u ON u.id = o.user_id WHERE o.id = ?)")
 private let websiteKeyByThumbprint = RowSearch(.websiteKey, where: "thumbprint = ?")
 
@@ -110,7 +110,7 @@ private let userByName = RowSearch(.user, where: "website_id = ? AND username = 
 private let userByNames = RowSearch(
     .user, where: "website_id = (SELECT w.id FROM website w WHERE w.name = ?) AND username = ?")
 private let userOfDeviceKey = RowSearch(.user, where: "id = (SELECT d.user_id FROM device d WHERE d.thumbprint = ?)")
-private let userOfErrand = RowSearch(.user, where: "id = (SELECT o.user_id FROM outbox o WHERE o.id = ?)")
+private let userOfEntry = RowSearch(.user, where: "id = (SELECT o.user_id FROM outbox o WHERE o.id = ?)")
 private let userOfChallenge = RowSearch(.user, where: "id = (SELECT c.user_id FROM challenge c WHERE c.id = ?)")
 private let usersOfClaim = RowSearch(.user, where: "id IN (SELECT o.user_id FROM outbox o WHERE o.claim = ?)")
 
@@ -119,7 +119,7 @@ private let activationByDigest = RowSearch(.activation, where: "digest = ?")
 private let deviceByID = RowSearch(.device, where: "id = ?")
 private let deviceByKey = RowSearch(.device, where: "thumbprint = ?")
 private let devicesOfUser = RowSearch(.device, where: "user_id = ?")
-private let deviceOfErrand = RowSearch(.device, where: "id = (SELECT o.device_id FROM outbox o WHERE o.id = ?)")
+private let deviceOfEntry = RowSearch(.device, where: "id = (SELECT o.device_id FROM outbox o WHERE o.id = ?)")
 private let deviceOfSettled = RowSearch(
     .device,
     where: """
@@ -132,8 +132,8 @@ private let factorByID = RowSearch(.factor, where: "id = ?")
 private let factorsOfUser = RowSearch(.factor, where: "user_id = ?")
 private let activeFactorsOfUser = RowSearch(.factor, where: "user_id = ? AND state = 'active'")
 private let factorsOfKind = RowSearch(.factor, where: "user_id = ? AND kind = ?")
-private let factorOfErrand = RowSearch(.factor, where: "id = (SELECT o.factor_id FROM outbox o WHERE o.id = ?)")
-private let addressOfErrand = RowSearch(
+private let factorOfEntry = RowSearch(.factor, where: "id = (SELECT o.factor_id FROM outbox o WHERE o.id = ?)")
+private let addressOfEntry = RowSearch(
     .factor,
     where: """
         user_id = (SELECT o.user_id FROM outbox o WHERE o.id = ?)
@@ -148,7 +148,7 @@ private let sentCodesOfChallenge = RowSearch(.sentCode, where: "challenge_id = ?
 private let recoveryCodeByKey = RowSearch(.recoveryCode, where: "user_id = ? AND digest = ?")
 
 private let challengeByID = RowSearch(.challenge, where: "id = ?")
-private let challengeOfErrand = RowSearch(
+private let challengeOfEntry = RowSearch(
     .challenge, where: "id = (SELECT o.challenge_id FROM outbox o WHERE o.id = ?)")
 private let challengesOfClaim = RowSearch(
     .challenge, where: "id IN (SELECT o.challenge_id FROM outbox o WHERE o.claim = ?)")
@@ -158,9 +158,9 @@ private let endedChallengesOfUser = RowSearch(
     .challenge, where: "user_id = ? AND (decided_at IS NULL OR decided_at = ?)")
 private let approvalsOfUser = RowSearch(.challenge, where: "user_id = ? AND approves IS NOT NULL")
 
-private let errandByID = RowSearch(.outbox, where: "id = ?")
-private let errandsOfChallenge = RowSearch(.outbox, where: "challenge_id = ?")
-private let errandsOfClaim = RowSearch(.outbox, where: "claim = ?")
+private let entryByID = RowSearch(.outbox, where: "id = ?")
+private let entriesOfChallenge = RowSearch(.outbox, where: "challenge_id = ?")
+private let entriesOfLease = RowSearch(.outbox, where: "claim = ?")
 
 private let decidedByChallenge = RowSearch(
     .outbox, where: "id = (SELECT c.id FROM challenge c WHERE c.id = ? AND c.operation = ?)")

@@ -38,9 +38,9 @@ public struct SignedRows: Sendable, Hashable {
     var adopted: SignedRows { SignedRows(search, values, .adopted) }
 
     /// In a transaction that writes, nobody may change the rows between the check and what relies on it.
-    func reading(for purpose: Purpose) -> Step {
-        guard purpose == .writing else { return Step(search.plain, values: values) }
-        return Step(use == .relied ? search.shared : search.locked, values: values)
+    func reading(for purpose: Purpose) -> BoundStatement {
+        guard purpose == .writing else { return BoundStatement(search.plain, values: values) }
+        return BoundStatement(use == .relied ? search.shared : search.locked, values: values)
     }
 }
 

@@ -13,7 +13,7 @@ struct WrittenRows: Sendable {
     let isMove: Bool
 
     /// The keys under which this step has written a row.
-    func keys(of step: Step, _ answer: Rows) throws(SessionFailure) -> [[SQLValue]] {
+    func keys(of step: BoundStatement, _ answer: Rows) throws(SessionFailure) -> [[SQLValue]] {
         if isMove { return answer.changes > 0 ? [Array(step.values.prefix(table.key.count))] : [] }
         var keys: [[SQLValue]] = []
         for row in answer {

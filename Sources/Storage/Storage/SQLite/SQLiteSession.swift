@@ -16,19 +16,19 @@ final class SQLiteSession: Session {
     private var prepared: [SQLiteStatement?] = []
     private(set) var isOpen = true
     /// Held for as long as SQLite may call it.
-    private let log: WriteAheadLog?
+    private let log: WALCheckpointer?
 
     /// A file is no host.
-    let place: SessionPlace? = nil
+    let place: SessionHost? = nil
 
     private static let beginWriting = Statement("BEGIN IMMEDIATE")
     private static let beginReading = Statement("BEGIN")
     private static let commit = Statement("COMMIT")
     private static let rollBack = Statement("ROLLBACK")
 
-    /// Nil is a database in memory. `patience` is how long a transaction waits for another process that writes. Without
+    /// Nil is a database in memory. `timeout` is how long a transaction waits for another process that writes. Without
     /// `log`, SQLite brings its write-ahead log into the file within commits.
-    init(path: String?, mode: Mode, patience: Duration, log: WriteAheadLog? = nil) throws(SessionFailure) {
+    init(path: String?, mode: Mode, timeout: Duration, log: WALCheckpointer? = nil) throws(SessionFailure) {
         self.log = log
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         if let path {
@@ -50,8 +50,8 @@ final class SQLiteSession: Session {
         csqlite_harden(database)
         sqlite3_busy_timeout(
             database,
-            Int32(clamping: patience.components.seconds * 1000)
-                + Int32(clamping: patience.components.attoseconds / 1_000_000_000_000_000))
+            Int32(clamping: timeout.components.seconds * 1000)
+                + Int32(clamping: timeout.components.attoseconds / 1_000_000_000_000_000))
         try execute("PRAGMA foreign_keys = ON")
         // The daemon may make no files but in the directory of the database.
         try execute("PRAGMA temp_store = MEMORY")
@@ -88,22 +88,22 @@ final class SQLiteSession: Session {
 
     func begin(_ purpose: Purpose) throws(SessionFailure) {
         guard isOpen else { throw .refused("the database is closed") }
-        _ = try run(Step(purpose == .writing ? Self.beginWriting : Self.beginReading))
+        _ = try run(BoundStatement(purpose == .writing ? Self.beginWriting : Self.beginReading))
     }
 
-    func run(_ steps: [Step]) throws(SessionFailure) -> [Rows] {
+    func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] {
         var results: [Rows] = []
         results.reserveCapacity(steps.count)
         for step in steps { results.append(try run(step)) }
         return results
     }
 
-    func commit() throws(SessionFailure) { _ = try run(Step(Self.commit)) }
+    func commit() throws(SessionFailure) { _ = try run(BoundStatement(Self.commit)) }
 
     func rollBack() {
         // After a full disk or an I/O error SQLite may have rolled back by itself.
         guard isOpen, sqlite3_get_autocommit(database) == 0 else { return }
-        _ = try? run(Step(Self.rollBack))
+        _ = try? run(BoundStatement(Self.rollBack))
     }
 
     func execute(_ sql: String) throws(SessionFailure) {
@@ -120,7 +120,7 @@ final class SQLiteSession: Session {
         sqlite3_close_v2(database)
     }
 
-    private func run(_ step: Step) throws(SessionFailure) -> Rows {
+    private func run(_ step: BoundStatement) throws(SessionFailure) -> Rows {
         let index = step.statement.index
         while prepared.count <= index { prepared.append(nil) }
         if let ready = prepared[index] { return try ready.run(step.values) }

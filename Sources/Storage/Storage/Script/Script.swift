@@ -31,7 +31,7 @@ public final class Statement: Sendable {
 }
 
 /// A statement with its values.
-public struct Step: Sendable {
+public struct BoundStatement: Sendable {
     public let statement: Statement
     public let values: [SQLValue]
 
@@ -59,14 +59,14 @@ public struct Script: Sendable {
     public let mayHaveRun: Bool
     /// Rows that must have been written by a relay, or are written here.
     public let rows: [SignedRows]
-    public let writes: [Step]
-    public let reads: [Step]
+    public let writes: [BoundStatement]
+    public let reads: [BoundStatement]
 
     var isReadOnly: Bool { writes.isEmpty && rows.allSatisfy { $0.use == .relied } }
 
     public init(
         _ name: StaticString, operation: [UInt8]? = nil, mayHaveRun: Bool = false, rows: [SignedRows] = [],
-        writes: [Step] = [], reads: [Step] = []
+        writes: [BoundStatement] = [], reads: [BoundStatement] = []
     ) {
         self.rows = rows
         self.name = name

@@ -16,7 +16,7 @@ final class Lane: Sendable {
         /// free places, so a tenant alone fills half of the queue.
         var waiting = 20_000
         /// How long no host has to give a connection until nobody waits for one any more.
-        var patience = Duration.seconds(2)
+        var timeout = Duration.seconds(2)
         /// Conflicts, one after the other, that are trouble. Fewer are everyday where several relays write.
         var conflicts = 10
     }
@@ -58,19 +58,19 @@ final class Lane: Sendable {
     }
 
     /// Why the last transaction came to nothing.
-    private struct Trouble {
+    private struct TransactionFailure {
         let message: String
         /// Only a transaction that has written something shows that it is over: a full disk takes all others.
         let isOverWithAWrite: Bool
     }
 
     /// How it goes with the transactions, one after the other.
-    private struct Course {
-        var trouble: Trouble?
+    private struct LaneHealth {
+        var fault: TransactionFailure?
         var conflicts = 0
         /// Since when no host gives a connection.
         var awaySince: Instant?
-        var place: SessionPlace?
+        var place: SessionHost?
     }
 
     private let purpose: Purpose
@@ -80,7 +80,7 @@ final class Lane: Sendable {
     private let worker: any Worker
     private let session: Mutex<any Session>
     private let queue = Mutex(Queue())
-    private let course: Mutex<Course>
+    private let course: Mutex<LaneHealth>
     private let conflictCount = Atomic<UInt64>(0)
     private let keys: RowKeys
     private let log: Log
@@ -94,7 +94,7 @@ final class Lane: Sendable {
         self.purpose = purpose
         self.randomness = randomness
         let place = session.place
-        course = Mutex(Course(place: place))
+        course = Mutex(LaneHealth(place: place))
         if let place { log.info("store.connected", [.host: place.host]) }
         self.session = Mutex(session)
         self.worker = worker
@@ -103,7 +103,7 @@ final class Lane: Sendable {
     }
 
     /// Why it does not go well, if it does not.
-    var trouble: String? { course.withLock { $0.trouble?.message } }
+    var fault: String? { course.withLock { $0.fault?.message } }
 
     /// The host where it is connected, or was last.
     var host: String? { course.withLock { $0.place?.host } }
@@ -190,7 +190,7 @@ final class Lane: Sendable {
         let authenticator = keys.current
         var transaction = Transaction(batch, purpose)
         var hasWritten = false
-        var place: SessionPlace?
+        var place: SessionHost?
         let outcome: Result<[Result<[Rows], StoreFailure>], SessionFailure> = session.withLock { session in
             let before = session.changes
             defer {
@@ -203,7 +203,7 @@ final class Lane: Sendable {
                 return .failure(error)
             }
         }
-        note(place)
+        recordResult(place)
         switch outcome {
         case .success(let results):
             noteSuccess(hasWritten: hasWritten)
@@ -211,7 +211,7 @@ final class Lane: Sendable {
             queue.withLock { $0.budget.took(taken, for: batch.reduce(0) { $0 + $1.statements }) }
             deliver(zip(batch, results).map { ($0.submission, $1) })
         case .failure(let failure):
-            let isAway = note(failure, hadBegun: transaction.hasBegun)
+            let isAway = recordResult(failure, hadBegun: transaction.hasBegun)
             guard !isAway else { return refuse(batch, .unavailable(failure.message)) }
             retry(batch, after: failure, hadBegun: transaction.hasBegun)
         }
@@ -231,7 +231,7 @@ final class Lane: Sendable {
 
     // How it goes is remembered, and logged when that changes.
 
-    private func note(_ place: SessionPlace?) {
+    private func recordResult(_ place: SessionHost?) {
         let isNew = course.withLock { course in
             defer { course.place = place }
             return course.place != place
@@ -240,10 +240,10 @@ final class Lane: Sendable {
     }
 
     /// Whether no host has given a connection for so long that nobody is to wait for one.
-    private func note(_ failure: SessionFailure, hadBegun: Bool) -> Bool {
+    private func recordResult(_ failure: SessionFailure, hadBegun: Bool) -> Bool {
         let now = time.instant()
         let (isNew, isAway) = course.withLock { course -> (Bool, Bool) in
-            let before = course.trouble
+            let before = course.fault
             switch failure {
             case .statement: break
             // Somebody was in the way: it is tried again before anybody notices.
@@ -251,18 +251,18 @@ final class Lane: Sendable {
                 conflictCount.wrappingAdd(1, ordering: .relaxed)
                 course.conflicts += 1
                 guard course.conflicts >= limits.conflicts else { break }
-                course.trouble = Trouble(message: failure.message, isOverWithAWrite: false)
+                course.fault = TransactionFailure(message: failure.message, isOverWithAWrite: false)
             case .refused:
-                course.trouble = Trouble(message: failure.message, isOverWithAWrite: purpose == .writing)
-            case .lost: course.trouble = Trouble(message: failure.message, isOverWithAWrite: false)
+                course.fault = TransactionFailure(message: failure.message, isOverWithAWrite: purpose == .writing)
+            case .lost: course.fault = TransactionFailure(message: failure.message, isOverWithAWrite: false)
             }
             guard !hadBegun, case .lost = failure else {
                 course.awaySince = nil
-                return (before == nil && course.trouble != nil, false)
+                return (before == nil && course.fault != nil, false)
             }
             let since = course.awaySince ?? now
             course.awaySince = since
-            return (before == nil, now - since >= limits.patience)
+            return (before == nil, now - since >= limits.timeout)
         }
         if isNew { log.warning("store.failing", [.error: failure.message]) }
         return isAway
@@ -272,10 +272,10 @@ final class Lane: Sendable {
         let (isRecovered, host) = course.withLock { course in
             course.conflicts = 0
             course.awaySince = nil
-            guard let trouble = course.trouble, hasWritten || !trouble.isOverWithAWrite else {
+            guard let trouble = course.fault, hasWritten || !trouble.isOverWithAWrite else {
                 return (false, course.place?.host)
             }
-            course.trouble = nil
+            course.fault = nil
             return (true, course.place?.host)
         }
         if isRecovered { log.notice("store.recovered", [.host: host]) }
@@ -325,7 +325,7 @@ final class Lane: Sendable {
         let isClosed = queue.withLock { queue in
             guard !queue.isClosed else { return true }
             if atFront {
-                for entry in entries.reversed() { queue.entries.putBack(entry, of: entry.tenant, cost: entry.cost) }
+                for entry in entries.reversed() { queue.entries.requeue(entry, of: entry.tenant, cost: entry.cost) }
             } else {
                 for entry in entries { queue.entries.append(entry, of: entry.tenant, cost: entry.cost) }
             }
@@ -335,8 +335,8 @@ final class Lane: Sendable {
     }
 
     /// Brings each waiting loop its answers, all of them with one post.
-    private func deliver(_ answers: [(Submission, Answer)]) {
-        var loops: [(loop: EventLoop, answers: [(Submission, Answer)])] = []
+    private func deliver(_ answers: [(Submission, ScriptResult)]) {
+        var loops: [(loop: EventLoop, answers: [(Submission, ScriptResult)])] = []
         for (submission, answer) in answers {
             guard let loop = submission.loop else {
                 submission.answer(answer)

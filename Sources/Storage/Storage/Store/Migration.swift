@@ -54,7 +54,7 @@ extension [Migration] {
         /*M! ON DUPLICATE KEY UPDATE version = migration.version */ /*S! ON CONFLICT DO NOTHING */
         """)
     // Two programs that migrate at once: the second one waits, and then finds nothing to do. SQLite's transaction does
-    // the same by itself, and between the nodes of a cluster a `MigrationClaim`.
+    // the same by itself, and between the nodes of a cluster a `MigrationLock`.
     private static let lock = Statement("SELECT GET_LOCK(CONCAT(DATABASE(), '.migration'), 600)")
     private static let unlock = Statement("SELECT RELEASE_LOCK(CONCAT(DATABASE(), '.migration'))")
     private static let mostTries = 20
@@ -105,22 +105,22 @@ extension [Migration] {
 
     private func migrateOnce(_ session: any Session, _ dialect: Dialect, now: Timestamp) throws(SessionFailure) {
         try session.begin(.writing)
-        var claim: MigrationClaim?
+        var claim: MigrationLock?
         // Only at the end: who gets the lock must find the version. If it cannot be said any more, the connection's end
         // says it.
         defer {
             claim?.release()
-            if dialect == .mariadb { _ = try? session.run([Step(Self.unlock)]) }
+            if dialect == .mariadb { _ = try? session.run([BoundStatement(Self.unlock)]) }
         }
         do throws(SessionFailure) {
-            if dialect == .mariadb, try session.run([Step(Self.lock)]).first?.first?.isOne != true {
+            if dialect == .mariadb, try session.run([BoundStatement(Self.lock)]).first?.first?.isOne != true {
                 throw .refused("another program has been migrating this database for ten minutes: wait for it")
             }
             if let found = try present(session) {
                 try refuseForerunner(found.version)
                 if found.version >= known { return try session.commit() }
             }
-            if dialect == .mariadb, try MigrationClaim.isNeeded(session) { claim = try MigrationClaim(session) }
+            if dialect == .mariadb, try MigrationLock.isNeeded(session) { claim = try MigrationLock(session) }
             try session.execute(dialect.resolve(Self.table))
             let present = try present(session)?.version ?? 0
             for migration in self where migration.version > present {
@@ -133,7 +133,7 @@ extension [Migration] {
                     }
                 }
                 _ = try session.run([
-                    Step(Self.record, .integer(migration.version), .moment(now), .integer(migration.least))
+                    BoundStatement(Self.record, .integer(migration.version), .timestamp(now), .integer(migration.least))
                 ])
             }
             try session.commit()
@@ -153,8 +153,8 @@ extension [Migration] {
 
     /// What was made last. Nil before the first migration.
     private func present(_ session: any Session) throws(SessionFailure) -> (version: Int64, least: Int64)? {
-        guard try session.run([Step(Self.isThere)]).first?.first?.isOne == true else { return nil }
-        let rows = try session.run([Step(Self.newest)])
+        guard try session.run([BoundStatement(Self.isThere)]).first?.first?.isOne == true else { return nil }
+        let rows = try session.run([BoundStatement(Self.newest)])
         guard let row = rows.first?.first, case .integer(let version)? = try? row.value(0),
             case .integer(let least)? = try? row.value(1)
         else { return nil }

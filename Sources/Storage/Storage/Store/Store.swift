@@ -17,13 +17,13 @@ public final class Store: Sendable {
     private let writes: Lane
     private let reads: Lane
     private let watching: Lane
-    private let logFile: WriteAheadLog?
+    private let logFile: WALCheckpointer?
     private let keys: RowKeys
     private let limit: Duration
     private let time: any TimeSource
 
     init(
-        writes: Lane, reads: Lane?, watching: Lane?, logFile: WriteAheadLog?, hosts: [String], schemaVersion: Int64,
+        writes: Lane, reads: Lane?, watching: Lane?, logFile: WALCheckpointer?, hosts: [String], schemaVersion: Int64,
         keys: RowKeys, limit: Duration, time: any TimeSource
     ) {
         self.logFile = logFile
@@ -81,11 +81,11 @@ public final class Store: Sendable {
         } catch {
             throw .unavailable("\(error)")
         }
-        let kept = Mutex<[Int: Answer]>([:])
+        let kept = Mutex<[Int: ScriptResult]>([:])
         loop.post {
             for (index, script) in scripts.enumerated() {
                 loop.spawn {
-                    let answer: Answer
+                    let answer: ScriptResult
                     do throws(StoreFailure) {
                         answer = .success(try await self.run(script))
                     } catch {
@@ -119,7 +119,7 @@ public final class Store: Sendable {
     public var conflicts: UInt64 { lanes.reduce(0) { $0 + $1.conflicts } }
 
     /// Why the store is not well, if it is not.
-    var trouble: String? { writes.trouble ?? reads.trouble }
+    var fault: String? { writes.fault ?? reads.fault }
 
     /// What waits is answered with a failure, what runs is finished. The lane that writes is the last: with it SQLite
     /// brings its log into the file.

@@ -162,18 +162,18 @@ extension StorageURL {
         }
 
         /// For a SQLite file.
-        func writeAheadLog(_ worker: () throws -> any Worker) throws -> WriteAheadLog? {
+        func writeAheadLog(_ worker: () throws -> any Worker) throws -> WALCheckpointer? {
             guard case .sqlite(let path) = url else { return nil }
-            let session = try SQLiteSession(path: path, mode: .writing, patience: .seconds(1))
-            return WriteAheadLog(session, worker: try worker())
+            let session = try SQLiteSession(path: path, mode: .writing, timeout: .seconds(1))
+            return WALCheckpointer(session, worker: try worker())
         }
 
         /// Connected and ready, or an error.
         ///
         /// - Parameter log: of the SQLite file that is written.
-        func session(_ use: Use, _ log: WriteAheadLog? = nil) throws(SessionFailure) -> sending any Session {
+        func session(_ use: Use, _ log: WALCheckpointer? = nil) throws(SessionFailure) -> sending any Session {
             switch url {
-            case .memory: return try SQLiteSession(path: nil, mode: .writing, patience: .seconds(1))
+            case .memory: return try SQLiteSession(path: nil, mode: .writing, timeout: .seconds(1))
             case .sqlite(let path):
                 let mode: SQLiteSession.Mode =
                     switch use {
@@ -182,7 +182,7 @@ extension StorageURL {
                     case .reading, .watching: .readingOnly
                     }
                 return try SQLiteSession(
-                    path: path, mode: mode, patience: use == .migrating ? .seconds(30) : .seconds(1), log: log)
+                    path: path, mode: mode, timeout: use == .migrating ? .seconds(30) : .seconds(1), log: log)
             case .mariadb(let server):
                 var timeouts = MariaDBConnection.Timeouts()
                 // A change of a large table takes its time.

@@ -3,12 +3,12 @@ import Relay
 import Synchronization
 import World
 
-typealias Answer = Result<[Rows], StoreFailure>
+typealias ScriptResult = Result<[Rows], StoreFailure>
 
 /// A script on its way through a lane, and the one who waits for it. It is answered once; what comes later is dropped.
 final class Submission: Sendable {
     private struct Waiting {
-        var receive: (@Sendable (Answer) -> Void)?
+        var receive: (@Sendable (ScriptResult) -> Void)?
         var timer: TimerID?
     }
 
@@ -23,7 +23,7 @@ final class Submission: Sendable {
 
     init(
         _ script: Script, of tenant: Tenant, deadline: Instant, loop: EventLoop?,
-        receive: @escaping @Sendable (Answer) -> Void
+        receive: @escaping @Sendable (ScriptResult) -> Void
     ) {
         self.script = script
         self.tenant = tenant
@@ -44,7 +44,7 @@ final class Submission: Sendable {
     var isAnswered: Bool { waiting.withLock { $0.receive == nil } }
 
     /// On its loop, if it has one.
-    func answer(_ answer: Answer) {
+    func answer(_ answer: ScriptResult) {
         let (receive, timer) = waiting.withLock { waiting in
             defer { waiting = Waiting() }
             return (waiting.receive, waiting.timer)

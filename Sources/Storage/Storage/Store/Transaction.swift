@@ -36,7 +36,7 @@ struct Transaction {
             let written = check.written(without: done)
             // Read again behind the scripts, in one exchange with them.
             let rows = try session.run(steps + written.map { $0.reading(for: purpose) })
-            try check.note(steps, rows)
+            try check.record(steps, rows)
             let signatures = try check.signatures(written, rows.dropFirst(steps.count))
             if !signatures.isEmpty { _ = try session.run(signatures) }
             try session.commit()
@@ -61,8 +61,8 @@ struct Transaction {
         }
     }
 
-    private func steps(without done: Set<Int>, forged: [Int: String]) -> [Step] {
-        var steps: [Step] = []
+    private func steps(without done: Set<Int>, forged: [Int: String]) -> [BoundStatement] {
+        var steps: [BoundStatement] = []
         for (index, entry) in entries.enumerated() where forged[index] == nil {
             if !done.contains(index) { steps.append(contentsOf: entry.submission.script.writes) }
             steps.append(contentsOf: entry.submission.script.reads)
@@ -85,11 +85,11 @@ struct Transaction {
 
     /// Of the scripts whose COMMIT may have been done, those for which it was.
     private func committedBefore(on session: any Session) throws(SessionFailure) -> Set<Int> {
-        let retried = entries.enumerated().compactMap { index, entry -> (Int, Step)? in
+        let retried = entries.enumerated().compactMap { index, entry -> (Int, BoundStatement)? in
             guard entry.isRetry, !entry.submission.script.writes.isEmpty,
                 let operation = entry.submission.script.operation
             else { return nil }
-            return (index, Step(Self.lookUp, .blob(operation)))
+            return (index, BoundStatement(Self.lookUp, .blob(operation)))
         }
         guard !retried.isEmpty else { return [] }
         let found = try session.run(retried.map { $0.1 })

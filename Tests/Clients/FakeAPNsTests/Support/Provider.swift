@@ -14,15 +14,15 @@ import World
 @testable import FakeAPNs
 
 /// A fake service and a provider of bare requests, each on a loop of its own.
-final class Scene: Sendable {
+final class Fixture: Sendable {
     let team: FakeTeam
     let apple: FakeAPNs
     /// The service's connections as they come and go.
-    let news: Mailbox<ConnectionNews>
+    let news: Mailbox<ConnectionEvent>
     let loop: EventLoop
     private let token: String
 
-    private init(_ loops: [EventLoop], keeping: Keeping) async throws {
+    private init(_ loops: [EventLoop], keeping: RecordingLimits) async throws {
         let now = SystemTime().now()
         loop = loops[1]
         team = try FakeTeam(at: now)
@@ -30,7 +30,7 @@ final class Scene: Sendable {
             header: ["kid": .string(team.keyID)],
             payload: JSONWriter.write(["iss": .string(team.teamID), "iat": .integer(now.seconds)] as JSONObject),
             key: team.key)
-        let news = Mailbox<ConnectionNews>(loop: loops[0])
+        let news = Mailbox<ConnectionEvent>(loop: loops[0])
         self.news = news
         apple = FakeAPNs(
             loop: loops[0], tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
@@ -39,10 +39,10 @@ final class Scene: Sendable {
         try await apple.start()
     }
 
-    static func with(keeping: Keeping = .everything, _ body: (Scene) async throws -> Void) async throws {
+    static func with(keeping: RecordingLimits = .everything, _ body: (Fixture) async throws -> Void) async throws {
         let group = try LoopGroup.start(count: 2, time: SystemTime())
         defer { group.stopAndJoin() }
-        let scene = try await Scene(group.loops, keeping: keeping)
+        let scene = try await Fixture(group.loops, keeping: keeping)
         try await body(scene)
         await scene.apple.stop()
     }
@@ -55,14 +55,14 @@ final class Scene: Sendable {
     }
 
     func disconnected(
-        certificate: IssuedCertificate? = nil, patience: Duration = .seconds(120)
+        certificate: IssuedCertificate? = nil, timeout: Duration = .seconds(120)
     ) async throws -> Provider {
         let tls = try TLSClientContext(
             roots: .pem(team.authority.certificatePEM()), certificateChainPEM: certificate?.certificatePEM(),
             privateKeyPEM: certificate?.keyPEM())
         return await Provider(
             loop: loop, port: apple.port, tls: tls, topic: team.topic, token: token,
-            patience: patience)
+            timeout: timeout)
     }
 
     static func id(_ number: Int) -> String {
@@ -80,13 +80,13 @@ struct Provider: Sendable {
     private let states: AsyncStream<ClientState>
 
     init(
-        loop: EventLoop, port: UInt16, tls: TLSClientContext, topic: String, token: String, patience: Duration
+        loop: EventLoop, port: UInt16, tls: TLSClientContext, topic: String, token: String, timeout: Duration
     ) async {
         self.loop = loop
         self.topic = topic
         self.token = token
         var options = ClientOptions()
-        options.connectTimeout = patience
+        options.connectTimeout = timeout
         options.userTimeout = .seconds(120)
         options.pingTimeout = .seconds(120)
         let (states, continuation) = AsyncStream.makeStream(of: ClientState.self)
@@ -119,7 +119,7 @@ struct Provider: Sendable {
             method: "POST", path: "/3/device/\(device)", authority: "127.0.0.1",
             fields: Fields([
                 .init("authorization", "bearer " + token), .init("apns-topic", topic),
-                .init("apns-push-type", "alert"), .init("apns-id", Scene.id(number)),
+                .init("apns-push-type", "alert"), .init("apns-id", Fixture.id(number)),
             ]),
             body: Array(#"{"aps":{"alert":{"title":"t"}},"challenge":"c"}"#.utf8))
     }

@@ -64,8 +64,8 @@ struct Listed {
         ["pending": .array(listed.map(\.json)), "time": "2026-11-21T10:01:00.000Z"]
     }
 
-    func question() throws -> Question {
+    func question() throws -> ChallengePrompt {
         guard let now = Timestamp(rfc3339: "2026-11-21T10:01:00.000Z") else { throw CallFailure.unable("no time") }
-        return try Question(json, website: "shop", now: now)
+        return try ChallengePrompt(json, website: "shop", now: now)
     }
 }

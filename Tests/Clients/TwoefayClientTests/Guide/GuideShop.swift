@@ -8,7 +8,7 @@ actor Shop {
     private let relay: RelayClient
     private let bindings: BindingCheck
     private let receipts: ReceiptCheck
-    private let inbox: WebhookInbox
+    private let inbox: WebhookReceiver
 
     private var tokens: [String: String] = [:]
     private var secrets: [String: Secret] = [:]
@@ -26,7 +26,7 @@ actor Shop {
         relay = try RelayClient(origin: origin, authority: authority, certificate: certificate, key: key)
         bindings = BindingCheck(origin: origin, website: "shop")
         receipts = ReceiptCheck(origin: origin, website: "shop", displayName: "The Shop", leastDigits: 2)
-        inbox = WebhookInbox(secrets: secrets)
+        inbox = WebhookReceiver(secrets: secrets)
     }
 
     /// What the new user's phone reads, as a QR code.
@@ -58,7 +58,7 @@ actor Shop {
         let outcome = try await relay.wait(for: login)
         guard outcome.isSuccess else { return false }
         _ = try await receipts.approval(
-            try Answered(outcome), to: login.asked, from: phones[login.asked.username] ?? [],
+            try LoginEvidence(outcome), to: login.asked, from: phones[login.asked.username] ?? [],
             at: SystemTime().now().seconds
         ) { openRequests.remove($0) != nil }  // a receipt lets in once
         return true

@@ -8,7 +8,7 @@ import Webhooks
 import World
 
 /// docs/websites/guide.md, run as it stands: against the daemon as it was built, with a phone that answers.
-@Suite("The website's guide", .timeLimit(.minutes(15)), .mayBlock) struct Guide {
+@Suite("The website's guide", .timeLimit(.minutes(15)), .mayBlock) struct GuideTests {
     /// A relay that knows the shop, and a directory with what its operator gave the shop.
     private func shop() async throws -> (relay: RunningRelay, directory: TemporaryDirectory) {
         let relay = try await RunningRelay.start()
@@ -18,7 +18,7 @@ import World
         return (relay, directory)
     }
 
-    @Test(arguments: GuideCode.withReceipts) func logsSomebodyIn(code: GuideCode) async throws {
+    @Test(arguments: GuideCode.withReceipts) func guideCodeLogsAUserIn(code: GuideCode) async throws {
         let (relay, directory) = try await shop()
         try code.write(into: directory, origin: relay.origin)
         let arguments = code.language == "php" ? [code.driver.name] : [code.driver.name, "login"]
@@ -35,7 +35,7 @@ import World
         #expect(try relay.count("SELECT count(*) FROM challenge") == 2)
     }
 
-    @Test func showsTheMessagesByCurl() async throws {
+    @Test func guideCurlCommandsWork() async throws {
         let (relay, directory) = try await shop()
         for (name, text) in try GuideCode.files("sh") {
             try TextFile.write(text.replacing(GuideCode.origin, with: relay.origin), to: directory(name))
@@ -62,14 +62,14 @@ import World
         let name: String
         let status: Int
         var id = "0123456789abcdef0123456789abcdef"
-        var body = Guide.body
+        var body = GuideTests.body
         var age = Duration.zero
-        var secrets = [Guide.secret]
+        var secrets = [GuideTests.secret]
         var isChanged = false
 
         var fields: [(name: String, value: String)] {
             get throws {
-                WebhookHead(
+                WebhookHeaders(
                     id: try #require(WebhookID(id)), body: Array(body.utf8), at: SystemTime().now() - age,
                     secrets: secrets
                 ).fields
@@ -98,13 +98,13 @@ import World
         }
     }
 
-    @Test(arguments: GuideCode.withReceipts) func takesWebhooks(code: GuideCode) async throws {
+    @Test(arguments: GuideCode.withReceipts) func guideReceiverAcceptsWebhooks(code: GuideCode) async throws {
         let (relay, directory) = try await shop()
         try code.write(into: directory, origin: relay.origin)
         try writeSecrets(directory)
         let port = try FreePort()
         let receiver = try code.start(code.listening(String(port.port)), in: directory)
-        let guardian = try Guardian(of: receiver.pid)
+        let guardian = try ProcessReaper(of: receiver.pid)
         defer { guardian.dismiss() }
         _ = try await receiver.line(code.ready.stream, with: code.ready.word)
         for one in Self.incoming {
@@ -124,7 +124,7 @@ import World
         #expect(lines.count == Self.acted && lines.allSatisfy { $0.contains("tök") }, "\(ended.output)\(ended.errors)")
     }
 
-    @Test func checksWebhooksInTheShell() async throws {
+    @Test func guideShellCodeVerifiesWebhooks() async throws {
         let directory = try TemporaryDirectory()
         for (name, text) in try GuideCode.files("sh") { try TextFile.write(text, to: directory(name)) }
         try writeSecrets(directory)
@@ -139,13 +139,13 @@ import World
 
     // MARK: Swift
 
-    @Test func isTheSwiftThatIsCompiledHere() throws {
+    @Test func guideSwiftCodeIsCompiled() throws {
         let own = try TextFile.read(
             #filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/GuideShop.swift")
         #expect(try GuideCode.files("swift").map(\.text) == [own])
     }
 
-    @Test func logsSomebodyInInSwift() async throws {
+    @Test func guideSwiftCodeLogsAUserIn() async throws {
         let (relay, directory) = try await shop()
         let shop = try Shop(
             origin: relay.origin, authority: try TextFile.bytes(directory("ca.pem")),

@@ -8,9 +8,9 @@ import World
 
 extension FakeRelay {
     /// That of a website which this relay knows.
-    func carrier(on loop: EventLoop, to address: WebAddress) throws -> HTTP2Carrier {
+    func carrier(on loop: EventLoop, to address: WebAddress) throws -> HTTP2Transport {
         let issued = try websites.issueClient(uri: "twoefay:website:shop", days: 1, at: SystemTime().now())
-        return try HTTP2Carrier(
+        return try HTTP2Transport(
             loop: loop, relay: address, authority: try authority.certificatePEM(),
             certificate: try issued.certificatePEM(), key: try issued.keyPEM())
     }
@@ -18,7 +18,7 @@ extension FakeRelay {
 
 /// A relay's connections, which do what is asked for there: `/held` is left open until `/release` comes over any of them,
 /// `/leave` is the last that its connection takes, and after `/silence` nothing more comes over that.
-final class HeldConnections: ServerKeeper {
+final class HeldConnections: ServerController {
     /// What happened, as in `held 1`; the number is the connection's.
     private let told: AsyncStream<String>.Continuation
     private var all: [Kept] = []
@@ -27,7 +27,7 @@ final class HeldConnections: ServerKeeper {
 
     func admit(_ number: Int) -> Admission { .serve }
 
-    func opened(_ connection: ServerConnection) -> any ConnectionKeeper {
+    func opened(_ connection: ServerConnection) -> any ConnectionController {
         let kept = Kept(connection, number: all.count + 1, self)
         all.append(kept)
         return kept
@@ -37,7 +37,7 @@ final class HeldConnections: ServerKeeper {
         for kept in all { kept.release() }
     }
 
-    private final class Kept: ConnectionKeeper {
+    private final class Kept: ConnectionController {
         private let connection: ServerConnection
         private let number: Int
         private let told: AsyncStream<String>.Continuation

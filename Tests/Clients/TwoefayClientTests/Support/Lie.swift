@@ -8,9 +8,9 @@ import TwoefayClient
 struct Lie: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let fault: ReceiptFault
-    let tell: @Sendable (inout Login) throws -> Answered
+    let tell: @Sendable (inout Login) throws -> LoginEvidence
 
-    init(_ name: String, _ fault: ReceiptFault, _ tell: @escaping @Sendable (inout Login) throws -> Answered) {
+    init(_ name: String, _ fault: ReceiptFault, _ tell: @escaping @Sendable (inout Login) throws -> LoginEvidence) {
         testDescription = name
         self.fault = fault
         self.tell = tell
@@ -31,12 +31,12 @@ extension Lie {
             let own = try P256PrivateKey.generate()
             login.header["kid"] = "eeee"
             let answered = try login.signed(by: own)
-            return Answered(device: "eeee", receipt: answered.receipt, context: answered.context)
+            return LoginEvidence(device: "eeee", receipt: answered.receipt, context: answered.context)
         },
         Lie("a phone of another user", .unknownDevice) { login in
             let other = try Login()
             let answered = try login.signed(by: other.key)
-            return Answered(device: "another user's", receipt: answered.receipt, context: answered.context)
+            return LoginEvidence(device: "another user's", receipt: answered.receipt, context: answered.context)
         },
         Lie("what the phone signed as another device", .device) { login in
             login.header["kid"] = "1111"
@@ -148,21 +148,21 @@ extension Lie {
         Lie("another amount shown, and the right one told", .contextDigest) { login in
             let told = Base64URL.encode(login.shown)
             login.context["details"] = [["label": "amount", "value": "9.000,00 €"]]
-            return Answered(device: login.device, receipt: try login.signed().receipt, context: told)
+            return LoginEvidence(device: login.device, receipt: try login.signed().receipt, context: told)
         },
         Lie("the same members in another order", .contextDigest) { login in
             let signed = try login.signed()
             let turned = JSONObject(login.context.members.reversed().map { ($0.name, $0.value) })
-            return Answered(
+            return LoginEvidence(
                 device: signed.device, receipt: signed.receipt, context: Base64URL.encode(JSONWriter.write(turned)))
         },
         Lie("the same members with spaces between them", .contextDigest) { login in
             let signed = try login.signed()
-            return Answered(
+            return LoginEvidence(
                 device: signed.device, receipt: signed.receipt, context: Base64URL.encode(login.shown + [0x20]))
         },
         Lie("no context", .contextDigest) { login in
-            Answered(device: login.device, receipt: try login.signed().receipt, context: "")
+            LoginEvidence(device: login.device, receipt: try login.signed().receipt, context: "")
         },
         Lie("a digest cut short", .claims) { login in
             login.claims["context"] = .string(Base64URL.encode(SHA256.hash(login.shown).dropLast()))
@@ -223,10 +223,10 @@ extension Lie {
     ]
 
     /// A member twice: the phone may show the first, and the website read the last.
-    static func readInTwoWays(_ login: inout Login) throws -> Answered {
+    static func readInTwoWays(_ login: inout Login) throws -> LoginEvidence {
         let twice = Array(#"{"action":"login","#.utf8) + login.shown.dropFirst()
         login.claims.set("context", .string(Base64URL.encode(SHA256.hash(twice))))
-        return Answered(
+        return LoginEvidence(
             device: login.device, receipt: try login.signed().receipt, context: Base64URL.encode(twice))
     }
 }

@@ -10,7 +10,7 @@ struct Login {
     static let origin = "https://login.example.com:8080"
 
     let key: P256PrivateKey
-    var asked = Asked(
+    var asked = LoginRecord(
         challenge: "9a41c0ffee9a41c0ffee9a41c0ffee00", username: "ada", request: "r-7f3k", number: "07",
         service: "Payments", action: "transfer",
         details: [.init(label: "amount", value: "12,00 €"), .init(label: "payee", value: "Zoë")], ip: "203.0.113.7",
@@ -57,20 +57,20 @@ struct Login {
         return JSONWriter.write(claims)
     }
 
-    func signed(by other: P256PrivateKey? = nil) throws -> Answered {
+    func signed(by other: P256PrivateKey? = nil) throws -> LoginEvidence {
         let receipt = try JWS.sign(header: header, payload: payload, key: other ?? key)
-        return Answered(device: device, receipt: receipt, context: Base64URL.encode(shown))
+        return LoginEvidence(device: device, receipt: receipt, context: Base64URL.encode(shown))
     }
 
     /// With a header and a signature of one's own.
-    func composed(header: String, sign: (_ input: [UInt8]) throws -> [UInt8]) rethrows -> Answered {
+    func composed(header: String, sign: (_ input: [UInt8]) throws -> [UInt8]) rethrows -> LoginEvidence {
         let input = "\(Base64URL.encode(Array(header.utf8))).\(Base64URL.encode(payload))"
         let receipt = "\(input).\(Base64URL.encode(try sign(Array(input.utf8))))"
-        return Answered(device: device, receipt: receipt, context: Base64URL.encode(shown))
+        return LoginEvidence(device: device, receipt: receipt, context: Base64URL.encode(shown))
     }
 
     /// What the website's check says of it, with a request that is open.
-    func fault(_ answered: Answered) async -> ReceiptFault? {
+    func fault(_ answered: LoginEvidence) async -> ReceiptFault? {
         do throws(ReceiptFault) {
             _ = try await check.approval(answered, to: asked, from: [phone], at: now) { _ in true }
             return nil

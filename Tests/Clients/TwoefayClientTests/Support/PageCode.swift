@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import TwoefayClient
 
-extension Asked {
+extension LoginRecord {
     /// What was sent to /login, and is kept of it; the number is kept beside.
     var body: JSONObject {
         var body: JSONObject = ["username": .string(username), "request": .string(request)]

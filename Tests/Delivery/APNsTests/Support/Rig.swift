@@ -1,11 +1,11 @@
 import APNs
 import Bytes
 import Crypto
+import DeliveryOutcomes
 import EventLoop
 import FakeAPNs
 import HTTP2
 import Log
-import Pushing
 import Synchronization
 import TLS
 import TestSupport
@@ -66,7 +66,7 @@ final class Rig: Sendable {
     let team: FakeTeam
     let apple: FakeAPNs
     let sender: APNsSender
-    let sink: WatchedSink
+    let sink: ObservedSink
     let senderLog: Log
     let loops: [EventLoop]
     let time: any TimeSource
@@ -77,7 +77,7 @@ final class Rig: Sendable {
     ) async throws {
         self.loops = loops
         self.time = time
-        sink = WatchedSink()
+        sink = ObservedSink()
         let log = Log(minimum: .debug, sink: sink)
         senderLog = log
         let now = SystemTime().now()
@@ -144,5 +144,5 @@ final class Rig: Sendable {
     }
 
     /// How often that event stands in the log.
-    func count(_ event: String) -> Int { sink.lines.count { WatchedSink.isOf(event, $0) } }
+    func count(_ event: String) -> Int { sink.lines.count { ObservedSink.isOf(event, $0) } }
 }

@@ -13,7 +13,7 @@ enum Sample {
         place: String? = nil,
         expiresAt: Timestamp = Timestamp(milliseconds: 1_800_000_300_999), deliverBy: Timestamp? = nil
     ) -> Push {
-        guard let id = ErrandID(id), let challenge = ChallengeID(challenge) else { fatalError("not an id: \(id)") }
+        guard let id = OutboxEntryID(id), let challenge = ChallengeID(challenge) else { fatalError("not an id: \(id)") }
         return Push(
             id: id, challenge: challenge, deviceToken: token,
             environment: environment, detail: detail, website: website, service: service, ip: ip,

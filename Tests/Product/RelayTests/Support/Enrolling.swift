@@ -92,7 +92,7 @@ struct Person: Sendable {
         }
     }
 
-    func login() async throws -> Asked {
+    func login() async throws -> OpenedChallenge {
         try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(token)), by: website, as: relay.operations.new())
         }
@@ -105,8 +105,8 @@ struct Person: Sendable {
         return try await rig.on { relay in try await relay.answer(challenge, answer, by: phone) }
     }
 
-    func told(_ challenge: ChallengeID) async throws -> Told {
-        try await rig.on { relay in try await relay.tell(challenge, to: website) }
+    func told(_ challenge: ChallengeID) async throws -> ChallengeResult {
+        try await rig.on { relay in try await relay.result(challenge, to: website) }
     }
 
     /// What the phones of this person were asked last, by push.

@@ -19,7 +19,7 @@ final class RunningShop: Sendable {
     private let group: LoopGroup
     private let server: LoopBound<HTTP1Server>
     private let shop: Shop
-    private let phones = Mutex<[Handset]>([])
+    private let phones = Mutex<[ScriptedPhone]>([])
 
     private init(
         relay: RunningRelay, port: UInt16, group: LoopGroup, server: LoopBound<HTTP1Server>, shop: Shop
@@ -50,7 +50,7 @@ final class RunningShop: Sendable {
             key: Secret(try TextFile.bytes(relay.directory("shop.key"))))
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         let loop = group.loops[0]
-        let house = PageHouse(framedBy: "http://localhost:9", files: Shop.files)
+        let house = PageResponder(framedBy: "http://localhost:9", files: Shop.files)
         // What a hash costs is no matter here, but for the tests of the hash itself.
         let cost = PasswordHash.Cost(logarithmOfN: 4, r: 8, p: 1) ?? .usual
         typealias Started = (shop: Shop, server: LoopBound<HTTP1Server>, port: UInt16)
@@ -60,8 +60,8 @@ final class RunningShop: Sendable {
                     throw Child.Problem(description: "no address")
                 }
                 let shop = try Shop(
-                    access, house: house, port: 0, loop: loop, randomness: SystemRandomness(), cost: cost,
-                    witness: { _ in }, shown: { _ in })
+                    access, responder: house, port: 0, loop: loop, randomness: SystemRandomness(), cost: cost,
+                    observer: { _ in }, shown: { _ in })
                 let server = try HTTP1Server(
                     loop: loop, address: address, pages: shop, log: Log(minimum: .error))
                 try server.start()
@@ -85,9 +85,9 @@ final class RunningShop: Sendable {
     func visitor(_ arguments: String...) throws -> Visitor { try Visitor(self, arguments) }
 
     /// A phone that has bound itself with what a page shows.
-    func phone(_ name: String, reading page: Visitor.Page) async throws -> Handset {
+    func phone(_ name: String, reading page: Visitor.Page) async throws -> ScriptedPhone {
         guard let uri = page.activation else { throw Child.Problem(description: "no activation: \(page)") }
-        let phone = Handset(loop: group.loops[0], randomness: SystemRandomness())
+        let phone = ScriptedPhone(loop: group.loops[0], randomness: SystemRandomness())
         phones.withLock { $0.append(phone) }
         let activation = try ActivationURI(uri)
         try await on { try await phone.enrol(activation, name: name) }
@@ -95,7 +95,7 @@ final class RunningShop: Sendable {
     }
 
     /// Somebody who has signed up, and has a phone.
-    func customer(_ name: String) async throws -> (visitor: Visitor, phone: Handset) {
+    func customer(_ name: String) async throws -> (visitor: Visitor, phone: ScriptedPhone) {
         let visitor = try visitor()
         let phone = try await phone("\(name)'s phone", reading: try await visitor.signUp(name))
         _ = try await visitor.get("/phones")
@@ -105,8 +105,8 @@ final class RunningShop: Sendable {
     /// What the phone is asked, and what its owner makes of it.
     @discardableResult
     func answer(
-        _ phone: Handset, _ decide: @escaping @Sendable (Question) -> Statement.Decision
-    ) async throws -> Phone.Question {
+        _ phone: ScriptedPhone, _ decide: @escaping @Sendable (ChallengePrompt) -> SignedStatement.Decision
+    ) async throws -> Phone.ChallengePrompt {
         try await on {
             guard let question = try await phone.asked().last else {
                 throw Child.Problem(description: "the phone is asked nothing")

@@ -5,7 +5,7 @@ import Testing
 @testable import Demo
 
 @Suite("What strangers try at the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopDefenceTests {
-    @Test func takesFormsOfItsOwnPagesAlone() async throws {
+    @Test func crossOriginFormIsRefused() async throws {
         try await RunningShop.run { shop in
             let (ada, _) = try await shop.customer("ada")
             let mallory = try shop.visitor()
@@ -23,7 +23,7 @@ import Testing
     }
 
     /// Whoever planted a cookie before somebody logged in has a session that is nobody's.
-    @Test func givesAnotherSessionToWhoComesIn() async throws {
+    @Test func sessionIDChangesAtLogin() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("ada")
             let ada = try shop.visitor()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func slowsDownWhoGuessesPasswords() async throws {
+    @Test func passwordGuessesAreThrottled() async throws {
         try await RunningShop.run { shop in
             _ = try await shop.customer("ada")
             let guesser = try shop.visitor()
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func showsNamesAsNames() async throws {
+    @Test func namesAreEscapedInPages() async throws {
         try await RunningShop.run { shop in
             let name = #"<script>alert('"&amp;')</script>"#
             let escaped = "&lt;script&gt;alert(&#39;&quot;&amp;amp;&#39;)&lt;/script&gt;"
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func saysWhatIsWrongWithASignUp() async throws {
+    @Test func signUpFaultsAreReported() async throws {
         try await RunningShop.run { shop in
             let ada = try shop.visitor()
             _ = try await ada.get("/signup")
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func speaksGerman() async throws {
+    @Test func shopIsShownInGerman() async throws {
         try await RunningShop.run { shop in
             let gerda = try shop.visitor("--header", "accept-language: fr;q=0.1, de-AT, en;q=0.5")
             let page = try await gerda.get("/")
@@ -131,7 +131,7 @@ import Testing
     }
 
     /// What a browser is told about every page.
-    @Test func letsPagesLoadNothingForeign() async throws {
+    @Test func contentSecurityPolicyForbidsForeignSources() async throws {
         try await RunningShop.run { shop in
             let page = try await shop.visitor().get("/")
             let policy = try #require(page.answer.field("content-security-policy"))

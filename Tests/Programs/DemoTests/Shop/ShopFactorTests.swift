@@ -7,15 +7,15 @@ import Testing
 @Suite("More than a phone at the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopFactorTests {
     /// The customer says yes on the phone to what the waiting page is about, and comes to the page behind it.
     private func approve(
-        _ visitor: Visitor, _ phone: Handset, _ shop: RunningShop, _ waiting: Visitor.Page
-    ) async throws -> (asked: Question, page: Visitor.Page) {
+        _ visitor: Visitor, _ phone: ScriptedPhone, _ shop: RunningShop, _ waiting: Visitor.Page
+    ) async throws -> (asked: ChallengePrompt, page: Visitor.Page) {
         let number = try #require(waiting.number, "\(waiting)")
         let asked = try await shop.answer(phone) { _ in .approve(number: number) }
         _ = try await visitor.get("/wait")
         return (asked, try await visitor.go("/wait"))
     }
 
-    @Test func bindsAnotherPhoneWithTheFirstOnesYes() async throws {
+    @Test func furtherPhoneIsBoundAfterApprovalByTheFirst() async throws {
         try await RunningShop.run { shop in
             let (ada, first) = try await shop.customer("ada")
             let waiting = try await ada.go("/phones/add")
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func paysForWhatThePhoneHasShown() async throws {
+    @Test func paymentNeedsApprovalOfTheShownOrder() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
             _ = try await ada.get("/members")
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// An order's end is nobody's login: who asked reads why, and is out all the same.
-    @Test func endsSessionsWhenAnOrderWasAStrangers() async throws {
+    @Test func fraudReportOfAnOrderEndsSessions() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
             _ = try await ada.get("/members")
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// With the last phone goes what makes the account safe: nobody loses it by one press.
-    @Test func warnsBeforeTheLastPhoneGoes() async throws {
+    @Test func removingTheLastPhoneShowsAWarning() async throws {
         try await RunningShop.run { shop in
             let (ada, _) = try await shop.customer("ada")
             let id = try #require(try await ada.get("/phones").between("/phones/remove?device=", "\""))
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func warnsInGerman() async throws {
+    @Test func lastPhoneWarningIsShownInGerman() async throws {
         try await RunningShop.run { shop in
             let (ada, _) = try await shop.customer("ada")
             _ = try await ada.go("/language", ["language": "de", "back": "/phones"])
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func logsInByAnAppsCode() async throws {
+    @Test func totpCodeLogsIn() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
             _ = try await ada.get("/totp")
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func logsInByARecoveryCode() async throws {
+    @Test func recoveryCodeLogsIn() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
             _ = try await ada.get("/recovery")

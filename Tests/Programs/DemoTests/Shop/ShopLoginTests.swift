@@ -6,7 +6,7 @@ import Testing
 
 /// People at the sample website, by curl, with the relay as it was built and phones in Swift.
 @Suite("Logging in to the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopLoginTests {
-    @Test func signsUpAndBindsAPhone() async throws {
+    @Test func signUpBindsAPhone() async throws {
         try await RunningShop.run { shop in
             let ada = try shop.visitor()
             let page = try await ada.signUp("ada")
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func letsInByPhone() async throws {
+    @Test func phoneApprovalLogsIn() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("ada")
             let ada = try shop.visitor("--user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0")
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func keepsOutWhomThePhoneDoesNotLetIn() async throws {
+    @Test func phoneDenialRefusesTheLogin() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("ada")
             let somebody = try shop.visitor()
@@ -72,7 +72,7 @@ import Testing
     }
 
     /// The list of recovery codes as it is shown once.
-    private func makeCodes(_ ada: Visitor, _ phone: Handset, _ shop: RunningShop) async throws -> String {
+    private func makeCodes(_ ada: Visitor, _ phone: ScriptedPhone, _ shop: RunningShop) async throws -> String {
         _ = try await ada.get("/recovery")
         let number = try #require(try await ada.go("/recovery").number)
         try await shop.answer(phone) { _ in .approve(number: number) }
@@ -81,7 +81,7 @@ import Testing
     }
 
     /// Somebody else knows the password: the customer says so, and is unlocked by a recovery code.
-    @Test func freezesAfterFraudUntilARecoveryCode() async throws {
+    @Test func fraudFreezesUntilARecoveryCodeIsUsed() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
             let codes = try await makeCodes(ada, phone, shop)
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// An accent may be a character of its own or part of one: keyboards differ.
-    @Test func knowsANameInEachOfItsSpellings() async throws {
+    @Test func userNameIsFoundInAnySpelling() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("zo\u{eb}")
             let zoe = try shop.visitor()
@@ -124,7 +124,7 @@ import Testing
     }
 
     /// Though nobody looks at the page that asked: the website itself waits for the answer.
-    @Test func endsSessionsAfterFraudByItself() async throws {
+    @Test func fraudEndsSessions() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
             let (bob, _) = try await shop.customer("bob")
@@ -149,7 +149,7 @@ import Testing
     }
 
     /// Who has said yes before is not let in behind a fraud.
-    @Test func forgetsWhatWasSaidBeforeAFraud() async throws {
+    @Test func approvalsBeforeAFraudReportAreVoid() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("ada")
             let (first, second) = (try shop.visitor(), try shop.visitor())
@@ -165,7 +165,7 @@ import Testing
     }
 
     /// Nobody has looked at a page of the website since the phone read the code.
-    @Test func knowsThePhoneThatWasBoundUnseen() async throws {
+    @Test func phoneBoundWithoutAnAnswerIsRecognised() async throws {
         try await RunningShop.run { shop in
             let newcomer = try shop.visitor()
             let phone = try await shop.phone("Unseen", reading: try await newcomer.signUp("ada"))
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test func leavesOperatorsLocksToOperators() async throws {
+    @Test func operatorLockCannotBeLiftedByTheShop() async throws {
         try await RunningShop.run { shop in
             let (ada, _) = try await shop.customer("ada")
             _ = try await ada.go("/logout")
@@ -192,7 +192,7 @@ import Testing
     }
 
     /// Wrong recovery codes lift nothing, and after each the next is not looked at for a while.
-    @Test func liftsNothingForGuesses() async throws {
+    @Test func wrongCodesLiftNoLock() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
             let (bob, bobsPhone) = try await shop.customer("bob")
@@ -217,7 +217,7 @@ import Testing
     }
 
     /// The page that waits lives on while the relay is gone, and the person is asked once.
-    @Test func waitsThroughTheEndOfTheRelay() async throws {
+    @Test func loginWaitsThroughARelayRestart() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("ada")
             let ada = try shop.visitor()
@@ -238,7 +238,7 @@ import Testing
         }
     }
 
-    @Test func logsOut() async throws {
+    @Test func logoutEndsTheSession() async throws {
         try await RunningShop.run { shop in
             let (ada, _) = try await shop.customer("ada")
             _ = try await ada.get("/members")

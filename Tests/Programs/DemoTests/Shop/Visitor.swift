@@ -4,7 +4,7 @@ import TestSupport
 /// A browser without scripts: curl, with a jar for cookies. What a form sends has the token of the page that was seen last.
 final class Visitor: Sendable {
     struct Page: Sendable, CustomStringConvertible {
-        let answer: Caller.Answer
+        let answer: CurlCaller.Answer
 
         var status: Int { answer.status }
         var text: String { answer.text }
@@ -95,7 +95,7 @@ final class Visitor: Sendable {
                 "--silent", "--show-error", "--include", "--http1.1", "--ipv4", "--max-time", "60", "--cookie", jar,
                 "--cookie-jar", jar,
             ] + arguments + more + ["\(origin)\(path)"])
-        let page = Page(answer: try await Caller.read(child))
+        let page = Page(answer: try await CurlCaller.read(child))
         if let token = page.token { self.token.withLock { $0 = token } }
         return page
     }

@@ -14,7 +14,7 @@ import World
 final class ServedKeys: Sendable {
     let path: String
     let keys: DataKeys
-    let sink = WatchedSink()
+    let sink = ObservedSink()
     let time = SystemTime()
     private let directory: TemporaryDirectory
     private let group: LoopGroup

@@ -44,7 +44,7 @@ func withStore(_ engine: Engine, _ body: (Store) async throws -> Void) async thr
 final class TestDatabase: Sendable {
     let url: StorageURL
     let migrations: [Migration]
-    let sink = WatchedSink()
+    let sink = ObservedSink()
     private let directory: TemporaryDirectory?
 
     init(url: StorageURL, migrations: [Migration], directory: TemporaryDirectory? = nil) {

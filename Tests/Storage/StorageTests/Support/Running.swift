@@ -6,7 +6,7 @@ import TestSupport
 extension Store {
     /// Until a connection of this MariaDB runs, or waits to run, such a statement.
     func untilRunning(_ statement: String, or isEnough: () -> Bool = { false }) async throws {
-        let script = Script("running", reads: [Step(running, .text(statement))])
+        let script = Script("running", reads: [BoundStatement(running, .text(statement))])
         while !isEnough() {
             if try await run(script).row(0).integer(0) > 0 { return }
         }

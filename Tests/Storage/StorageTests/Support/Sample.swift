@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Domain
+import GSM
 import World
 
 @testable import Relay
@@ -27,19 +28,20 @@ enum Sample {
 
     static func fill(_ store: Store, at url: StorageURL) async throws {
         var steps = [
-            Step(
+            BoundStatement(
                 Statement("INSERT INTO website VALUES (?, 'shop', 'Shop', 'active', '{}', NULL, ?, ?, NULL)"),
                 .id(website),
-                .moment(now), .id(website)),
-            Step(
-                Statement("INSERT INTO website_key VALUES (?, ?, ?, NULL)"), .blob(key(1)), .id(website), .moment(now)),
-            Step(Statement("INSERT INTO relay VALUES (?, 0, ?)"), .id(relay), .moment(now)),
+                .timestamp(now), .id(website)),
+            BoundStatement(
+                Statement("INSERT INTO website_key VALUES (?, ?, ?, NULL)"), .blob(key(1)), .id(website),
+                .timestamp(now)),
+            BoundStatement(Statement("INSERT INTO relay VALUES (?, 0, ?)"), .id(relay), .timestamp(now)),
         ]
         for number in 1...count { steps += rows(number) }
         steps += oldRows
         _ = try await store.run(Script("fill", writes: steps))
         if url.dialect == .mariadb {
-            _ = try await store.run(Script("analyze", writes: [Step(analyze)]))
+            _ = try await store.run(Script("analyze", writes: [BoundStatement(analyze)]))
         }
     }
 
@@ -88,27 +90,27 @@ enum Sample {
     private static let sentCode = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?, NULL)")
     private static let recoveryCode = Statement("INSERT INTO recovery_code VALUES (?, ?, NULL, NULL)")
 
-    private static func rows(_ number: Int) -> [Step] {
+    private static func rows(_ number: Int) -> [BoundStatement] {
         let id = SQLValue.blob([UInt8](repeating: 0, count: 8) + bytes(number))
         // Most of what is kept is not due yet.
-        let due = SQLValue.moment(number < 5 ? now - .seconds(5) : later)
+        let due = SQLValue.timestamp(number < 5 ? now - .seconds(5) : later)
         return [
-            Step(
+            BoundStatement(
                 user, id, id, .id(website), .text("user-\(number)"), .text("\(number)@example.com"),
-                .text("+4912345\(number)"), id, .moment(now), id),
-            Step(device, id, id, .moment(now), .blob(key(number)), .moment(now), id),
-            Step(
-                challenge, id, .id(website), id, .blob(Array("{}".utf8)), id, .moment(now), .moment(later), id),
-            Step(step, id, .moment(now)),
-            Step(errand, id, id, id, due),
-            Step(factor, id, id, .moment(now), .moment(now), id),
-            Step(activation, .blob(key(number)), id, .moment(now), .moment(later), id),
-            Step(waitingFactor, .id(Self.id(number + 20_000) as FactorID), id, .moment(now), id),
-            Step(sentCode, id, id, .moment(now), .moment(later)),
-            Step(recoveryCode, id, .blob(key(number))),
-            Step(audit, id, .moment(now), .id(website)),
-            Step(idempotency, .id(website), .blob(key(number)), .blob(key(number)), id, due),
-            Step(operationSecret, id, .moment(later)),
+                .text("+4912345\(number)"), id, .timestamp(now), id),
+            BoundStatement(device, id, id, .timestamp(now), .blob(key(number)), .timestamp(now), id),
+            BoundStatement(
+                challenge, id, .id(website), id, .blob(Array("{}".utf8)), id, .timestamp(now), .timestamp(later), id),
+            BoundStatement(step, id, .timestamp(now)),
+            BoundStatement(errand, id, id, id, due),
+            BoundStatement(factor, id, id, .timestamp(now), .timestamp(now), id),
+            BoundStatement(activation, .blob(key(number)), id, .timestamp(now), .timestamp(later), id),
+            BoundStatement(waitingFactor, .id(Self.id(number + 20_000) as FactorID), id, .timestamp(now), id),
+            BoundStatement(sentCode, id, id, .timestamp(now), .timestamp(later)),
+            BoundStatement(recoveryCode, id, .blob(key(number))),
+            BoundStatement(audit, id, .timestamp(now), .id(website)),
+            BoundStatement(idempotency, .id(website), .blob(key(number)), .blob(key(number)), id, due),
+            BoundStatement(operationSecret, id, .timestamp(later)),
         ]
     }
 
@@ -131,14 +133,14 @@ enum Sample {
     /// The user of that number says yes on their phone.
     static func approve(
         _ number: Int, on store: Store, as operation: Domain.Operation
-    ) async throws -> Closed? {
+    ) async throws -> ChallengeEndResult? {
         let phone = PhoneCredential(
             id: id(number), user: id(number), key: key(number), publicKey: [],
             website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
             failedAt: nil, isCertified: true)
         let life = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
         return try await store.close(
-            Closing(challenge: id(number), life: life, device: phone, event: "challenge.answered", at: now),
+            ChallengeEnd(challenge: id(number), life: life, device: phone, event: "challenge.answered", at: now),
             as: operation)
     }
 
@@ -179,7 +181,7 @@ enum Sample {
         _ = try await store.bind(
             phone(9003, of: 12), digest: key(12), slots: 5, secret: secret(9003), as: operation())
         _ = try await store.await(id(9003), insteadOf: id(9004), device: id(9003))
-        let admission = Admission(
+        let admission = DeviceApproval(
             device: id(9003), user: id(12), challenge: id(12), approves: key(12), code: key(12),
             revocation: key(9003), at: now)
         _ = try await store.admit(admission, slots: 5, secret: secret(9003), as: operation())
@@ -196,7 +198,7 @@ enum Sample {
         _ = try await store.ask(asked(9005, of: 14), within: limits, as: operation())
         _ = try await store.challenge(id(15), of: website)
         _ = try await store.pending(of: id(15), at: now)
-        try await store.see(id(15), at: now)
+        try await store.markSeen(id(15), at: now)
         _ = try await store.challenge(id(15), of: id(15) as UserID)
         let end = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
         let credential = PhoneCredential(
@@ -204,7 +206,7 @@ enum Sample {
             website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
             failedAt: nil, isCertified: true)
         for device in [credential, nil] {
-            let closing = Closing(
+            let closing = ChallengeEnd(
                 challenge: id(device == nil ? 16 : 15), life: end, device: device, event: "challenge.answered", at: now)
             _ = try await store.close(closing, as: operation())
         }
@@ -212,9 +214,9 @@ enum Sample {
         try await runCodes(on: store, operation)
         let over = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: later)
         _ = try await store.close(
-            Closing(challenge: id(17), life: over, event: "challenge.expired", at: later), as: operation())
-        _ = try await store.claim(
-            Claim(
+            ChallengeEnd(challenge: id(17), life: over, event: "challenge.expired", at: later), as: operation())
+        _ = try await store.lease(
+            OutboxLease(
                 id: id(9006), relay: relay, now: now, leasedUntil: later, messagesLeasedUntil: later, limit: 100))
         _ = try await store.push(id(18))
         for (number, step) in [(18, StepState.sent), (19, .refused)] {
@@ -223,23 +225,23 @@ enum Sample {
                 website: "Shop", service: nil, ip: nil, place: nil, expiresAt: later)
             let settlement =
                 step == .sent
-                ? Settlement(of: push, step, nil, at: now)
-                : Settlement(of: push, step, "Unregistered", tokenDeadSince: now, at: now)
+                ? PushSettlement(of: push, step, nil, at: now)
+                : PushSettlement(of: push, step, "Unregistered", tokenDeadSince: now, at: now)
             _ = try await store.settle(settlement, as: operation())
         }
         _ = try await store.postpone(id(20), by: relay, until: later)
         try await runMessages(on: store, operation)
         try await runCascade(on: store, operation)
-        try await runCalls(on: store, operation)
-        let repeated = Repeatable(website: website, route: "r", key: "k", content: [])
+        try await runWebhooks(on: store, operation)
+        let repeated = IdempotentRequest(website: website, route: "r", key: "k", content: [])
         _ = try await store.begin(repeated, as: id(9007), relay: relay, at: now)
         _ = try await store.resume(repeated, as: id(9007), relay: relay)
         try await store.release([id(9007): repeated])
-        try await store.finish(repeated, as: id(9007), KeptAnswer(state: .done, status: 200, sealed: [1]))
-        try await store.finish(repeated, as: id(9007), KeptAnswer(state: .shown, status: 201, sealed: nil))
+        try await store.finish(repeated, as: id(9007), StoredResponse(state: .done, status: 200, sealed: [1]))
+        try await store.finish(repeated, as: id(9007), StoredResponse(state: .shown, status: 201, sealed: nil))
         _ = try await store.forget(id(21), website: website, at: now, as: operation())
-        _ = try await store.beat(relay, at: now)
-        try await runTidy(on: store)
+        _ = try await store.sendHeartbeat(relay, at: now)
+        try await runRetention(on: store)
         try await store.probe()
         try await runWatch(on: store)
         _ = try await store.run(FactorImport.subjects([("user-24", .hotp)], of: website))
@@ -253,10 +255,10 @@ enum Sample {
         _ = try await store.run(KeyUse.answers(sealedBy: "key"))
         _ = try await store.run(KeyUse.operations)
         _ = try await store.run(StoreStatus.query)
-        try await store.note(SentText(id(9020), at: now, prefix: .all, parts: 1, cost: 1))
-        _ = try await store.run(TextAccount.query(of: now))
-        if let charge = TextLimits().charge(user: id(1), to: "+4915112345678", at: now) {
-            let steps = [TextBudget.hold(charge), TextBudget.count(charge, message: id(1))]
+        try await store.addUsage(SMSUsage(id(9020), at: now, prefix: .all, parts: 1, cost: 1))
+        _ = try await store.run(SMSUsageReport.query(of: now))
+        if let charge = SMSLimits().charge(user: id(1), to: "+4915112345678", at: now) {
+            let steps = [SMSBudget.hold(charge), SMSBudget.count(charge, message: id(1))]
             _ = try await store.run(Script("budget", writes: steps))
         }
         let other = Websites.New(
@@ -276,8 +278,8 @@ enum Sample {
         for thumbprint in [key(2), nil] {
             _ = try await store.run(Websites.revokeKeys(of: id(2), thumbprint, at: now, as: operation()))
         }
-        try await runCallbacks(on: store, operation)
-        for count in [-1, nil] as [Int64?] { try await store.bury(relay, at: count, now: now) }
+        try await runEndpoints(on: store, operation)
+        for count in [-1, nil] as [Int64?] { try await store.removeDeadRelay(relay, at: count, now: now) }
     }
 
     /// What makes a user one who is not asked, and lifts that.
@@ -293,7 +295,7 @@ enum Sample {
                 id: id(number), user: id(number), key: key(number), publicKey: [],
                 website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"),
                 failures: life.decision == .approve ? 1 : 0, failedAt: now, isCertified: true)
-            let closing = Closing(
+            let closing = ChallengeEnd(
                 challenge: id(number), life: life, proof: .signed, device: phone, receipt: "receipt",
                 uv: UserVerification.none,
                 guesses: 1, event: "challenge.answered", at: now)
@@ -306,10 +308,10 @@ enum Sample {
             failedAt: nil, isCertified: true)
         _ = try await store.freeze(LateFraud(challenge: id(34), phone: reporter, at: now), as: operation())
         _ = try await store.challenge(of: id(34), meantBy: id(34), at: now)
-        _ = try await store.standing(of: id(30))
+        _ = try await store.eligibility(of: id(30))
         let refused = RefusedDecision(
             fault: .late, website: website, user: id(30), device: id(30), challenge: id(30), at: now)
-        try await store.noteRefused(refused, as: operation())
+        try await store.recordRefusal(refused, as: operation())
         _ = try await store.run(Locks.lock(id(33), at: now, as: operation()))
         _ = try await store.unlock(id(33), from: [.locked], by: .website, at: now, as: operation())
     }
@@ -323,8 +325,8 @@ enum Sample {
             let new = NewFactor(
                 id: id(number + 10_000), user: id(number), kind: kind, state: kind == .totp ? .waiting : .active,
                 sealed: SealedSecret(bytes: [1], key: "1"), approvedBy: approval, at: now)
-            let enrolling = Enrolling(
-                new, mayReplace: true, hasWord: true, codes: kind == .recovery ? [key(number)] : [],
+            let enrolling = FactorEnrolment(
+                new, mayReplace: true, isVouchedFor: true, codes: kind == .recovery ? [key(number)] : [],
                 secret: secret(number))
             _ = try await store.enrol(enrolling, website: website, as: operation())
         }
@@ -335,14 +337,14 @@ enum Sample {
         let reopening = CodeReopening(user: id(53), lockedAt: now, approved: approved, at: now)
         _ = try await store.reopenCodes(reopening, as: operation())
         _ = try await store.confirm(
-            waiting, of: id(53), failures: 0, counter: 1, hasWord: false, at: now, as: operation())
+            waiting, of: id(53), failures: 0, counter: 1, isVouchedFor: false, at: now, as: operation())
         _ = try await store.resynchronise(
             waiting, of: id(53), failures: 0, counter: 2, at: now, as: operation())
         _ = try await store.drop(.recovery, of: id(52), by: .website, at: now, as: operation())
         try await runAddresses(on: store, operation)
         _ = try await store.drop(.mail, of: id(54), by: .website, at: now, as: operation())
         _ = try await store.unlock(id(53), recovery: key(53), of: id(53), failures: 0, at: now, as: operation())
-        _ = try await store.noted(id(53))
+        _ = try await store.recordCodeUse(id(53))
     }
 
     /// Codes and announcements leave, or do not; an operator looks after them.
@@ -355,7 +357,7 @@ enum Sample {
             // Any change that the audit knows.
             let noted = RefusedDecision(
                 fault: .late, website: website, user: id(number), device: id(number), challenge: id(number), at: now)
-            try await store.noteRefused(noted, as: operation)
+            try await store.recordRefusal(noted, as: operation)
             _ = try await store.run(Script("code", writes: OutboxRows.code(code, as: operation)))
         }
         let ends: [(StepState, Bool)] = [(.sent, false), (.refused, false), (.refused, true), (.refused, true)]
@@ -364,13 +366,13 @@ enum Sample {
             let settlement = MessageSettlement(of: row, end.0, nil, isDead: end.1, at: now)
             _ = try await store.settle(settlement, as: operation())
         }
-        let pause = MessagePause(id(5044), until: later, reason: "busy", doubtedAt: nil)
+        let pause = MessageRetry(id(5044), until: later, reason: "busy", ambiguousAt: nil)
         _ = try await store.postpone(pause, by: relay)
         _ = try await store.backlog(at: now)
-        _ = try await store.run(OutboxDesk.list(OutboxDesk.Wanted()))
-        _ = try await store.run(OutboxDesk.row(id(5042)))
-        _ = try await store.run(OutboxDesk.replay(id(5042), at: now, as: operation()))
-        _ = try await store.run(OutboxDesk.drop(id(5043), at: now, as: operation()))
+        _ = try await store.run(OutboxAdmin.list(OutboxAdmin.Filter()))
+        _ = try await store.run(OutboxAdmin.row(id(5042)))
+        _ = try await store.run(OutboxAdmin.replay(id(5042), at: now, as: operation()))
+        _ = try await store.run(OutboxAdmin.drop(id(5043), at: now, as: operation()))
     }
 
     private static func runAddresses(on store: Store, _ operation: () -> Domain.Operation) async throws {
@@ -384,8 +386,8 @@ enum Sample {
         var change = UserChange()
         for (removed, added) in [(false, addresses), (true, [])] {
             if removed { change.addresses.updateValue(nil, forKey: .mail) }
-            let writing = UserWriting(
-                user: id(54), website: website, change: change, addresses: added, hasWord: true, at: now)
+            let writing = UserUpdate(
+                user: id(54), website: website, change: change, addresses: added, isVouchedFor: true, at: now)
             _ = try await store.change(writing, as: operation())
         }
         for new in addresses {
@@ -395,13 +397,13 @@ enum Sample {
             let code = CodeToSend(
                 id: id(10_056), factor: new.id, counter: 0, challenge: nil, language: nil, at: now, expiresAt: later,
                 holder: relay, leasedUntil: later)
-            let charge = TextLimits().charge(user: id(54), to: "+4366012345678", at: now)
+            let charge = SMSLimits().charge(user: id(54), to: "+4366012345678", at: now)
             _ = try await store.send(
-                CodeSending(user: id(54), code: code, charge: new.kind == .sms ? charge : nil, since: now),
+                AddressCode(user: id(54), code: code, charge: new.kind == .sms ? charge : nil, since: now),
                 as: operation())
             _ = try await store.sentCodes(of: new.id, at: now)
             _ = try await store.confirm(
-                address: waiting, of: id(54), failures: 0, code: 0, hasWord: true, at: now, as: operation())
+                address: waiting, of: id(54), failures: 0, code: 0, isVouchedFor: true, at: now, as: operation())
         }
     }
 
@@ -424,8 +426,11 @@ enum Sample {
         NewChallenge(
             id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
             context: [1], nonce: bytes(1) + bytes(2), number: nil, approves: nil, language: nil, otherwise: .pull,
-            pushes: [NewChallenge.Errand(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)],
-            expiry: id(number), next: NewChallenge.Next(id: id(number + 6000), due: later, holder: nil), askedAt: now)
+            pushes: [
+                NewChallenge.PushEntry(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)
+            ],
+            expiry: id(number), next: NewChallenge.NextFactor(id: id(number + 6000), due: later, holder: nil),
+            askedAt: now)
     }
 
     /// Factors that follow, and codes that are handed in.
@@ -435,17 +440,17 @@ enum Sample {
             var step = NewStep(
                 challenge: id(number), user: id(number), factor: factor, after: 1, isByHand: true, at: now,
                 limits: limits)
-            step.next = NewChallenge.Next(id: id(number + 6000), due: later, holder: nil)
+            step.next = NewChallenge.NextFactor(id: id(number + 6000), due: later, holder: nil)
             if factor == .push {
                 step.pushes = [
-                    NewChallenge.Errand(id: id(number + 7000), device: id(number), leasedUntil: later, holder: relay)
+                    NewChallenge.PushEntry(id: id(number + 7000), device: id(number), leasedUntil: later, holder: relay)
                 ]
             }
             if factor == .sms {
                 step.code = CodeToSend(
                     id: id(number + 7000), factor: id(number), counter: 0, challenge: id(number), language: nil,
                     at: now, expiresAt: later, holder: relay, leasedUntil: later)
-                step.charge = TextLimits().charge(user: id(number), to: "+4366012345678", at: now)
+                step.charge = SMSLimits().charge(user: id(number), to: "+4366012345678", at: now)
             }
             _ = try await store.begin(step, as: operation())
         }
@@ -459,7 +464,7 @@ enum Sample {
             let life = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
             let code = UsedCode(user: id(number), factor: id(number), failures: 0, kind: kind)
             _ = try await store.close(
-                Closing(
+                ChallengeEnd(
                     challenge: id(number), life: life, factor: .totp, proof: .code, code: code,
                     event: "challenge.answered", at: now), as: operation())
         }

@@ -63,9 +63,9 @@ extension Store {
 
 /// The answer that a task got, if it got one.
 final class Kept: Sendable {
-    private let value = Mutex<Answer?>(nil)
-    var answer: Answer? { value.withLock { $0 } }
-    func set(_ answer: Answer) { value.withLock { $0 = answer } }
+    private let value = Mutex<ScriptResult?>(nil)
+    var answer: ScriptResult? { value.withLock { $0 } }
+    func set(_ answer: ScriptResult) { value.withLock { $0 = answer } }
 
     var failure: StoreFailure? {
         guard case .failure(let failure)? = answer else { return nil }

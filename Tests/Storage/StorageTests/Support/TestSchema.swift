@@ -55,7 +55,7 @@ enum TestScript {
 
     /// Without an operation: run a second time, after a connection was lost, it finds its counter and does nothing.
     static func counter(_ id: Int64, _ n: Int64 = 0) -> Script {
-        Script("test.counter", writes: [Step(make, .integer(id), .integer(n), .integer(id))])
+        Script("test.counter", writes: [BoundStatement(make, .integer(id), .integer(n), .integer(id))])
     }
 
     /// Raises the counter if it is below `limit`; reads whether it did, and the counter.
@@ -63,10 +63,10 @@ enum TestScript {
         Script(
             "test.raise", operation: operation,
             writes: [
-                Step(admit, .blob(operation), .integer(id), .integer(limit)),
-                Step(raise, .integer(id), .blob(operation)),
+                BoundStatement(admit, .blob(operation), .integer(id), .integer(limit)),
+                BoundStatement(raise, .integer(id), .blob(operation)),
             ],
-            reads: [Step(outcome, .blob(operation)), Step(value, .integer(id))])
+            reads: [BoundStatement(outcome, .blob(operation)), BoundStatement(value, .integer(id))])
     }
 
     private static let admitOnce = Statement(
@@ -80,25 +80,27 @@ enum TestScript {
         Script(
             "test.again", operation: operation,
             writes: [
-                Step(admitOnce, .blob(operation), .integer(id)), Step(raise, .integer(id), .blob(operation)),
+                BoundStatement(admitOnce, .blob(operation), .integer(id)),
+                BoundStatement(raise, .integer(id), .blob(operation)),
             ],
-            reads: [Step(outcome, .blob(operation)), Step(value, .integer(id))])
+            reads: [BoundStatement(outcome, .blob(operation)), BoundStatement(value, .integer(id))])
     }
 
-    static func value(of id: Int64) -> Script { Script("test.value", reads: [Step(value, .integer(id))]) }
+    static func value(of id: Int64) -> Script { Script("test.value", reads: [BoundStatement(value, .integer(id))]) }
 
     /// Its second write breaks the primary key if the counter is there.
     static func duplicate(_ id: Int64, operation: [UInt8] = fresh()) -> Script {
         Script(
             "test.duplicate", operation: operation,
             writes: [
-                Step(admit, .blob(operation), .integer(id), .integer(1_000_000)), Step(copy, .integer(id)),
+                BoundStatement(admit, .blob(operation), .integer(id), .integer(1_000_000)),
+                BoundStatement(copy, .integer(id)),
             ],
-            reads: [Step(outcome, .blob(operation))])
+            reads: [BoundStatement(outcome, .blob(operation))])
     }
 
     static func wasDone(_ operation: [UInt8]) -> Script {
-        Script("test.done", reads: [Step(outcome, .blob(operation))])
+        Script("test.done", reads: [BoundStatement(outcome, .blob(operation))])
     }
 
     private static let drawn = Atomic<UInt64>(1)

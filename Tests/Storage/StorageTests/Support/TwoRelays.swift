@@ -24,10 +24,10 @@ final class TwoRelays {
         second = try database.open(options: options)
         holder = try database.url.session(.writing)
         try await Sample.fill(first, at: database.url)
-        for store in [first, second] { _ = try await store.run(Script("wait", writes: [Step(Self.patience)])) }
+        for store in [first, second] { _ = try await store.run(Script("wait", writes: [BoundStatement(Self.timeout)])) }
     }
 
-    private static let patience = Statement("SET innodb_lock_wait_timeout = 60")
+    private static let timeout = Statement("SET innodb_lock_wait_timeout = 60")
 
     deinit {
         holder.close()
@@ -36,7 +36,7 @@ final class TwoRelays {
     }
 
     /// The holder's transaction begins and takes the rows of the step.
-    func hold(_ step: Step) throws {
+    func hold(_ step: BoundStatement) throws {
         try holder.begin(.writing)
         _ = try holder.run([step])
     }

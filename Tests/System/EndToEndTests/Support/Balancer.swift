@@ -15,7 +15,7 @@ final class Balancer: Sendable {
     private let reserved: FreePort
     private let directory: TemporaryDirectory
     private let child: Child
-    private let guardian: Guardian
+    private let guardian: ProcessReaper
 
     init(before relay: RunningRelay) throws {
         reserved = try FreePort()
@@ -28,7 +28,7 @@ final class Balancer: Sendable {
                 "TWOEFAY_HOST": "localhost", "TWOEFAY_CA": relay.file("ca.pem"), "TWOEFAY_CONNECTIONS": "100",
                 "TWOEFAY_PROXY_SOCKET": directory("socket"),
             ])
-        guardian = try Guardian(of: child.pid)
+        guardian = try ProcessReaper(of: child.pid)
     }
 
     deinit {

@@ -6,7 +6,7 @@ import World
 /// A login that a website has asked for, answered by a code.
 struct CodeLogin: Sendable {
     let challenge: String
-    let asked: Caller.Answer
+    let asked: CurlCaller.Answer
     private let shop: Party
 
     init(_ shop: Party, _ username: String, _ more: JSONObject = [:], fields: [String: String] = [:]) async throws {
@@ -21,15 +21,15 @@ struct CodeLogin: Sendable {
     /// What it begins with.
     var factor: String? { asked["factor"]?.string }
 
-    func told() async throws -> Caller.Answer {
+    func told() async throws -> CurlCaller.Answer {
         try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
     }
 
-    func begin(_ factor: String, by other: Party? = nil) async throws -> Caller.Answer {
+    func begin(_ factor: String, by other: Party? = nil) async throws -> CurlCaller.Answer {
         try await (other ?? shop).curl("POST", "/challenge/\(challenge)/factor", ["factor": .string(factor)])
     }
 
-    func handIn(_ code: String) async throws -> Caller.Answer {
+    func handIn(_ code: String) async throws -> CurlCaller.Answer {
         try await shop.curl("POST", "/backup", ["challenge": .string(challenge), "otp": .string(code)])
     }
 
@@ -50,7 +50,7 @@ struct CodeLogin: Sendable {
     }
 }
 
-extension Caller.Answer {
+extension CurlCaller.Answer {
     private var stepObjects: [JSONObject] { self["steps"]?.array?.compactMap(\.object) ?? [] }
 
     /// As in "push refused, mail answered"; a reason stands in brackets.

@@ -13,7 +13,8 @@ struct Phone: Sendable {
 
     /// Enrols with an activation code and a proof, as the wire describes it, over a connection without a certificate.
     init(
-        in scene: Scene, token: String, code: String, website: String = "shop", pushToken: String = "abcdef0123456789",
+        in scene: Fixture, token: String, code: String, website: String = "shop",
+        pushToken: String = "abcdef0123456789",
         through port: UInt16? = nil
     ) async throws {
         key = try TestPhone(pushToken: pushToken)
@@ -40,7 +41,7 @@ struct Phone: Sendable {
 /// What a phone whose website wants signatures says.
 extension Phone {
     /// What it is shown and what it signs about it.
-    func sign(_ word: String, in scene: Scene, number: String? = nil) async throws -> (
+    func sign(_ word: String, in scene: Fixture, number: String? = nil) async throws -> (
         challenge: String, answer: String
     ) {
         try sign(word, what: try await party.curl("POST", "/pending", [:]), in: scene, number: number)
@@ -48,7 +49,7 @@ extension Phone {
 
     /// The same of a list that it has.
     func sign(
-        _ word: String, what told: Caller.Answer, in scene: Scene, number: String? = nil
+        _ word: String, what told: CurlCaller.Answer, in scene: Fixture, number: String? = nil
     ) throws -> (challenge: String, answer: String) {
         let list = try #require(told["pending"]?.array, "\(told)")
         let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")

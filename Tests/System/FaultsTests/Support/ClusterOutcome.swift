@@ -33,7 +33,7 @@ extension ClusterTraffic {
     }
 
     /// At the website: every result at least once, under one id and as it was, and every phone.
-    func checkCallbacks(users: Int) throws {
+    func checkWebhooks(users: Int) throws {
         let events = try shop.receiver.events
         #expect(events.allSatisfy { $0.verdicts == ["accepted"] })
         for (id, same) in Dictionary(grouping: events, by: \.id) {

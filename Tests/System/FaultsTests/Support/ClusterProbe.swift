@@ -13,7 +13,7 @@ final class ClusterProbe: Sendable {
     private let callers = Mutex<[Caller]>([])
 
     /// One caller at one port, until that is over.
-    func ask(_ place: String, at port: UInt16, as roamer: Roamer, while goesOn: () -> Bool) async throws {
+    func ask(_ place: String, at port: UInt16, as roamer: MultiRelayClient, while goesOn: () -> Bool) async throws {
         let number = callers.withLock { callers in
             callers.append(Caller(place: place))
             return callers.count - 1

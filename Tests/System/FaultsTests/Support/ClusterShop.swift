@@ -10,14 +10,14 @@ struct ClusterShop: Sendable {
     static let name = "called"
 
     let cluster: RunningCluster
-    let receiver: WebhookReceiver
-    let desks: [Roamer]
+    let receiver: TestWebhookServer
+    let desks: [MultiRelayClient]
     /// Who has no certificate.
-    private let anyone: Roamer
+    private let anyone: MultiRelayClient
 
     /// - Parameter desks: each has connections of its own.
     static func open(_ cluster: RunningCluster, desks: Int, _ chance: SeededRandomness) async throws -> ClusterShop {
-        let receiver = try await WebhookReceiver()
+        let receiver = try await TestWebhookServer()
         let into = cluster.directory.path
         // Nobody is to meet the limits, and no login its end by time.
         try await cluster.tool([
@@ -29,24 +29,24 @@ struct ClusterShop: Sendable {
         try receiver.learn(String(secret.prefix { $0 != "\n" }))
         return ClusterShop(
             cluster: cluster, receiver: receiver, desks: try (0..<desks).map { _ in try desk(cluster, chance) },
-            anyone: try Roamer(cluster, chance))
+            anyone: try MultiRelayClient(cluster, chance))
     }
 
     /// One more, for who is not to be in the others' way.
-    func desk(_ chance: SeededRandomness) throws -> Roamer { try Self.desk(cluster, chance) }
+    func desk(_ chance: SeededRandomness) throws -> MultiRelayClient { try Self.desk(cluster, chance) }
 
-    private static func desk(_ cluster: RunningCluster, _ chance: SeededRandomness) throws -> Roamer {
+    private static func desk(_ cluster: RunningCluster, _ chance: SeededRandomness) throws -> MultiRelayClient {
         let files = cluster.directory.path
-        return try Roamer(
+        return try MultiRelayClient(
             cluster, chance, certificate: try TextFile.bytes("\(files)/\(name).pem"),
             key: Secret(try TextFile.bytes("\(files)/\(name).key")))
     }
 
     /// A user with a phone, whom each relay may know from another.
-    func enrol(_ username: String, at desk: Roamer, _ chance: SeededRandomness) async throws -> CarriedPhone {
+    func enrol(_ username: String, at desk: MultiRelayClient, _ chance: SeededRandomness) async throws -> CarriedPhone {
         let registered = try await desk.insist("POST", "/register", ["username": .string(username)], key: username)
-        let (token, code) = try Scene.registered(registered.reply)
-        let key = try TestPhone(pushToken: Scene.pushToken())
+        let (token, code) = try Fixture.registered(registered.reply)
+        let key = try TestPhone(pushToken: Fixture.pushToken())
         let proof = try key.proof(
             token: token, code: code, origin: cluster.origin, website: Self.name, at: SystemTime().now())
         let body: JSONObject = [
@@ -58,11 +58,11 @@ struct ClusterShop: Sendable {
         let certificate = Array(try #require(bound["certificate"]).utf8)
         return CarriedPhone(
             device: try #require(bound["device"]), key: key, origin: cluster.origin,
-            roamer: try Roamer(cluster, chance, certificate: certificate, key: try key.key.pem()))
+            roamer: try MultiRelayClient(cluster, chance, certificate: certificate, key: try key.key.pem()))
     }
 
     /// What becomes of it, asked for at any relay until it is known.
-    static func result(of login: Login, at desk: Roamer) async throws -> Reply {
+    static func result(of login: Login, at desk: MultiRelayClient) async throws -> Reply {
         while true {
             let challenge: JSONObject = ["challenge": .string(login.challenge)]
             let told = try await desk.insist("POST", "/auth", challenge, wait: 60).reply
@@ -77,7 +77,7 @@ struct CarriedPhone: Sendable {
     let device: String
     let key: TestPhone
     let origin: String
-    let roamer: Roamer
+    let roamer: MultiRelayClient
 
     /// Its owner sees the number at the website.
     func decide(_ login: Login, approves: Bool) async throws {

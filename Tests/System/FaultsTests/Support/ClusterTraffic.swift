@@ -49,12 +49,13 @@ final class ClusterTraffic: Sendable {
     // MARK: Phones
 
     /// One after the other by each desk, all desks at once.
-    func enrol() async throws -> [(name: String, desk: Roamer, phone: CarriedPhone)] {
+    func enrol() async throws -> [(name: String, desk: MultiRelayClient, phone: CarriedPhone)] {
         let desks = shop.desks
-        return try await withThrowingTaskGroup(of: [(name: String, desk: Roamer, phone: CarriedPhone)].self) { group in
+        return try await withThrowingTaskGroup(of: [(name: String, desk: MultiRelayClient, phone: CarriedPhone)].self) {
+            group in
             for (number, desk) in desks.enumerated() {
                 group.addTask { [shop, chance, users] in
-                    var enrolled: [(name: String, desk: Roamer, phone: CarriedPhone)] = []
+                    var enrolled: [(name: String, desk: MultiRelayClient, phone: CarriedPhone)] = []
                     for user in stride(from: number, to: users, by: desks.count) {
                         let name = "user-\(user)"
                         enrolled.append((name, desk, try await shop.enrol(name, at: desk, chance)))
@@ -67,7 +68,7 @@ final class ClusterTraffic: Sendable {
     }
 
     /// Login after login: the website holds a request until it knows the result, while the phone's owner takes some time.
-    func live(_ name: String, at desk: Roamer, with phone: CarriedPhone) async throws {
+    func live(_ name: String, at desk: MultiRelayClient, with phone: CarriedPhone) async throws {
         var number = 0
         repeat {
             number += 1

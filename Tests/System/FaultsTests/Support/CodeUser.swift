@@ -6,10 +6,10 @@ import World
 /// A user who logs in by codes, each of which is handed in at both relays at once.
 final class CodeUser: Sendable {
     let name: String
-    private let desk: Roamer
+    private let desk: MultiRelayClient
     private let relays: [UInt16]
 
-    private init(_ name: String, _ desk: Roamer, _ relays: [UInt16]) {
+    private init(_ name: String, _ desk: MultiRelayClient, _ relays: [UInt16]) {
         self.name = name
         self.desk = desk
         self.relays = relays
@@ -25,7 +25,7 @@ final class CodeUser: Sendable {
         return ended.output.split(separator: "\n").map(String.init)
     }
 
-    static func withToken(_ name: String, of shop: ClusterShop, at desk: Roamer) async throws -> CodeUser {
+    static func withToken(_ name: String, of shop: ClusterShop, at desk: MultiRelayClient) async throws -> CodeUser {
         let user = try await registered(name, of: shop, at: desk)
         let body: JSONObject = ["secret": .string("hex:\(secret)")]
         let added = try await desk.insist("POST", "/user/\(name)/hotp", body, key: "\(name)-hotp").reply
@@ -35,7 +35,7 @@ final class CodeUser: Sendable {
 
     /// - Returns: the secret of the app.
     static func withApp(
-        _ name: String, of shop: ClusterShop, at desk: Roamer
+        _ name: String, of shop: ClusterShop, at desk: MultiRelayClient
     ) async throws -> (user: CodeUser, secret: String) {
         let user = try await registered(name, of: shop, at: desk)
         let made = try await desk.insist("POST", "/user/\(name)/totp", [:], key: "\(name)-totp").reply
@@ -51,7 +51,9 @@ final class CodeUser: Sendable {
         return (user, secret)
     }
 
-    private static func registered(_ name: String, of shop: ClusterShop, at desk: Roamer) async throws -> CodeUser {
+    private static func registered(_ name: String, of shop: ClusterShop, at desk: MultiRelayClient) async throws
+        -> CodeUser
+    {
         let reply = try await desk.insist("POST", "/register", ["username": .string(name)], key: name).reply
         try #require(reply.status == 201, "\(reply)")
         return CodeUser(name, desk, shop.cluster.relays)
@@ -83,11 +85,11 @@ final class CodeUser: Sendable {
     /// - Returns: whether it was right.
     func handIn(_ code: String, for login: Login) async throws -> Bool {
         let body: JSONObject = ["challenge": .string(login.challenge), "otp": .string(code)]
-        let answers = try await withThrowingTaskGroup(of: Roamer.Told.self) { group in
+        let answers = try await withThrowingTaskGroup(of: MultiRelayClient.Told.self) { group in
             for relay in relays {
                 group.addTask { [desk] in try await desk.insist("POST", "/backup", body, first: relay) }
             }
-            return try await group.reduce(into: [Roamer.Told]()) { $0.append($1) }
+            return try await group.reduce(into: [MultiRelayClient.Told]()) { $0.append($1) }
         }
         let successes = answers.filter { $0.reply.status == 200 && $0.reply["login"] == "success" }
         let late = answers.filter { $0.reply.status == 409 && $0.reply["code"] == "already_decided" }

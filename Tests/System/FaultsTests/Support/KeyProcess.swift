@@ -4,19 +4,19 @@ import TestSupport
 /// A running `twoefay-keys`, which is gone when the test lets go of it.
 final class KeyProcess: Sendable {
     private let child: Child
-    private let guardian: Guardian
+    private let guardian: ProcessReaper
 
     static func start(
         _ settings: String, _ arguments: String..., environment: [String: String] = [:]
     ) async throws -> KeyProcess {
         let child = try Child(
             try BuiltProgram.keys.path, ["--config", settings] + arguments, environment: environment)
-        let process = KeyProcess(child, try Guardian(of: child.pid))
+        let process = KeyProcess(child, try ProcessReaper(of: child.pid))
         try await process.logged("event=keys.started")
         return process
     }
 
-    private init(_ child: Child, _ guardian: Guardian) {
+    private init(_ child: Child, _ guardian: ProcessReaper) {
         self.child = child
         self.guardian = guardian
     }
@@ -43,15 +43,15 @@ final class KeyProcess: Sendable {
 }
 
 /// A relay whose keys are in another process, with the files of the keys put away while that one does not start.
-struct KeyScene {
-    let scene: Scene
+struct KeyProcessFixture {
+    let scene: Fixture
     private(set) var keys: KeyProcess
     let socket: String
 
     private static let files = ["master.key", "device-ca.key"]
 
-    static func start() async throws -> KeyScene {
-        let scene = try await Scene.start()
+    static func start() async throws -> KeyProcessFixture {
+        let scene = try await Fixture.start()
         await scene.relay.stop()
         let socket = scene.relay.file("keys/socket")
         guard mkdir(scene.relay.file("keys"), 0o700) == 0 else { throw Unexpected(text: "mkdir: \(errno)") }
@@ -59,7 +59,7 @@ struct KeyScene {
         let keys = try await KeyProcess.start(scene.relay.settings)
         try putAway(scene)
         try await scene.relay.restart()
-        return KeyScene(scene: scene, keys: keys, socket: socket)
+        return KeyProcessFixture(scene: scene, keys: keys, socket: socket)
     }
 
     mutating func restartKeys() async throws {
@@ -72,7 +72,7 @@ struct KeyScene {
         try Self.putAway(scene)
     }
 
-    private static func putAway(_ scene: Scene) throws {
+    private static func putAway(_ scene: Fixture) throws {
         for file in files {
             guard rename(scene.relay.file(file), scene.relay.file("\(file).away")) == 0 else {
                 throw Unexpected(text: "rename: \(errno)")

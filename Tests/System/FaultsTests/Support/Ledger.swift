@@ -26,12 +26,12 @@ struct Ledger: Sendable {
     }
 
     func number(_ sql: String) throws -> Int64 {
-        try store.runBlocking(Script("test", reads: [Step(Statement(sql))])).row(0).integer(0)
+        try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
     }
 
     func texts(_ sql: String) throws -> [String] {
         var texts: [String] = []
-        for row in try store.runBlocking(Script("test", reads: [Step(Statement(sql))]))[0] {
+        for row in try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))]))[0] {
             texts.append(try row.text(0))
         }
         return texts

@@ -8,11 +8,11 @@ final class NodeLink: Sendable {
     /// Where the relay finds the nodes, in their order.
     let ports: [UInt16]
     private let child: Child
-    private let guardian: Guardian
+    private let guardian: ProcessReaper
 
     init(to nodes: [UInt16]) async throws {
         child = try Child("/usr/bin/python3", ["-c", Self.script] + nodes.map(String.init))
-        guardian = try Guardian(of: child.pid)
+        guardian = try ProcessReaper(of: child.pid)
         let line = try await child.line(.output, with: "ports ")
         ports = line.split(separator: " ").compactMap { UInt16($0) }
     }

@@ -4,18 +4,18 @@ import Relay
 /// What a user has approved of is done once with each approval.
 enum Approvals {
     /// Part of a change that has marked the user's row. While a user is locked or frozen no approval is used.
-    static func use(_ approved: Approved, of user: UserID, as operation: Operation) -> Step {
-        Step(
+    static func use(_ approved: Approved, of user: UserID, as operation: Operation) -> BoundStatement {
+        BoundStatement(
             useApproval, .id(operation), .id(approved.challenge), .blob(approved.digest), .id(user), .id(operation))
     }
 }
 
 extension Approvals {
     /// The same, and where it could not be used nothing that follows is done: the user's row is marked no more.
-    static func required(_ approved: Approved, of user: UserID, as operation: Operation) -> [Step] {
+    static func required(_ approved: Approved, of user: UserID, as operation: Operation) -> [BoundStatement] {
         [
             use(approved, of: user, as: operation),
-            Step(unmarkUser, .id(user), .id(operation), .id(approved.challenge), .id(operation)),
+            BoundStatement(unmarkUser, .id(user), .id(operation), .id(approved.challenge), .id(operation)),
         ]
     }
 }

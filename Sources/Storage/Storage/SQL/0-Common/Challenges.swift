@@ -15,7 +15,7 @@ extension Row {
     func challenge(_ first: Int, _ steps: [ChallengeRow.Step]) throws(StoreFailure) -> ChallengeRow {
         let life = ChallengeLife(
             state: try word(first + 2), decision: try optionalWord(first + 3), reason: try optionalWord(first + 4),
-            expiresAt: try moment(first + 5))
+            expiresAt: try timestamp(first + 5))
         return ChallengeRow(
             id: try id(first), user: try id(first + 1), token: try id(first + 14), life: life,
             policy: try text(first + 6), context: try blob(first + 7), nonce: try blob(first + 15),

@@ -6,7 +6,7 @@ extension Store: CodeFailureStore {
     public func countWrong(_ wrong: WrongCode, as operation: Operation) async throws(StoreFailure) -> CountedCode? {
         let lock = wrong.after.isLocked ? CodeLock(wrong, operation) : nil
         let writes =
-            [Step(Locks.hold, .id(wrong.user)), CodeFailures.audit(wrong, operation)]
+            [BoundStatement(Locks.hold, .id(wrong.user)), CodeFailures.audit(wrong, operation)]
             + CodeFailures.counted(wrong, operation)
         let change = Change(
             "code", operation, rows: lock?.rows ?? [], writes + (lock?.writes ?? []), reads: lock?.reads ?? [])
@@ -24,12 +24,12 @@ extension Store: CodeFailureStore {
         let mine: [SQLValue] = [.id(reopening.user), .id(operation)]
         let writes =
             [
-                Step(Locks.hold, .id(reopening.user)),
-                Step(markLocked, .id(operation), .id(reopening.user), .moment(reopening.lockedAt)),
+                BoundStatement(Locks.hold, .id(reopening.user)),
+                BoundStatement(markLocked, .id(operation), .id(reopening.user), .timestamp(reopening.lockedAt)),
             ] + Approvals.required(reopening.approved, of: reopening.user, as: operation) + [
-                Step(
+                BoundStatement(
                     auditReopened,
-                    values: [.id(operation), .moment(reopening.at), .id(reopening.approved.challenge)] + mine)
+                    values: [.id(operation), .timestamp(reopening.at), .id(reopening.approved.challenge)] + mine)
             ] + CodeFailures.cleared(of: reopening.user, as: operation)
         let rows: [SignedRows] = [.user(reopening.user).signed, .challenge(reopening.approved.challenge).signed]
         let change = Change("reopen codes", operation, rows: rows, writes)
@@ -44,47 +44,49 @@ extension Store: CodeFailureStore {
 /// factor clears.
 enum CodeFailures {
     /// The row that lets everything else happen.
-    static func audit(_ wrong: WrongCode, _ operation: Operation) -> Step {
+    static func audit(_ wrong: WrongCode, _ operation: Operation) -> BoundStatement {
         let ids = places(wrong.factors.map { .id($0.id) })
         let kinds = wrong.factors.map(\.kind.rawValue)
         let waiting = wrong.factors.count { $0.state == .waiting }
         let challenge = SQLValue.id(wrong.challenge)
-        return Step(
+        return BoundStatement(
             auditWrong,
             values: [
-                .id(operation), .moment(wrong.at), challenge, .text(kinds.count == 1 ? kinds[0] : nil),
+                .id(operation), .timestamp(wrong.at), challenge, .text(kinds.count == 1 ? kinds[0] : nil),
                 .id(wrong.user), .word(wrong.state), .integer(Int64(wrong.before.failures)),
             ] + ids + [.integer(Int64(kinds.count))] + ids + [.integer(Int64(waiting)), challenge, challenge]
-                + [.moment(wrong.at)])
+                + [.timestamp(wrong.at)])
     }
 
-    static func counted(_ wrong: WrongCode, _ operation: Operation) -> [Step] {
+    static func counted(_ wrong: WrongCode, _ operation: Operation) -> [BoundStatement] {
         let ids = places(wrong.factors.map { .id($0.id) })
         let after = wrong.after
         return [
-            Step(
+            BoundStatement(
                 countFailure,
-                values: [.moment(wrong.at), .id(operation), .id(wrong.user)] + ids + [.id(operation), .id(operation)]),
-            Step(
-                countOfUser, .integer(Int64(after.failures)), .moment(after.failedAt), .moment(after.lockedAt),
+                values: [.timestamp(wrong.at), .id(operation), .id(wrong.user)] + ids + [
+                    .id(operation), .id(operation),
+                ]),
+            BoundStatement(
+                countOfUser, .integer(Int64(after.failures)), .timestamp(after.failedAt), .timestamp(after.lockedAt),
                 .id(wrong.user), .integer(Int64(wrong.before.failures)), .id(operation)),
         ]
     }
 
     /// A right code clears the wrong ones that were guesses at its factor and at no other. Part of a change that
     /// `operation` has put into the audit.
-    static func forget(_ factor: FactorID, of user: UserID, as operation: Operation) -> [Step] {
+    static func forget(_ factor: FactorID, of user: UserID, as operation: Operation) -> [BoundStatement] {
         [
-            Step(clearOwnNoted, values: own(factor, of: user) + [.id(operation)]),
-            Step(forgetNoted, .id(factor), .id(operation)),
+            BoundStatement(clearOwnNoted, values: own(factor, of: user) + [.id(operation)]),
+            BoundStatement(forgetNoted, .id(factor), .id(operation)),
         ]
     }
 
     /// The same as part of a change that ends a challenge.
-    static func forget(_ factor: FactorID, of user: UserID, endingBy mine: [SQLValue]) -> [Step] {
+    static func forget(_ factor: FactorID, of user: UserID, endingBy mine: [SQLValue]) -> [BoundStatement] {
         [
-            Step(clearOwnEnded, values: own(factor, of: user) + mine),
-            Step(forgetEnded, values: [.id(factor)] + mine),
+            BoundStatement(clearOwnEnded, values: own(factor, of: user) + mine),
+            BoundStatement(forgetEnded, values: [.id(factor)] + mine),
         ]
     }
 
@@ -95,18 +97,18 @@ enum CodeFailures {
     /// Wrong codes of the active factor of that kind, which goes or gets another secret: they stay
     /// counted, and no right code clears them. In front of the statement that takes the factor
     /// away, behind the audit of the change.
-    static func kept(_ kind: Factor, of user: UserID, as operation: Operation) -> Step {
-        Step(keepNoted, .word(kind), .id(user), .id(operation))
+    static func kept(_ kind: Factor, of user: UserID, as operation: Operation) -> BoundStatement {
+        BoundStatement(keepNoted, .word(kind), .id(user), .id(operation))
     }
 
     /// The same in a change that has marked the user's row.
-    static func keptOfMarked(_ kind: Factor, of user: UserID, as operation: Operation) -> Step {
-        Step(keepMarked, .word(kind), .id(user), .id(operation))
+    static func keptOfMarked(_ kind: Factor, of user: UserID, as operation: Operation) -> BoundStatement {
+        BoundStatement(keepMarked, .word(kind), .id(user), .id(operation))
     }
 
     /// Takes codes again, with no failures. Part of a change that `operation` has put into the audit.
-    static func cleared(of user: UserID, as operation: Operation) -> [Step] {
-        [Step(clearUser, .id(user), .id(operation)), Step(clearFactors, .id(user), .id(operation))]
+    static func cleared(of user: UserID, as operation: Operation) -> [BoundStatement] {
+        [BoundStatement(clearUser, .id(user), .id(operation)), BoundStatement(clearFactors, .id(user), .id(operation))]
     }
 
     private static func places(_ ids: [SQLValue]) -> [SQLValue] {
@@ -149,11 +151,11 @@ private let clearOwn = """
     WHERE id = ? AND code_failures > 0 AND
     """
 private let clearOwnNoted = Statement(clearOwn + noted)
-private let clearOwnEnded = Statement(clearOwn + Closings.ended)
+private let clearOwnEnded = Statement(clearOwn + ChallengeEnds.ended)
 
 private let forgetWrong = "UPDATE factor SET failures = 0, failed_at = NULL WHERE id = ? AND failures > 0 AND"
 private let forgetNoted = Statement(forgetWrong + noted)
-private let forgetEnded = Statement(forgetWrong + Closings.ended)
+private let forgetEnded = Statement(forgetWrong + ChallengeEnds.ended)
 
 private let keep = """
     UPDATE user SET code_failures_kept = /*M! least( */ /*S! min( */ code_failures, code_failures_kept +

@@ -14,31 +14,31 @@ struct CodeLock {
     init(_ wrong: WrongCode, _ operation: Operation) {
         self.wrong = wrong
         self.operation = operation
-        own = operation.identifier(Announcement.codesLocked.rawValue)
+        own = operation.identifier(AccountEvent.codesLocked.rawValue)
     }
 
     /// Behind the steps that count.
-    var writes: [Step] {
+    var writes: [BoundStatement] {
         let user = SQLValue.id(wrong.user)
-        let now = SQLValue.moment(wrong.at)
+        let now = SQLValue.timestamp(wrong.at)
         return [
-            Step(
-                auditLock, .id(own), now, .word(Announcement.codesLocked), .id(wrong.challenge), user, now,
+            BoundStatement(
+                auditLock, .id(own), now, .word(AccountEvent.codesLocked), .id(wrong.challenge), user, now,
                 .id(operation)),
-            Step(dropCodes, user, .id(own)),
-            Step(giveUpCodes, now, user, .id(own)),
-            CascadeSteps.hasten(of: wrong.user, at: wrong.at, noted: own),
+            BoundStatement(dropCodes, user, .id(own)),
+            BoundStatement(giveUpCodes, now, user, .id(own)),
+            CascadeSteps.makeDue(of: wrong.user, at: wrong.at, noted: own),
         ]
-            + News.steps(
+            + AccountEventRows.steps(
                 .codesLocked, user: wrong.user, device: nil, challenge: wrong.challenge, at: wrong.at, as: operation,
                 noted: own)
     }
 
     /// Counting alone changes nothing that is signed.
-    var rows: [SignedRows] { [.user(wrong.user).lenient] + News.rows(.codesLocked, as: operation) }
+    var rows: [SignedRows] { [.user(wrong.user).lenient] + AccountEventRows.rows(.codesLocked, as: operation) }
 
-    var reads: [Step] {
-        [Step(Audit.happened, .id(own)), Step(openOfUser, .id(wrong.user), .moment(wrong.at))]
+    var reads: [BoundStatement] {
+        [BoundStatement(Audit.happened, .id(own)), BoundStatement(openOfUser, .id(wrong.user), .timestamp(wrong.at))]
     }
 }
 

@@ -6,31 +6,31 @@ import Relay
 enum OperationSecrets {
     /// Takes the mark of the user's row away if another run of this operation has been done: this run changes nothing
     /// then, and reads what that one stored. It follows the step that has marked (and so locked) the row.
-    static func onlyOnce(_ user: UserID, as operation: Operation) -> [Step] {
-        operation.isRepeatable ? [Step(unmarkDone, .id(user), .id(operation), .id(operation))] : []
+    static func onlyOnce(_ user: UserID, as operation: Operation) -> [BoundStatement] {
+        operation.isRepeatable ? [BoundStatement(unmarkDone, .id(user), .id(operation), .id(operation))] : []
     }
 
     /// Part of a change that has marked the row of its user, behind its audit row.
-    static func stored(_ secret: StoredSecret?, as operation: Operation) -> [Step] {
-        secret.map { [Step(insertSecret, values: $0.values + [.id(operation), .id(operation)])] } ?? []
+    static func stored(_ secret: StoredSecret?, as operation: Operation) -> [BoundStatement] {
+        secret.map { [BoundStatement(insertSecret, values: $0.values + [.id(operation), .id(operation)])] } ?? []
     }
 
     /// Part of a change that has made a phone active, with that digest of its revocation code.
     static func stored(
         _ secret: StoredSecret, of device: DeviceID, revocation: [UInt8]?, as operation: Operation
-    ) -> Step {
-        Step(
+    ) -> BoundStatement {
+        BoundStatement(
             insertSecretOfPhone,
             values: [.id(secret.operation)] + secret.values + [.id(device), .id(operation), .blob(revocation)])
     }
 
-    static func read(_ operation: OperationID) -> Step { Step(readSecret, .id(operation)) }
+    static func read(_ operation: OperationID) -> BoundStatement { BoundStatement(readSecret, .id(operation)) }
 
-    static func dropped(_ operation: OperationID) -> Step { Step(dropSecret, .id(operation)) }
+    static func dropped(_ operation: OperationID) -> BoundStatement { BoundStatement(dropSecret, .id(operation)) }
 }
 
 extension StoredSecret {
-    fileprivate var values: [SQLValue] { [.blob(sealed.bytes), .text(sealed.key), .moment(expiresAt)] }
+    fileprivate var values: [SQLValue] { [.blob(sealed.bytes), .text(sealed.key), .timestamp(expiresAt)] }
 }
 
 extension Rows {

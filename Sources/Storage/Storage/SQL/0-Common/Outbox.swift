@@ -5,30 +5,31 @@ import World
 /// Rows of the outbox that several verbs write.
 enum OutboxRows {
     /// Of what drops the errands of a challenge. That it has ended is told all the same, and what came of it.
-    static let butCallbacks = " kind <> '\(Calls.kind)'"
+    static let exceptWebhooks = " kind <> '\(WebhookRows.kind)'"
 
     /// A code is to be sent: its row, the counter that it is made of, and the factor that goes on to the next one. To be
     /// put behind the audit of the change that calls for it, whose guards repeat the counter that was read. Nothing is
     /// written without that audit, or where the newest step of the challenge says that this factor was refused.
     ///
     /// - Parameter noted: the audit's row, where that has an id of its own.
-    static func code(_ code: CodeToSend, as operation: Operation, noted: OperationID? = nil) -> [Step] {
+    static func code(_ code: CodeToSend, as operation: Operation, noted: OperationID? = nil) -> [BoundStatement] {
         let id = SQLValue.id(code.id)
         let counter = SQLValue.integer(code.counter)
         return [
-            Step(
-                insertCode, id, .id(code.challenge), .text(code.language), .moment(code.at), .moment(code.expiresAt),
-                .moment(code.leasedUntil), .id(code.holder), .id(code.factor), counter, .id(noted ?? operation.id),
+            BoundStatement(
+                insertCode, id, .id(code.challenge), .text(code.language), .timestamp(code.at),
+                .timestamp(code.expiresAt),
+                .timestamp(code.leasedUntil), .id(code.holder), .id(code.factor), counter, .id(noted ?? operation.id),
                 .id(code.challenge)),
-            Step(noteCounter, id),
-            Step(moveCounter, .id(code.factor), counter, id),
+            BoundStatement(noteCounter, id),
+            BoundStatement(moveCounter, .id(code.factor), counter, id),
         ]
     }
 
     /// The rows that `code` writes. The code's row takes the address of the factor's row.
     static func rows(_ code: CodeToSend) -> [SignedRows] {
         [
-            .factor(code.factor).signed, .errand(code.id).signed, .sentCode(of: code.factor, code.counter).signed,
+            .factor(code.factor).signed, .entry(code.id).signed, .sentCode(of: code.factor, code.counter).signed,
         ]
     }
 }

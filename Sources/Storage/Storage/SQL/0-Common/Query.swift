@@ -23,11 +23,12 @@ struct Change {
     let script: Script
 
     init(
-        _ name: StaticString, _ operation: Operation, rows: [SignedRows] = [], _ writes: [Step], reads: [Step] = []
+        _ name: StaticString, _ operation: Operation, rows: [SignedRows] = [], _ writes: [BoundStatement],
+        reads: [BoundStatement] = []
     ) {
         script = Script(
             name, operation: operation.id.bytes, mayHaveRun: operation.mayHaveRun, rows: rows, writes: writes,
-            reads: [Step(Audit.happened, .id(operation))] + reads)
+            reads: [BoundStatement(Audit.happened, .id(operation))] + reads)
     }
 }
 
@@ -80,7 +81,7 @@ extension [Rows] {
 
     /// When it happened; nil if it did not.
     var happenedAt: Timestamp? {
-        get throws(StoreFailure) { try first?.first?.moment(0) }
+        get throws(StoreFailure) { try first?.first?.timestamp(0) }
     }
 }
 

@@ -7,18 +7,19 @@ import World
 enum Steps {
     /// Of the challenges of a user that this very change ended, without an answer of their own: what was under way led
     /// to nothing.
-    static func skip(of user: UserID, at now: Timestamp, by operation: Operation) -> Step {
-        Step(skipped, .moment(now), .id(user), .id(operation))
+    static func skip(of user: UserID, at now: Timestamp, by operation: Operation) -> BoundStatement {
+        BoundStatement(skipped, .timestamp(now), .id(user), .id(operation))
     }
 
     /// Of a factor that this very change dropped, or sent anew from elsewhere: what was under way by it leads to nothing.
-    static func giveUp(_ factor: Factor, of user: UserID, at now: Timestamp, by operation: Operation) -> Step {
-        Step(factorGone, .moment(now), .word(factor), .id(user), .id(operation))
+    static func giveUp(_ factor: Factor, of user: UserID, at now: Timestamp, by operation: Operation) -> BoundStatement
+    {
+        BoundStatement(factorGone, .timestamp(now), .word(factor), .id(user), .id(operation))
     }
 
     /// Of a user whose pushes to a phone this very change dropped: there may be no other to wait for.
-    static func giveUpPushes(to user: UserID, at now: Timestamp, by operation: Operation) -> Step {
-        Step(givenUp, .moment(now), .id(user), .id(operation))
+    static func giveUpPushes(to user: UserID, at now: Timestamp, by operation: Operation) -> BoundStatement {
+        BoundStatement(givenUp, .timestamp(now), .id(user), .id(operation))
     }
 }
 

@@ -6,7 +6,7 @@ extension Store: ActivateStore {
     public func activate(
         _ activation: NewActivation, website: WebsiteID, secret: StoredSecret?, as operation: Operation
     ) async throws(StoreFailure) -> Activated? {
-        var writes = [Step(markUser, .id(operation), .id(activation.user), .id(website))]
+        var writes = [BoundStatement(markUser, .id(operation), .id(activation.user), .id(website))]
         writes += OperationSecrets.onlyOnce(activation.user, as: operation)
         if let approved = activation.approvedBy {
             writes.append(Approvals.use(approved, of: activation.user, as: operation))
@@ -26,7 +26,7 @@ public enum Activations {
     public static func subject(_ username: String, of website: String) -> Query<Subject?> {
         let script = Script(
             "activation", rows: [.website(named: website), .user(named: username, ofWebsite: website)],
-            reads: [Step(subjectByName, .text(website), .text(username))])
+            reads: [BoundStatement(subjectByName, .text(website), .text(username))])
         return Query(script: script) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
             return Subject(user: try row.id(0), token: try row.id(1))
@@ -36,18 +36,18 @@ public enum Activations {
     /// Under the operator's word, where the activation says so: for people who have no factor left to approve with.
     /// Until when the code can be used; nil when there is no such user.
     public static func byOperator(_ activation: NewActivation, as operation: Operation) -> Query<Activated?> {
-        query(activation, [Step(markAnyUser, .id(operation), .id(activation.user))], nil, as: operation)
+        query(activation, [BoundStatement(markAnyUser, .id(operation), .id(activation.user))], nil, as: operation)
     }
 
     fileprivate static func query(
-        _ activation: NewActivation, _ before: [Step], _ secret: StoredSecret?, as operation: Operation
+        _ activation: NewActivation, _ before: [BoundStatement], _ secret: StoredSecret?, as operation: Operation
     ) -> Query<Activated?> {
         let change = Change(
             "activation", operation, rows: activation.rows,
             before + [
                 activation.insertion(operation),
-                Step(
-                    auditActivation, .id(operation), .moment(activation.createdAt), .word(activation.approval),
+                BoundStatement(
+                    auditActivation, .id(operation), .timestamp(activation.createdAt), .word(activation.approval),
                     .blob(activation.digest), .id(operation)),
             ] + OperationSecrets.stored(secret, as: operation), reads: [OperationSecrets.read(operation.id)])
         return Query(change: change) { rows throws(StoreFailure) in
@@ -67,13 +67,13 @@ extension NewActivation {
 
     /// For a user whose row this operation has marked. One that rests on an approval needs it to be used by this
     /// operation.
-    func insertion(_ operation: Operation) -> Step {
+    func insertion(_ operation: Operation) -> BoundStatement {
         let values: [SQLValue] = [
-            .blob(digest), .moment(createdAt), .moment(expiresAt), .word(approval), .id(operation), .id(user),
+            .blob(digest), .timestamp(createdAt), .timestamp(expiresAt), .word(approval), .id(operation), .id(user),
             .id(operation),
         ]
-        guard let approvedBy else { return Step(insertActivation, values: values) }
-        return Step(insertApproved, values: values + [.id(approvedBy.challenge), .id(operation)])
+        guard let approvedBy else { return BoundStatement(insertActivation, values: values) }
+        return BoundStatement(insertApproved, values: values + [.id(approvedBy.challenge), .id(operation)])
     }
 }
 

@@ -3,40 +3,42 @@ import Relay
 import World
 
 extension Store: AddressStore {
-    public func change(_ writing: UserWriting, as operation: Operation) async throws(StoreFailure) -> ChangeOutcome {
+    public func change(_ writing: UserUpdate, as operation: Operation) async throws(StoreFailure) -> ChangeOutcome {
         let user = SQLValue.id(writing.user)
         let marked: [SQLValue] = [user, .id(operation)]
         let addsNothing = writing.addresses.isEmpty
         var writes = [
-            Step(Locks.hold, user),
-            Step(
+            BoundStatement(Locks.hold, user),
+            BoundStatement(
                 markUser, .id(operation), user, .id(writing.website), .bool(addsNothing),
-                .bool(addsNothing || writing.hasWord)),
+                .bool(addsNothing || writing.isVouchedFor)),
         ]
         writes += OperationSecrets.onlyOnce(writing.user, as: operation)
         for factor in writing.addresses {
             writes.append(AddressRows.unmarkTaken(factor.kind, factor.address, user: writing.user, as: operation))
             writes.append(
-                Step(unmarkOther, values: marked + [.word(factor.kind), .id(factor.id), .integer(factor.counter)]))
+                BoundStatement(
+                    unmarkOther, values: marked + [.word(factor.kind), .id(factor.id), .integer(factor.counter)]))
         }
         if let approved = writing.addresses.first?.approvedBy {
             writes += Approvals.required(approved, of: writing.user, as: operation)
         }
-        writes.append(Step(changeUser, values: writing.change.values + marked))
+        writes.append(BoundStatement(changeUser, values: writing.change.values + marked))
         for factor in writing.addresses {
             let row = SQLValue.id(factor.id)
-            writes.append(Step(voidSent, values: [.moment(factor.at), row, .moment(factor.at)] + marked))
-            writes.append(Step(dropUnsent, values: [user, row] + marked))
+            writes.append(
+                BoundStatement(voidSent, values: [.timestamp(factor.at), row, .timestamp(factor.at)] + marked))
+            writes.append(BoundStatement(dropUnsent, values: [user, row] + marked))
             writes += Factors.written(factor, as: operation)
         }
-        writes.append(Step(auditChange, values: [.id(operation), .moment(writing.at)] + marked))
+        writes.append(BoundStatement(auditChange, values: [.id(operation), .timestamp(writing.at)] + marked))
         for kind in writing.change.removed {
             writes += Factors.takenAway(kind, of: writing.user, at: writing.at, as: operation)
         }
         let taken = writing.addresses.map { AddressRows.taken($0.kind, $0.address, user: writing.user) }
         let change = Change(
             "change", operation, rows: AddressRows.signed(by: writing), writes,
-            reads: [Step(userNow, user, .id(writing.website))] + taken)
+            reads: [BoundStatement(userNow, user, .id(writing.website))] + taken)
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 if rows.happened { return .done }
@@ -49,7 +51,8 @@ extension Store: AddressStore {
     }
 
     public func sentCodes(of factor: FactorID, at now: Timestamp) async throws(StoreFailure) -> [Int64] {
-        let script = Script("sent", rows: [.sentCodes(of: factor)], reads: [Step(sentTo, .id(factor), .moment(now))])
+        let script = Script(
+            "sent", rows: [.sentCodes(of: factor)], reads: [BoundStatement(sentTo, .id(factor), .timestamp(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var counters: [Int64] = []
@@ -59,21 +62,21 @@ extension Store: AddressStore {
     }
 
     public func confirm(
-        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, hasWord: Bool, at now: Timestamp,
+        address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, isVouchedFor: Bool, at now: Timestamp,
         as operation: Operation
-    ) async throws(StoreFailure) -> Written {
+    ) async throws(StoreFailure) -> CodeUseOutcome {
         let marked: [SQLValue] = [.id(user), .id(operation)]
         let guards = [
-            Step(unmarkUnsent, values: marked + [.id(factor.id), .integer(code), .moment(now)]),
+            BoundStatement(unmarkUnsent, values: marked + [.id(factor.id), .integer(code), .timestamp(now)]),
             AddressRows.unmarkTaken(factor.kind, factor.address, user: user, as: operation),
-            Step(AddressRows.take(factor.kind), values: [.text(factor.address)] + marked),
+            BoundStatement(AddressRows.take(factor.kind), values: [.text(factor.address)] + marked),
             AddressRows.unmarkUntaken(factor.kind, factor.address, user: user, as: operation),
         ]
         let change = Change(
             "confirm", operation,
             rows: Factors.rows(confirming: factor, of: user) + [.sentCode(of: factor.id, code)],
             Factors.confirmed(
-                factor, of: user, failures: failures, counter: factor.counter, hasWord: hasWord, guards: guards,
+                factor, of: user, failures: failures, counter: factor.counter, hasWord: isVouchedFor, guards: guards,
                 at: now,
                 as: operation),
             reads: [AddressRows.taken(factor.kind, factor.address, user: user)])
@@ -81,29 +84,30 @@ extension Store: AddressStore {
             Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .changed : .taken })
     }
 
-    public func send(_ sending: CodeSending, as operation: Operation) async throws(StoreFailure) -> SendOutcome {
+    public func send(_ sending: AddressCode, as operation: Operation) async throws(StoreFailure) -> SendOutcome {
         let code = sending.code
         let values: [SQLValue] = [
-            .id(operation), .moment(code.at), .id(code.factor), .integer(code.counter), .moment(sending.since),
+            .id(operation), .timestamp(code.at), .id(code.factor), .integer(code.counter), .timestamp(sending.since),
             .integer(Int64(Relay.addressCodes)),
         ]
-        var writes = [Step(Locks.hold, .id(sending.user))]
+        var writes = [BoundStatement(Locks.hold, .id(sending.user))]
         if let charge = sending.charge {
-            writes.append(TextBudget.hold(charge))
-            writes.append(Step(auditTextCode, values: values + TextBudget.values(charge)))
+            writes.append(SMSBudget.hold(charge))
+            writes.append(BoundStatement(auditTextCode, values: values + SMSBudget.values(charge)))
         } else {
-            writes.append(Step(auditCode, values: values))
+            writes.append(BoundStatement(auditCode, values: values))
         }
         writes += OutboxRows.code(code, as: operation)
-        if let charge = sending.charge { writes.append(TextBudget.count(charge, message: code.id)) }
-        let room = sending.charge.map { Step(hasRoom, values: TextBudget.values($0)) } ?? Step(roomAlways)
+        if let charge = sending.charge { writes.append(SMSBudget.count(charge, message: code.id)) }
+        let room =
+            sending.charge.map { BoundStatement(hasRoom, values: SMSBudget.values($0)) } ?? BoundStatement(roomAlways)
         let change = Change(
             "send", operation, rows: [.user(sending.user).signed] + OutboxRows.rows(code), writes,
-            reads: [Step(oldestSent, .id(code.factor), .moment(sending.since)), room])
+            reads: [BoundStatement(oldestSent, .id(code.factor), .timestamp(sending.since)), room])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 if rows.happened { return .sent }
-                if let row = rows[1].first { return .limited(by: try row.moment(0)) }
+                if let row = rows[1].first { return .limited(by: try row.timestamp(0)) }
                 return rows[2].isEmpty ? .limited(by: nil) : .changed
             })
     }
@@ -122,7 +126,7 @@ extension UserChange {
 private enum AddressRows {
     /// The rows that a change of a user writes: the user's, the approval's, and those of the factors for addresses. The
     /// user's row comes first: other changes of the user wait for it.
-    static func signed(by writing: UserWriting) -> [SignedRows] {
+    static func signed(by writing: UserUpdate) -> [SignedRows] {
         var rows: [SignedRows] = [.user(writing.user).signed]
         if let approved = writing.addresses.first?.approvedBy { rows.append(.challenge(approved.challenge).signed) }
         for factor in writing.addresses {
@@ -133,16 +137,19 @@ private enum AddressRows {
         return rows
     }
 
-    static func unmarkTaken(_ kind: Factor, _ address: String?, user: UserID, as operation: Operation) -> Step {
-        Step(kind == .mail ? unmarkMail : unmarkPhone, .id(user), .id(operation), .text(address))
+    static func unmarkTaken(_ kind: Factor, _ address: String?, user: UserID, as operation: Operation) -> BoundStatement
+    {
+        BoundStatement(kind == .mail ? unmarkMail : unmarkPhone, .id(user), .id(operation), .text(address))
     }
 
-    static func unmarkUntaken(_ kind: Factor, _ address: String?, user: UserID, as operation: Operation) -> Step {
-        Step(kind == .mail ? unmarkOtherMail : unmarkOtherPhone, .id(user), .id(operation), .text(address))
+    static func unmarkUntaken(_ kind: Factor, _ address: String?, user: UserID, as operation: Operation)
+        -> BoundStatement
+    {
+        BoundStatement(kind == .mail ? unmarkOtherMail : unmarkOtherPhone, .id(user), .id(operation), .text(address))
     }
 
-    static func taken(_ kind: Factor, _ address: String?, user: UserID) -> Step {
-        Step(kind == .mail ? takenMail : takenPhone, .text(address), .id(user))
+    static func taken(_ kind: Factor, _ address: String?, user: UserID) -> BoundStatement {
+        BoundStatement(kind == .mail ? takenMail : takenPhone, .text(address), .id(user))
     }
 
     static func take(_ kind: Factor) -> Statement { kind == .mail ? takeMail : takePhone }
@@ -217,7 +224,7 @@ private let oldestSent = Statement(
     SELECT s.sent_at FROM factor f JOIN factor o JOIN sent_code s ON s.factor_id = o.id WHERE f.id = ? AND \(lately)
     ORDER BY s.sent_at DESC LIMIT 1 OFFSET \(Relay.addressCodes - 1)
     """)
-private let hasRoom = Statement("SELECT 1 /*M! FROM DUAL */ WHERE " + TextBudget.room)
+private let hasRoom = Statement("SELECT 1 /*M! FROM DUAL */ WHERE " + SMSBudget.room)
 private let roomAlways = Statement("SELECT 1")
 
 private let sentTo = Statement(
@@ -231,4 +238,4 @@ private let auditSending =
         AND (SELECT count(*) FROM factor o JOIN sent_code s ON s.factor_id = o.id WHERE \(lately)) < ?
         """
 private let auditCode = Statement(auditSending + Audit.once)
-private let auditTextCode = Statement(auditSending + " AND " + TextBudget.room + Audit.once)
+private let auditTextCode = Statement(auditSending + " AND " + SMSBudget.room + Audit.once)

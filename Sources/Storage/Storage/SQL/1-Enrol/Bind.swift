@@ -8,7 +8,7 @@ extension Store: BindStore {
             Query(
                 script: Script(
                     "enrolment", rows: [.user(token), .website(of: token)],
-                    reads: [Step(enrolmentOfUser, .id(token))])
+                    reads: [BoundStatement(enrolmentOfUser, .id(token))])
             ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return Enrolment(user: try row.id(0), website: try row.website(1))
@@ -21,8 +21,9 @@ extension Store: BindStore {
         let script = Script(
             "progress", rows: [.user(user), .activation(digest), .device(device)],
             reads: [
-                Step(userProgress, .moment(now), .id(user)), Step(codeProgress, .blob(digest), .id(user)),
-                Step(phoneProgress, .id(device)), OperationSecrets.read(binding),
+                BoundStatement(userProgress, .timestamp(now), .id(user)),
+                BoundStatement(codeProgress, .blob(digest), .id(user)),
+                BoundStatement(phoneProgress, .id(device)), OperationSecrets.read(binding),
             ])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -34,7 +35,8 @@ extension Store: BindStore {
                     code: try code.map { row throws(StoreFailure) in
                         let usedAt = try row.optionalMoment(1)
                         return Progress.Code(
-                            expiresAt: try row.moment(0), usedAt: usedAt, usedBy: usedAt == nil ? nil : try row.id(2),
+                            expiresAt: try row.timestamp(0), usedAt: usedAt,
+                            usedBy: usedAt == nil ? nil : try row.id(2),
                             approval: try row.optionalWord(3))
                     },
                     phone: try phone.map { row throws(StoreFailure) in
@@ -48,33 +50,33 @@ extension Store: BindStore {
     public func bind(
         _ device: NewDevice, digest: [UInt8], slots: Int, secret: StoredSecret, as operation: Operation
     ) async throws(StoreFailure) -> BindOutcome {
-        let now = SQLValue.moment(device.at)
+        let now = SQLValue.timestamp(device.at)
         let (user, id) = (SQLValue.id(device.user), SQLValue.id(device.id))
         let code: [SQLValue] = [.blob(digest), user, now]
         let room: [SQLValue] = [user, id, now, .integer(Int64(slots))]
         let used: [SQLValue] = [.blob(digest), .id(operation), .id(operation)]
         let writes = [
-            Step(markUserOfCode, values: [.id(operation), user] + code),
-            Step(
+            BoundStatement(markUserOfCode, values: [.id(operation), user] + code),
+            BoundStatement(
                 dropFailed,
                 values: [
-                    user, id, .moment(device.at - Relay.resultLifetime), Phones.stale(at: device.at), now,
+                    user, id, .timestamp(device.at - Relay.resultLifetime), Phones.stale(at: device.at), now,
                     .id(operation),
                 ]),
-            Step(
+            BoundStatement(
                 useActivation,
                 values: [now, .id(operation)] + code + [
                     .id(operation), .bool(device.state == .waiting), id, .blob(device.thumbprint), id,
                 ] + room),
-            Step(updateDevice, values: device.changes(operation) + [id] + used),
-            Step(insertDevice, values: device.values(operation) + used),
+            BoundStatement(updateDevice, values: device.changes(operation) + [id] + used),
+            BoundStatement(insertDevice, values: device.values(operation) + used),
             OperationSecrets.stored(secret, of: device.id, revocation: device.revocation, as: operation),
         ]
         let change = Change(
             "bind", operation,
             rows: [.user(device.user).signed, .activation(digest).signed, .device(device.id).signed]
-                + News.rows(.deviceBound, as: operation),
-            writes + device.bound(operation), reads: [Step(isFull, values: code + room)])
+                + AccountEventRows.rows(.deviceBound, as: operation),
+            writes + device.bound(operation), reads: [BoundStatement(isFull, values: code + room)])
         return try await run(Query(change: change) { rows in rows.bindOutcome })
     }
 
@@ -83,8 +85,9 @@ extension Store: BindStore {
     ) async throws(StoreFailure) -> Bool {
         // Without an operation: done twice it is the same.
         let script = Script(
-            "await", rows: [.device(device).signed], writes: [Step(awaitNext, .id(next), .id(device), .id(challenge))],
-            reads: [Step(phoneProgress, .id(device))])
+            "await", rows: [.device(device).signed],
+            writes: [BoundStatement(awaitNext, .id(next), .id(device), .id(challenge))],
+            reads: [BoundStatement(phoneProgress, .id(device))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return false }
@@ -93,28 +96,28 @@ extension Store: BindStore {
     }
 
     public func admit(
-        _ admission: Admission, slots: Int, secret: StoredSecret, as operation: Operation
+        _ admission: DeviceApproval, slots: Int, secret: StoredSecret, as operation: Operation
     ) async throws(StoreFailure) -> BindOutcome {
         let (user, id, challenge) = (
             SQLValue.id(admission.user), SQLValue.id(admission.device), SQLValue.id(admission.challenge)
         )
         let room: [SQLValue] = [user, id, .integer(Int64(slots))]
         let writes = [
-            Step(markUser, .id(operation), user),
-            Step(
+            BoundStatement(markUser, .id(operation), user),
+            BoundStatement(
                 useApproval,
                 values: [.id(operation), challenge, user, .blob(admission.approves), .id(operation), id] + room),
-            Step(activatePhone, .blob(admission.revocation), .id(operation), id, challenge, .id(operation)),
+            BoundStatement(activatePhone, .blob(admission.revocation), .id(operation), id, challenge, .id(operation)),
             OperationSecrets.stored(secret, of: admission.device, revocation: admission.revocation, as: operation),
-            Step(markUse, .moment(admission.at), .blob(admission.code), user, challenge, .id(operation)),
+            BoundStatement(markUse, .timestamp(admission.at), .blob(admission.code), user, challenge, .id(operation)),
         ]
         let bound = BoundPhone.steps(admission.device, of: admission.user, at: admission.at, as: operation)
         let change = Change(
             "admit", operation,
             rows: [
                 .user(admission.user).signed, .challenge(admission.challenge).signed, .device(admission.device).signed,
-            ] + News.rows(.deviceBound, as: operation),
-            writes + bound, reads: [Step(isFullOfActive, values: [challenge] + room)])
+            ] + AccountEventRows.rows(.deviceBound, as: operation),
+            writes + bound, reads: [BoundStatement(isFullOfActive, values: [challenge] + room)])
         return try await run(Query(change: change) { rows in rows.bindOutcome })
     }
 }
@@ -123,11 +126,13 @@ extension BoundPhone {
     /// What follows the change itself, if it has made the phone an active one.
     fileprivate static func steps(
         _ device: DeviceID, of user: UserID, at now: Timestamp, as operation: Operation
-    ) -> [Step] {
+    ) -> [BoundStatement] {
         [
-            Step(auditDevice, .id(operation), .moment(now), .id(device), .id(operation)),
-            Step(prove, .moment(now), .id(user), .id(operation)),
-        ] + News.steps(.deviceBound, user: user, device: device, after: BoundPhone.event, at: now, as: operation)
+            BoundStatement(auditDevice, .id(operation), .timestamp(now), .id(device), .id(operation)),
+            BoundStatement(prove, .timestamp(now), .id(user), .id(operation)),
+        ]
+            + AccountEventRows.steps(
+                .deviceBound, user: user, device: device, after: BoundPhone.event, at: now, as: operation)
     }
 }
 
@@ -136,7 +141,7 @@ extension [Rows] {
 }
 
 extension NewDevice {
-    fileprivate func bound(_ operation: Operation) -> [Step] {
+    fileprivate func bound(_ operation: Operation) -> [BoundStatement] {
         BoundPhone.steps(id, of: user, at: at, as: operation)
     }
 }

@@ -7,23 +7,24 @@ extension Store {
         _ device: NewDevice, website: WebsiteID, as operation: Operation
     ) async throws(StoreFailure) -> WebsiteBindOutcome {
         let user: [SQLValue] = [.id(device.user), .id(operation)]
-        let audit: [SQLValue] = [.id(operation), .moment(device.at), .id(device.id)] + user
+        let audit: [SQLValue] = [.id(operation), .timestamp(device.at), .id(device.id)] + user
         let change = Change(
             "bind", operation,
-            rows: [.user(device.user).signed, .device(device.id).signed] + News.rows(.deviceBound, as: operation),
+            rows: [.user(device.user).signed, .device(device.id).signed]
+                + AccountEventRows.rows(.deviceBound, as: operation),
             [
-                Step(markUserOfWebsite, .id(operation), .id(device.user), .id(website)),
-                Step(auditReplaced, values: audit),
-                Step(updateWebsitePhone, values: device.changes(operation) + [.id(device.id)] + user),
-                Step(insertWebsitePhone, values: device.values(operation) + user),
-                Step(auditByWebsite, values: audit),
+                BoundStatement(markUserOfWebsite, .id(operation), .id(device.user), .id(website)),
+                BoundStatement(auditReplaced, values: audit),
+                BoundStatement(updateWebsitePhone, values: device.changes(operation) + [.id(device.id)] + user),
+                BoundStatement(insertWebsitePhone, values: device.values(operation) + user),
+                BoundStatement(auditByWebsite, values: audit),
             ]
-                + News.steps(
+                + AccountEventRows.steps(
                     .deviceBound, user: device.user, device: device.id, after: BoundPhone.event, at: device.at,
                     as: operation),
-            reads: [Step(stopped, .id(device.id))])
+            reads: [BoundStatement(stopped, .id(device.id))])
         return try await run(
-            Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .gone : .stopped })
+            Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .gone : .blockedByOperator })
     }
 }
 

@@ -24,15 +24,15 @@ extension NewDevice {
     /// The changes of a repeated binding: the phone gets a new revocation code too.
     func changes(_ operation: Operation) -> [SQLValue] {
         [
-            .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at), .blob(revocation),
+            .text(name), .word(platform), .word(environment), .text(pushToken), .timestamp(at), .blob(revocation),
             .text(binding), .id(approval), .word(state), .id(operation),
         ]
     }
 
     func values(_ operation: Operation) -> [SQLValue] {
         [
-            .id(id), .text(name), .word(platform), .word(environment), .text(pushToken), .moment(at),
-            .blob(publicKey), .blob(thumbprint), .blob(revocation), .text(binding), .id(approval), .moment(at),
+            .id(id), .text(name), .word(platform), .word(environment), .text(pushToken), .timestamp(at),
+            .blob(publicKey), .blob(thumbprint), .blob(revocation), .text(binding), .id(approval), .timestamp(at),
             .id(operation), .word(state),
         ]
     }

@@ -7,12 +7,12 @@ extension Store: DeviceStore {
         _ id: DeviceID, ofUser username: String, of website: WebsiteID, at now: Timestamp
     ) async throws(StoreFailure) -> OwnedDevice? {
         try await run(
-            Phones.find(Step(deviceOfUser, .id(id), .id(website), .text(username), Phones.stale(at: now))))
+            Phones.find(BoundStatement(deviceOfUser, .id(id), .id(website), .text(username), Phones.stale(at: now))))
     }
 
     public func device(revocation digest: [UInt8]) async throws(StoreFailure) -> (id: DeviceID, user: UserID)? {
         try await run(
-            Query(script: Script("device", reads: [Step(deviceByRevocation, .blob(digest))])) {
+            Query(script: Script("device", reads: [BoundStatement(deviceByRevocation, .blob(digest))])) {
                 rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return (try row.id(0), try row.id(1))
@@ -27,11 +27,11 @@ extension Store: DeviceStore {
 /// What is done with phones, by the verbs and by the operator's tool.
 public enum Phones {
     /// Any phone, by its id alone: for the operator.
-    public static func any(_ id: DeviceID) -> Query<OwnedDevice?> { find(Step(deviceByID, .id(id))) }
+    public static func any(_ id: DeviceID) -> Query<OwnedDevice?> { find(BoundStatement(deviceByID, .id(id))) }
 
     /// Checks no row: any phone can be stopped, whoever wrote its row. A change that gives a phone
     /// rights checks the row itself.
-    fileprivate static func find(_ step: Step) -> Query<OwnedDevice?> {
+    fileprivate static func find(_ step: BoundStatement) -> Query<OwnedDevice?> {
         Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
             return OwnedDevice(user: try row.id(9), view: try row.device(0), stoppedBy: try row.optionalWord(10))
@@ -40,32 +40,32 @@ public enum Phones {
 
     /// The challenges that ended with it; nil when the guards refused.
     public static func change(_ change: DeviceChange, as operation: Operation) -> Query<[ChallengeID]?> {
-        let now = SQLValue.moment(change.at)
+        let now = SQLValue.timestamp(change.at)
         let mine: [SQLValue] = [.id(change.user), .id(operation)]
         let givesBack = change.isOfUnbound && change.state == .active
         let undoesOperator = change.isOfUnbound ? givesBack : change.by == .operator || change.state != .active
         var states = change.from.map { SQLValue.text($0.rawValue) }
         while states.count < 3 { states.append(.null) }
         var writes = [
-            Step(markUser, .id(operation), .id(change.user)),
-            Step(
+            BoundStatement(markUser, .id(operation), .id(change.user)),
+            BoundStatement(
                 changeDevice,
                 values: [
                     .text(change.name), .text(change.pushToken), change.pushToken == nil ? .null : now,
-                    .bool(change.state == .active), .word(change.isFarewell || change.isOfUnbound ? change.by : nil),
+                    .bool(change.state == .active), .word(change.isUnbinding || change.isOfUnbound ? change.by : nil),
                     .word(change.isOfUnbound ? nil : change.state), .id(operation), .id(change.device),
                 ] + states + [.bool(undoesOperator), .bool(givesBack)] + mine),
-            Step(
+            BoundStatement(
                 auditDevice, .id(operation), now, .text("\(change.event)"), .word(change.by), .id(change.device),
                 .id(operation)),
         ]
-        if change.isFarewell { writes += farewell(change, as: operation) }
+        if change.isUnbinding { writes += farewell(change, as: operation) }
         if change.state == .revoked, !change.isOfUnbound {
-            writes += News.steps(
+            writes += AccountEventRows.steps(
                 .deviceUnbound, user: change.user, device: change.device, after: "\(change.event)", at: change.at,
                 as: operation)
         }
-        let reads = [Step(endedApprovals, values: mine)]
+        let reads = [BoundStatement(endedApprovals, values: mine)]
         let rows = rows(of: change, as: operation)
         return Query(change: Change("device", operation, rows: rows, writes, reads: reads)) {
             rows throws(StoreFailure) in
@@ -82,27 +82,27 @@ public enum Phones {
         let (user, device) = (SignedRows.user(change.user), SignedRows.device(change.device))
         guard change.state == .revoked || change.state == .suspended else { return [user.signed, device.signed] }
         var rows = [user.lenient, device.lenient]
-        if change.isFarewell {
+        if change.isUnbinding {
             rows += Locks.rows(ending: change.user, at: change.at, as: operation)
-            rows += Unspent.rows(of: change.user)
+            rows += UnusedApprovals.rows(of: change.user)
         }
-        return change.state == .revoked ? rows + News.rows(.deviceUnbound, as: operation) : rows
+        return change.state == .revoked ? rows + AccountEventRows.rows(.deviceUnbound, as: operation) : rows
     }
 
     /// Its pushes, and whatever could make another phone of the user's active that it may have approved of: whoever had
     /// it must not live on in a phone of their own.
-    private static func farewell(_ change: DeviceChange, as operation: Operation) -> [Step] {
-        let (user, now, done) = (SQLValue.id(change.user), SQLValue.moment(change.at), SQLValue.id(operation))
+    private static func farewell(_ change: DeviceChange, as operation: Operation) -> [BoundStatement] {
+        let (user, now, done) = (SQLValue.id(change.user), SQLValue.timestamp(change.at), SQLValue.id(operation))
         return [
-            Step(dropPushes, user, .id(change.device), done),
+            BoundStatement(dropPushes, user, .id(change.device), done),
             Steps.giveUpPushes(to: change.user, at: change.at, by: operation),
-            CascadeSteps.hasten(of: change.user, at: change.at, by: operation),
-            Step(endApprovals, now, done, user, now, done),
+            CascadeSteps.makeDue(of: change.user, at: change.at, by: operation),
+            BoundStatement(endApprovals, now, done, user, now, done),
             Steps.skip(of: change.user, at: change.at, by: operation),
-            Step(dropErrandsOfApprovals, user, done),
-            Decided.told(of: change.user, at: change.at, as: operation),
+            BoundStatement(dropEntriesOfApprovals, user, done),
+            LoginDecidedRows.insertLoginDecided(of: change.user, at: change.at, as: operation),
             Locks.auditEnded(change.user, .cancelled, at: change.at, as: operation),
-        ] + Unspent.ended(of: change.user, but: change.device, by: done)
+        ] + UnusedApprovals.ended(of: change.user, but: change.device, by: done)
     }
 
     /// Of the rows of `device`: what its website sees.
@@ -120,7 +120,7 @@ public enum Phones {
     static let ofNobody = "('superseded', 'expired')"
 
     /// A phone that has waited since then has a code that is over.
-    static func stale(at now: Timestamp) -> SQLValue { .moment(now - NewActivation.lifetime) }
+    static func stale(at now: Timestamp) -> SQLValue { .timestamp(now - NewActivation.lifetime) }
 }
 
 extension Row {
@@ -130,7 +130,7 @@ extension Row {
             id: try id(first), name: try optionalText(first + 1), platform: try word(first + 2),
             state: try word(first + 3), pushToken: try text(first + 8), publicKey: try optionalBlob(first + 4),
             binding: try optionalText(first + 5),
-            createdAt: try moment(first + 6), lastSeenAt: try optionalMoment(first + 7))
+            createdAt: try timestamp(first + 6), lastSeenAt: try optionalMoment(first + 7))
     }
 }
 
@@ -180,11 +180,11 @@ private let endApprovals = Statement(
     """ + changed)
 
 private let ofEndedApprovals = " c.user_id = ? AND c.approves IS NOT NULL AND c.operation = ?"
-private let dropErrandsOfApprovals = Statement(
+private let dropEntriesOfApprovals = Statement(
     """
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
-    """ + ofEndedApprovals + " /*S! ) */ AND" + OutboxRows.butCallbacks)
+    """ + ofEndedApprovals + " /*S! ) */ AND" + OutboxRows.exceptWebhooks)
 
 private let endedApprovals = Statement("SELECT c.id FROM challenge c WHERE" + ofEndedApprovals)

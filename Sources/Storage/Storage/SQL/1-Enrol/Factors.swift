@@ -5,7 +5,9 @@ import World
 extension Store: FactorStore {
     public func factors(of user: UserID) async throws(StoreFailure) -> [CodeFactor] {
         try await run(
-            Query(script: Script("factors", rows: [.factors(of: user)], reads: [Step(factorsOfUser, .id(user))])) {
+            Query(
+                script: Script("factors", rows: [.factors(of: user)], reads: [BoundStatement(factorsOfUser, .id(user))])
+            ) {
                 rows throws(StoreFailure) in
                 var factors: [CodeFactor] = []
                 for row in rows[0] { factors.append(try CodeFactors.read(row)) }
@@ -14,16 +16,16 @@ extension Store: FactorStore {
     }
 
     public func enrol(
-        _ enrolling: Enrolling, website: WebsiteID, as operation: Operation
+        _ enrolling: FactorEnrolment, website: WebsiteID, as operation: Operation
     ) async throws(StoreFailure) -> EnrolOutcome {
         let factor = enrolling.factor
         let others: [SQLValue] = [.word(factor.kind)]
         var writes = [
-            Step(Locks.hold, .id(factor.user)),
-            Step(
+            BoundStatement(Locks.hold, .id(factor.user)),
+            BoundStatement(
                 markUser,
                 values: [
-                    .id(operation), .id(factor.user), .id(website), .bool(enrolling.hasWord),
+                    .id(operation), .id(factor.user), .id(website), .bool(enrolling.isVouchedFor),
                     .bool(enrolling.mayReplace),
                 ] + others),
         ]
@@ -33,7 +35,8 @@ extension Store: FactorStore {
         }
         writes += Factors.written(factor, as: operation)
         writes += RecoveryRows.replaced(enrolling, as: operation)
-        writes += Factors.noted(factor, factor.state == .active ? "factor.bound" : "factor.waiting", as: operation)
+        writes += Factors.codeUseRecorded(
+            factor, factor.state == .active ? "factor.bound" : "factor.waiting", as: operation)
         writes += OperationSecrets.stored(enrolling.secret, as: operation)
         let approval = factor.approvedBy.map { [SignedRows.challenge($0.challenge).signed] } ?? []
         let change = Change(
@@ -41,7 +44,7 @@ extension Store: FactorStore {
             rows: [.user(factor.user).signed] + approval + Factors.rows(factor) + RecoveryRows.rows(enrolling), writes,
             reads: [
                 OperationSecrets.read(operation.id),
-                Step(whyNot, .word(factor.kind), .id(factor.user), .id(website)),
+                BoundStatement(whyNot, .word(factor.kind), .id(factor.user), .id(website)),
             ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
@@ -54,11 +57,11 @@ extension Store: FactorStore {
     }
 
     public func confirm(
-        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool, at now: Timestamp,
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, isVouchedFor: Bool, at now: Timestamp,
         as operation: Operation
-    ) async throws(StoreFailure) -> Written {
+    ) async throws(StoreFailure) -> CodeUseOutcome {
         let writes = Factors.confirmed(
-            factor, of: user, failures: failures, counter: counter, hasWord: hasWord, at: now, as: operation)
+            factor, of: user, failures: failures, counter: counter, hasWord: isVouchedFor, at: now, as: operation)
         let change = Change("confirm", operation, rows: Factors.rows(confirming: factor, of: user), writes)
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }
@@ -66,22 +69,23 @@ extension Store: FactorStore {
     public func resynchronise(
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, at now: Timestamp,
         as operation: Operation
-    ) async throws(StoreFailure) -> Written {
+    ) async throws(StoreFailure) -> CodeUseOutcome {
         let change = Change(
             "resync", operation, rows: [.user(user).signed, .factor(factor.id).signed],
             [
-                Step(Locks.hold, .id(user)),
-                Step(
+                BoundStatement(Locks.hold, .id(user)),
+                BoundStatement(
                     moveCounter, .integer(counter), .id(operation), .id(factor.id), .integer(factor.counter), .id(user),
                     .integer(Int64(failures))),
-                Step(
-                    auditFactor, .id(operation), .moment(now), .text("factor.resynced"), .id(factor.id), .id(operation)),
+                BoundStatement(
+                    auditFactor, .id(operation), .timestamp(now), .text("factor.resynced"), .id(factor.id),
+                    .id(operation)),
             ] + CodeFailures.forget(factor.id, of: user, as: operation))
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }
 
     public func drop(
-        _ kind: Factor, of user: UserID, by doer: Doer, at now: Timestamp, as operation: Operation
+        _ kind: Factor, of user: UserID, by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Bool {
         try await run(Factors.drop(kind, of: user, by: doer, at: now, as: operation))
     }
@@ -92,16 +96,20 @@ extension Store: FactorStore {
     ) async throws(StoreFailure) -> Bool {
         let change = Change(
             "unlock", operation, rows: [.user(user).signed, .recoveryCode(digest, of: user).signed],
-            [Step(Locks.hold, .id(user)), RecoveryRows.activate(user, by: digest, failures: failures, as: operation)]
+            [
+                BoundStatement(Locks.hold, .id(user)),
+                RecoveryRows.activate(user, by: digest, failures: failures, as: operation),
+            ]
                 + [RecoveryRows.used(digest, of: user, at: now, as: operation)]
                 + Locks.unlocked(user, by: .code, at: now, as: operation)
                 + CodeFailures.forget(factor, of: user, as: operation))
         return try await run(Query(change: change) { rows in rows.happened })
     }
 
-    public func noted(_ operation: OperationID) async throws(StoreFailure) -> String? {
+    public func recordCodeUse(_ operation: OperationID) async throws(StoreFailure) -> String? {
         try await run(
-            Query(script: Script("noted", reads: [Step(eventOf, .id(operation))])) { rows throws(StoreFailure) in
+            Query(script: Script("noted", reads: [BoundStatement(eventOf, .id(operation))])) {
+                rows throws(StoreFailure) in
                 try rows[0].first?.text(0)
             })
     }
@@ -113,26 +121,27 @@ public enum Factors {
     ///
     /// - Parameter guards: take the mark of the user's row away where something else does not hold.
     static func confirmed(
-        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool, guards: [Step] = [],
+        _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool,
+        guards: [BoundStatement] = [],
         at now: Timestamp, as operation: Operation
-    ) -> [Step] {
+    ) -> [BoundStatement] {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         return [
-            Step(Locks.hold, .id(user)),
-            Step(
+            BoundStatement(Locks.hold, .id(user)),
+            BoundStatement(
                 markUserOfWaiting, .id(operation), .id(user), .integer(Int64(failures)), .id(factor.id),
                 .integer(factor.counter), .bool(hasWord)),
         ] + guards + [
-            Step(
+            BoundStatement(
                 auditConfirmed,
-                values: [.id(operation), .moment(now), .word(factor.kind)] + mine)
+                values: [.id(operation), .timestamp(now), .word(factor.kind)] + mine)
         ] + codesVoided(factor.kind, of: user, at: now, as: operation) + [
             CodeFailures.kept(factor.kind, of: user, as: operation),
             dropActive(factor.kind, of: user, as: operation),
-            Step(
-                makeActive, .integer(counter), .moment(now), .id(operation), .id(factor.id), .id(operation)),
+            BoundStatement(
+                makeActive, .integer(counter), .timestamp(now), .id(operation), .id(factor.id), .id(operation)),
         ] + CodeFailures.forget(factor.id, of: user, as: operation) + [
-            Step(prove, .moment(now), .id(user), .id(operation))
+            BoundStatement(prove, .timestamp(now), .id(user), .id(operation))
         ]
     }
 
@@ -144,20 +153,20 @@ public enum Factors {
     /// The factor's row, for a user whose row this operation has marked, in the place of the one of
     /// its kind and state. Wrong codes stay counted: those of a factor that counted are cleared by
     /// no right code any more, those of one that waited by the first right code.
-    static func written(_ factor: NewFactor, as operation: Operation) -> [Step] {
+    static func written(_ factor: NewFactor, as operation: Operation) -> [BoundStatement] {
         let values: [SQLValue] = [
             .id(factor.id), .blob(factor.sealed?.bytes), .text(factor.sealed?.key), .word(factor.algorithm),
             .integer(Int64(factor.digits)), factor.period.map { .integer(Int64($0)) } ?? .null,
-            .integer(factor.counter), .text(factor.address), .id(factor.approvedBy?.challenge), .moment(factor.at),
-            factor.state == .active ? .moment(factor.at) : .null, .id(operation),
+            .integer(factor.counter), .text(factor.address), .id(factor.approvedBy?.challenge), .timestamp(factor.at),
+            factor.state == .active ? .timestamp(factor.at) : .null, .id(operation),
         ]
         let place: [SQLValue] = [.word(factor.kind), .word(factor.state)]
         let user: [SQLValue] = [.id(factor.user), .id(operation)]
         let kept =
             factor.state == .active ? [CodeFailures.keptOfMarked(factor.kind, of: factor.user, as: operation)] : []
         return kept + [
-            Step(replaceFactor, values: values + [.id(factor.user)] + place + user),
-            Step(insertFactor, values: values + place + user),
+            BoundStatement(replaceFactor, values: values + [.id(factor.user)] + place + user),
+            BoundStatement(insertFactor, values: values + place + user),
         ]
     }
 
@@ -165,10 +174,11 @@ public enum Factors {
     /// have signed it. The user's row, which `noted` writes, is declared by the script that marks it.
     static func rows(_ factor: NewFactor) -> [SignedRows] { [.factor(factor.id).signed] }
 
-    static func noted(_ factor: NewFactor, _ event: String, as operation: Operation) -> [Step] {
+    static func codeUseRecorded(_ factor: NewFactor, _ event: String, as operation: Operation) -> [BoundStatement] {
         [
-            Step(auditFactor, .id(operation), .moment(factor.at), .text(event), .id(factor.id), .id(operation)),
-            Step(prove, .moment(factor.at), .id(factor.user), .id(operation)),
+            BoundStatement(
+                auditFactor, .id(operation), .timestamp(factor.at), .text(event), .id(factor.id), .id(operation)),
+            BoundStatement(prove, .timestamp(factor.at), .id(factor.user), .id(operation)),
         ]
     }
 }

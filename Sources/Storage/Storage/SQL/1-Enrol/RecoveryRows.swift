@@ -5,15 +5,15 @@ import World
 /// The rows of recovery codes: a digest each. A row of the table `factor` stands for all of them.
 enum RecoveryRows {
     /// The new codes in the place of all earlier ones, for a user whose row this operation has marked.
-    static func replaced(_ enrolling: Enrolling, as operation: Operation) -> [Step] {
+    static func replaced(_ enrolling: FactorEnrolment, as operation: Operation) -> [BoundStatement] {
         guard !enrolling.codes.isEmpty else { return [] }
         let marked: [SQLValue] = [.id(enrolling.factor.user), .id(operation)]
-        return [Step(dropEarlier, values: [.id(enrolling.factor.user)] + marked)]
-            + enrolling.codes.map { Step(insertCode, values: [.blob($0)] + marked) }
+        return [BoundStatement(dropEarlier, values: [.id(enrolling.factor.user)] + marked)]
+            + enrolling.codes.map { BoundStatement(insertCode, values: [.blob($0)] + marked) }
     }
 
     /// The rows that `replaced` writes.
-    static func rows(_ enrolling: Enrolling) -> [SignedRows] {
+    static func rows(_ enrolling: FactorEnrolment) -> [SignedRows] {
         enrolling.codes.map { .recoveryCode($0, of: enrolling.factor.user).signed }
     }
 
@@ -21,17 +21,17 @@ enum RecoveryRows {
     /// codes are locked.
     ///
     /// - Parameter failures: wrong codes of the user in a row, as they were read.
-    static func activate(_ user: UserID, by digest: [UInt8], failures: Int, as operation: Operation) -> Step {
-        Step(activateByCode, .id(operation), .id(user), .integer(Int64(failures)), .blob(digest))
+    static func activate(_ user: UserID, by digest: [UInt8], failures: Int, as operation: Operation) -> BoundStatement {
+        BoundStatement(activateByCode, .id(operation), .id(user), .integer(Int64(failures)), .blob(digest))
     }
 
     /// Part of a change that has marked the user's row.
-    static func used(_ digest: [UInt8], of user: UserID, at now: Timestamp, as operation: Operation) -> Step {
-        Step(useCode, .moment(now), .id(user), .blob(digest), .id(user), .id(operation))
+    static func used(_ digest: [UInt8], of user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
+        BoundStatement(useCode, .timestamp(now), .id(user), .blob(digest), .id(user), .id(operation))
     }
 
-    static func dropped(_ user: UserID, as operation: Operation) -> Step {
-        Step(dropAll, .id(user), .id(operation))
+    static func dropped(_ user: UserID, as operation: Operation) -> BoundStatement {
+        BoundStatement(dropAll, .id(user), .id(operation))
     }
 }
 

@@ -14,22 +14,22 @@ extension Store: RegisterStore {
         let change = Change(
             "register", operation, rows: rows,
             [
-                Step(
+                BoundStatement(
                     insertUser, .id(user.id), .id(user.token), .text(fields.username), .text(fields.email),
                     .text(fields.phone),
-                    .text(fields.displayName), .text(fields.language), .moment(user.createdAt), .id(operation),
+                    .text(fields.displayName), .text(fields.language), .timestamp(user.createdAt), .id(operation),
                     .id(user.website))
             ] + OperationSecrets.onlyOnce(user.id, as: operation) + [
                 activation.insertion(operation)
             ] + user.factors.flatMap { Factors.written($0, as: operation) } + [
-                Step(
-                    auditUser, .id(operation), .moment(user.createdAt), .text("user.registered"), .id(user.id),
+                BoundStatement(
+                    auditUser, .id(operation), .timestamp(user.createdAt), .text("user.registered"), .id(user.id),
                     .id(operation))
             ] + OperationSecrets.stored(secret, as: operation),
             reads: [
                 OperationSecrets.read(operation.id),
-                Step(active, .id(user.website)),
-                Step(
+                BoundStatement(active, .id(user.website)),
+                BoundStatement(
                     taken,
                     values: mine + [.text(fields.username)] + mine + [.text(fields.email)] + mine
                         + [.text(fields.phone)]),
@@ -46,7 +46,7 @@ extension Store: RegisterStore {
     }
 
     public func countUsers(of website: WebsiteID, upTo most: Int) async throws(StoreFailure) -> Int {
-        let script = Script("users", reads: [Step(usersOfWebsite, .id(website), .integer(Int64(most)))])
+        let script = Script("users", reads: [BoundStatement(usersOfWebsite, .id(website), .integer(Int64(most)))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { throw .internal("a count without a row") }
@@ -58,11 +58,12 @@ extension Store: RegisterStore {
         try await user(
             Script(
                 "user", rows: [.user(named: username, of: website)],
-                reads: [Step(userByName, .id(website), .text(username))]))
+                reads: [BoundStatement(userByName, .id(website), .text(username))]))
     }
 
     public func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
-        try await user(Script("user", rows: [.user(token)], reads: [Step(userByToken, .id(website), .id(token))]))
+        try await user(
+            Script("user", rows: [.user(token)], reads: [BoundStatement(userByToken, .id(website), .id(token))]))
     }
 
     private func user(_ script: Script) async throws(StoreFailure) -> UserRow? {
@@ -81,7 +82,8 @@ extension Store: RegisterStore {
 
     public func devices(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [DeviceView] {
         let script = Script(
-            "devices", rows: [.devices(of: user)], reads: [Step(devicesOfUser, .id(user), Phones.stale(at: now))])
+            "devices", rows: [.devices(of: user)],
+            reads: [BoundStatement(devicesOfUser, .id(user), Phones.stale(at: now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var views: [DeviceView] = []
@@ -93,20 +95,20 @@ extension Store: RegisterStore {
     public func forget(
         _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> [ChallengeID]? {
-        let (now, mine) = (SQLValue.moment(now), [SQLValue.id(user), .id(operation)])
+        let (now, mine) = (SQLValue.timestamp(now), [SQLValue.id(user), .id(operation)])
         let belongings = [
-            forgetErrands, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations,
+            forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations,
             forgetSentCodes, forgetFactors, forgetRecoveryCodes,
         ]
         let change = Change(
             "forget", operation,
             [
-                Step(markUser, .id(operation), .id(user), .id(website)),
-                Step(endOpen, values: [now, .id(operation), .id(user), now] + mine),
-                Step(auditOthersEnded, values: [now] + mine),
-                Step(auditForgotten, values: [.id(operation), now, .id(operation)] + mine),
-            ] + belongings.map { Step($0, values: mine) } + [Step(forgetUser, values: mine)],
-            reads: [Step(endedWith, .id(operation))])
+                BoundStatement(markUser, .id(operation), .id(user), .id(website)),
+                BoundStatement(endOpen, values: [now, .id(operation), .id(user), now] + mine),
+                BoundStatement(auditOthersEnded, values: [now] + mine),
+                BoundStatement(auditForgotten, values: [.id(operation), now, .id(operation)] + mine),
+            ] + belongings.map { BoundStatement($0, values: mine) } + [BoundStatement(forgetUser, values: mine)],
+            reads: [BoundStatement(endedWith, .id(operation))])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened else { return nil }
@@ -178,7 +180,7 @@ private let auditForgotten = Statement(
 
 private let endedWith = Statement("SELECT challenge_id FROM audit WHERE operation = ? AND challenge_id IS NOT NULL")
 
-private let forgetErrands = Statement(
+private let forgetEntries = Statement(
     """
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE c.user_id = ? */

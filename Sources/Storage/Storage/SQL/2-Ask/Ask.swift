@@ -5,7 +5,7 @@ import World
 extension Store: AskStore {
     public func subject(
         _ subject: Subject, of website: WebsiteID, within limits: AskLimits
-    ) async throws(StoreFailure) -> Askable? {
+    ) async throws(StoreFailure) -> AskSubject? {
         let (users, phones, codes, blocker, key): (Statement, Statement, Statement, Statement, SQLValue) =
             switch subject {
             case .token(let token): (userByToken, phonesByToken, codesByToken, blockerByToken, .id(token))
@@ -13,9 +13,9 @@ extension Store: AskStore {
             }
         let script = Script(
             "subject", rows: [subject.row(of: website)],
-            reads: [users, phones, codes].map { Step($0, .id(website), key) } + [
-                Step(
-                    blocker, .id(website), key, .bool(limits.isKnown), .moment(limits.since),
+            reads: [users, phones, codes].map { BoundStatement($0, .id(website), key) } + [
+                BoundStatement(
+                    blocker, .id(website), key, .bool(limits.isKnown), .timestamp(limits.since),
                     .integer(Int64(limits.logins - 1)))
             ])
         return try await run(
@@ -23,86 +23,87 @@ extension Store: AskStore {
                 guard let user = rows[0].first else { return nil }
                 var codes: [Factor] = []
                 for row in rows[2] { codes.append(try row.word(0)) }
-                return Askable(
+                return AskSubject(
                     user: try user.id(0), username: try user.text(1), phones: try AskablePhones.read(rows[1]),
-                    codes: codes, areCodesLocked: try user.bool(2), limitedBy: try rows[3].first?.moment(0))
+                    codes: codes, areCodesLocked: try user.bool(2), limitedBy: try rows[3].first?.timestamp(0))
             })
     }
 
     public func ask(
         _ challenge: NewChallenge, within limits: AskLimits, as operation: Operation
     ) async throws(StoreFailure) -> AskOutcome {
-        let now = SQLValue.moment(challenge.askedAt)
-        let since = SQLValue.moment(limits.since)
+        let now = SQLValue.timestamp(challenge.askedAt)
+        let since = SQLValue.timestamp(limits.since)
         let isKnown = SQLValue.bool(limits.isKnown)
         let id = SQLValue.id(challenge.id)
         let user: [SQLValue] = [.id(challenge.user), .id(operation)]
         let stored: [SQLValue] = [id, .id(operation)]
         let superseded: [SQLValue] = [.id(challenge.user), now, .id(operation)]
         var writes = [
-            Step(lockUser, .id(challenge.user), .id(challenge.website)),
-            Step(
+            BoundStatement(lockUser, .id(challenge.user), .id(challenge.website)),
+            BoundStatement(
                 markUser, id, .id(operation), .id(challenge.user), .id(challenge.website), isKnown, since,
                 .integer(Int64(limits.logins))),
-            Step(supersede, values: [now, .id(operation), .id(challenge.user), now, isKnown] + user),
+            BoundStatement(supersede, values: [now, .id(operation), .id(challenge.user), now, isKnown] + user),
             Steps.skip(of: challenge.user, at: challenge.askedAt, by: operation),
-            Step(dropErrands, values: superseded),
-            Decided.told(of: challenge.user, at: challenge.askedAt, as: operation),
-            Step(auditSuperseded, values: [now] + superseded),
+            BoundStatement(dropEntries, values: superseded),
+            LoginDecidedRows.insertLoginDecided(of: challenge.user, at: challenge.askedAt, as: operation),
+            BoundStatement(auditSuperseded, values: [now] + superseded),
         ]
         for push in challenge.pushes {
             writes.append(
-                Step(
+                BoundStatement(
                     insertPush,
-                    values: [.id(push.id), id, .moment(push.leasedUntil), .id(push.holder), .id(push.device)] + user
+                    values: [.id(push.id), id, .timestamp(push.leasedUntil), .id(push.holder), .id(push.device)] + user
                         + [isKnown, since, .integer(Int64(limits.pushes)), isKnown, now]))
         }
         let isOpen = !challenge.life.state.isEnd
         writes += [
-            Step(
+            BoundStatement(
                 insertChallenge,
                 values: [
                     id, .word(challenge.life.state), .word(challenge.life.reason), .text(challenge.policy),
                     .blob(challenge.context), .blob(challenge.nonce), .text(challenge.number),
                     .blob(challenge.approves), .text(challenge.language), isKnown, id, .word(challenge.otherwise), now,
-                    .moment(challenge.life.expiresAt), isOpen ? .null : now, now, .id(operation),
+                    .timestamp(challenge.life.expiresAt), isOpen ? .null : now, now, .id(operation),
                 ] + user),
-            Step(insertStep, values: stored),
-            Step(insertExpiry, values: [.id(challenge.expiry)] + stored),
+            BoundStatement(insertStep, values: stored),
+            BoundStatement(insertExpiry, values: [.id(challenge.expiry)] + stored),
         ]
         if let next = challenge.next {
-            writes.append(Step(insertNext, values: [.id(next.id), .moment(next.due), .id(next.holder)] + stored))
+            writes.append(
+                BoundStatement(insertNext, values: [.id(next.id), .timestamp(next.due), .id(next.holder)] + stored))
         }
         writes += [
-            Step(auditAsk, values: [.id(operation), now] + stored),
+            BoundStatement(auditAsk, values: [.id(operation), now] + stored),
             // Of one that is born ended: /login says nothing of that.
-            Decided.told(challenge.id, at: challenge.askedAt, as: operation),
+            LoginDecidedRows.insertLoginDecided(challenge.id, at: challenge.askedAt, as: operation),
         ]
         let change = Change(
             "ask", operation,
             rows: [
                 .user(challenge.user).signed, .website(challenge.website), .challenge(challenge.id).signed,
-                .errands(for: challenge.id).signed,
-                Decided.rows(of: challenge.user, at: challenge.askedAt, as: operation),
+                .entries(for: challenge.id).signed,
+                LoginDecidedRows.rows(of: challenge.user, at: challenge.askedAt, as: operation),
             ], writes,
             reads: [
-                Step(readStored, id, .id(challenge.user)), Step(readPushes, id),
-                Step(readSuperseded, values: superseded),
-                Step(blocker, .id(challenge.user), isKnown, since, .integer(Int64(limits.logins - 1))),
+                BoundStatement(readStored, id, .id(challenge.user)), BoundStatement(readPushes, id),
+                BoundStatement(readSuperseded, values: superseded),
+                BoundStatement(blocker, .id(challenge.user), isKnown, since, .integer(Int64(limits.logins - 1))),
             ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened, let row = rows[1].first else {
-                    return try rows[4].first.map { row throws(StoreFailure) in .limited(by: try row.moment(0)) }
+                    return try rows[4].first.map { row throws(StoreFailure) in .limited(by: try row.timestamp(0)) }
                         ?? .gone
                 }
-                var pushes: [ErrandID] = []
+                var pushes: [OutboxEntryID] = []
                 for push in rows[2] { pushes.append(try push.id(0)) }
                 var superseded: [ChallengeID] = []
                 for ended in rows[3] { superseded.append(try ended.id(0)) }
                 let life = ChallengeLife(
                     state: try row.word(0), decision: try row.optionalWord(1), reason: try row.optionalWord(2),
-                    expiresAt: try row.moment(3))
+                    expiresAt: try row.timestamp(3))
                 return .stored(
                     StoredChallenge(
                         life: life, number: try row.optionalText(5), factor: try row.optionalWord(4), pushes: pushes,
@@ -133,11 +134,11 @@ enum AskablePhones {
     static let columns = "SELECT d.id, d.push_token, d.environment, d.platform, d.public_key IS NOT NULL FROM device d "
     static let order = " ORDER BY d.created_at, d.id"
 
-    static func read(_ rows: Rows) throws(StoreFailure) -> [Askable.Phone] {
-        var phones: [Askable.Phone] = []
+    static func read(_ rows: Rows) throws(StoreFailure) -> [AskSubject.Phone] {
+        var phones: [AskSubject.Phone] = []
         for row in rows {
             phones.append(
-                Askable.Phone(
+                AskSubject.Phone(
                     id: try row.id(0), platform: try row.word(3), pushToken: try row.text(1),
                     environment: try row.word(2), hasKey: try row.bool(4)))
         }
@@ -190,12 +191,12 @@ private let supersede = Statement(
 private let superseded = "c.user_id = ? AND c.decided_at = ? AND c.operation = ? AND c.reason = 'superseded'"
 
 /// MariaDB looks at every row of a table for `IN (SELECT …)`, and at the right ones for a join; SQLite has no join here.
-private let dropErrands = Statement(
+private let dropEntries = Statement(
     """
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
-    """ + " " + superseded + " /*S! ) */ AND" + OutboxRows.butCallbacks)
+    """ + " " + superseded + " /*S! ) */ AND" + OutboxRows.exceptWebhooks)
 
 /// Pushes are counted by the steps that began with one: a challenge's factor is in the end the one that decided.
 private let insertPush = Statement(

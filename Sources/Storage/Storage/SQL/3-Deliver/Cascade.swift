@@ -7,7 +7,7 @@ extension Store: CascadeStore {
         let id = SQLValue.id(challenge)
         let script = Script(
             "cascade", rows: [.challenge(challenge), .user(asked: challenge)],
-            reads: [openChallenge, stepsOf, phonesOf, codesOf, nextOf].map { Step($0, id) })
+            reads: [openChallenge, stepsOf, phonesOf, codesOf, nextOf].map { BoundStatement($0, id) })
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
@@ -17,7 +17,7 @@ extension Store: CascadeStore {
                 for code in rows[3] { codes.append(try CodeFactors.read(code)) }
                 return CascadeRow(
                     challenge: challenge, user: try row.id(0), website: try row.text(1), policy: try row.text(2),
-                    context: try row.blob(3), askedAt: try row.moment(4), expiresAt: try row.moment(5),
+                    context: try row.blob(3), askedAt: try row.timestamp(4), expiresAt: try row.timestamp(5),
                     language: try row.optionalText(6), steps: steps,
                     phones: try AskablePhones.read(rows[2]), codes: codes, isKnown: try row.bool(8),
                     areCodesLocked: try row.bool(7), hasNext: !rows[4].isEmpty)
@@ -25,52 +25,53 @@ extension Store: CascadeStore {
     }
 
     public func begin(_ step: NewStep, as operation: Operation) async throws(StoreFailure) -> BegunStep? {
-        let (id, now, done) = (SQLValue.id(step.challenge), SQLValue.moment(step.at), SQLValue.id(operation))
+        let (id, now, done) = (SQLValue.id(step.challenge), SQLValue.timestamp(step.at), SQLValue.id(operation))
         let ordinal = SQLValue.integer(Int64(step.after + 1))
-        var writes = [Step(Locks.hold, .id(step.user)), Step(CascadeSteps.hold, id)]
-        if let charge = step.charge { writes.append(TextBudget.hold(charge)) }
+        var writes = [BoundStatement(Locks.hold, .id(step.user)), BoundStatement(CascadeSteps.hold, id)]
+        if let charge = step.charge { writes.append(SMSBudget.hold(charge)) }
         writes += [
-            Step(
+            BoundStatement(
                 auditBegin, done, now, .word(step.factor), id, now, .integer(Int64(step.after)),
                 .bool(step.isByHand), .bool(!step.factor.isCode), .bool(step.code == nil), .id(step.code?.factor),
                 .integer(step.code?.counter)),
-            Step(leaveBehind, now, id, done),
+            BoundStatement(leaveBehind, now, id, done),
         ]
         for push in step.pushes {
             writes.append(
-                Step(
-                    insertPush, .id(push.id), id, .moment(push.leasedUntil), .id(push.holder), .id(push.device),
-                    .id(step.user), .bool(step.limits.isKnown), .moment(step.limits.since),
+                BoundStatement(
+                    insertPush, .id(push.id), id, .timestamp(push.leasedUntil), .id(push.holder), .id(push.device),
+                    .id(step.user), .bool(step.limits.isKnown), .timestamp(step.limits.since),
                     .integer(Int64(step.limits.pushes)), .bool(step.limits.isKnown), now, done))
         }
         writes += [
-            Step(
+            BoundStatement(
                 insertStep, ordinal, .word(step.factor), id, .word(step.factor), .word(step.state), now,
                 .text(step.refusal), id, done)
         ]
         if let charge = step.charge {
             writes.append(
-                Step(
-                    refuseText, values: [now, .text(NewStep.limited), id, ordinal, done] + TextBudget.values(charge)))
+                BoundStatement(
+                    refuseText, values: [now, .text(NewStep.limited), id, ordinal, done] + SMSBudget.values(charge)))
         }
         writes += [
-            Step(nameFactor, ordinal, id, done),
-            Step(dropNextBy, id, done),
+            BoundStatement(nameFactor, ordinal, id, done),
+            BoundStatement(dropNextBy, id, done),
         ]
         if let next = step.next {
-            writes.append(Step(insertNext, .id(next.id), .moment(next.due), .id(next.holder), id, done))
+            writes.append(BoundStatement(insertNext, .id(next.id), .timestamp(next.due), .id(next.holder), id, done))
         }
         if let code = step.code { writes += OutboxRows.code(code, as: operation) }
-        if let code = step.code, let charge = step.charge { writes.append(TextBudget.count(charge, message: code.id)) }
+        if let code = step.code, let charge = step.charge { writes.append(SMSBudget.count(charge, message: code.id)) }
         if step.code != nil || step.refusal != nil {
-            writes.append(CascadeSteps.hasten(step.challenge, at: step.at, by: operation))
+            writes.append(CascadeSteps.makeDue(step.challenge, at: step.at, by: operation))
         }
         let change = Change(
-            "begin", operation, rows: step.rows, writes, reads: [Step(newest, id), Step(pushesOf, id)])
+            "begin", operation, rows: step.rows, writes,
+            reads: [BoundStatement(newest, id), BoundStatement(pushesOf, id)])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened, let row = rows[1].first else { return nil }
-                var pushes: [ErrandID] = []
+                var pushes: [OutboxEntryID] = []
                 for push in rows[2] { pushes.append(try push.id(0)) }
                 return BegunStep(
                     factor: try row.word(0), state: try row.word(1), reason: try row.optionalText(3), pushes: pushes)
@@ -79,7 +80,8 @@ extension Store: CascadeStore {
 
     public func begun(by operation: OperationID) async throws(StoreFailure) -> BegunStep? {
         try await run(
-            Query(script: Script("begun", reads: [Step(newestBy, .id(operation))])) { rows throws(StoreFailure) in
+            Query(script: Script("begun", reads: [BoundStatement(newestBy, .id(operation))])) {
+                rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return BegunStep(
                     factor: try row.word(0), state: try row.word(1), reason: try row.optionalText(3), pushes: [])
@@ -90,7 +92,7 @@ extension Store: CascadeStore {
         let id = SQLValue.id(challenge)
         let script = Script(
             "nothing left",
-            writes: [Step(CascadeSteps.hold, id), Step(forgetNext, id, id, .integer(Int64(steps)))])
+            writes: [BoundStatement(CascadeSteps.hold, id), BoundStatement(forgetNext, id, id, .integer(Int64(steps)))])
         try await run(Query(script: script) { _ in () })
     }
 }
@@ -99,26 +101,26 @@ extension NewStep {
     /// The rows that the step rests on, and those of the outbox that it writes. The user's row comes first: other
     /// changes of the user wait for it.
     fileprivate var rows: [SignedRows] {
-        [.user(user).signed, .challenge(challenge).signed] + pushes.map { .errand($0.id).signed }
-            + (next.map { [.errand($0.id).signed] } ?? []) + (code.map { OutboxRows.rows($0) } ?? [])
+        [.user(user).signed, .challenge(challenge).signed] + pushes.map { .entry($0.id).signed }
+            + (next.map { [.entry($0.id).signed] } ?? []) + (code.map { OutboxRows.rows($0) } ?? [])
     }
 }
 
 /// Parts of scripts in which a step comes to its end.
 enum CascadeSteps {
     /// What follows is due at once, if nothing is under way any more. Behind the audit of the change that says so.
-    static func hasten(_ challenge: ChallengeID, at now: Timestamp, by operation: Operation) -> Step {
-        Step(hastened, .moment(now), .id(challenge), .id(operation))
+    static func makeDue(_ challenge: ChallengeID, at now: Timestamp, by operation: Operation) -> BoundStatement {
+        BoundStatement(dueNow, .timestamp(now), .id(challenge), .id(operation))
     }
 
     /// The same for all open challenges of a user.
-    static func hasten(of user: UserID, at now: Timestamp, by operation: Operation) -> Step {
-        hasten(of: user, at: now, noted: operation.id)
+    static func makeDue(of user: UserID, at now: Timestamp, by operation: Operation) -> BoundStatement {
+        makeDue(of: user, at: now, noted: operation.id)
     }
 
     /// The same for a change whose audit row has an id of its own.
-    static func hasten(of user: UserID, at now: Timestamp, noted: OperationID) -> Step {
-        Step(hastenedOfUser, .moment(now), .id(user), .id(noted))
+    static func makeDue(of user: UserID, at now: Timestamp, noted: OperationID) -> BoundStatement {
+        BoundStatement(hastenedOfUser, .timestamp(now), .id(user), .id(noted))
     }
 
     /// Steps of a challenge change one after the other.
@@ -132,7 +134,7 @@ enum ChallengeSteps {
 
     static func read(_ row: Row) throws(StoreFailure) -> ChallengeRow.Step {
         ChallengeRow.Step(
-            factor: try row.word(0), state: try row.word(1), at: try row.moment(2), reason: try row.optionalText(3))
+            factor: try row.word(0), state: try row.word(1), at: try row.timestamp(2), reason: try row.optionalText(3))
     }
 }
 
@@ -199,7 +201,7 @@ private let insertStep = Statement(
 
 private let refuseText = Statement(
     "UPDATE step SET state = 'refused', at = ?, reason = ? WHERE challenge_id = ? AND ordinal = ? AND" + begun
-        + " AND NOT " + TextBudget.room)
+        + " AND NOT " + SMSBudget.room)
 
 private let nameFactor = Statement(
     """
@@ -234,7 +236,7 @@ private let underWay = """
     (SELECT 1 FROM step s WHERE s.challenge_id = outbox.challenge_id AND s.state IN ('queued', 'sent', 'seen'))
     """
 
-private let hastened = Statement(
+private let dueNow = Statement(
     """
     UPDATE outbox SET due_at = ?, holder = NULL, claim = NULL
     WHERE challenge_id = ? AND kind = 'next' AND dead_at IS NULL AND NOT EXISTS

@@ -3,85 +3,86 @@ import Relay
 import World
 
 extension Store: DeliverStore {
-    public func claim(_ claim: Claim) async throws(StoreFailure) -> ClaimedRows<ClaimedErrand> {
+    public func lease(_ claim: OutboxLease) async throws(StoreFailure) -> ClaimedRows<LeasedEntry> {
         // The script itself finds the rows that it takes, so they are checked when they are read. The rows that these
         // rely on are checked when something is done about each.
         let script = Script(
             "claim",
             writes: [
-                Step(
+                BoundStatement(
                     takeDue,
                     values: [
-                        .id(claim.relay), .id(claim.id), .moment(claim.messagesLeasedUntil),
-                        .moment(claim.leasedUntil), .moment(claim.now), .id(claim.relay),
+                        .id(claim.relay), .id(claim.id), .timestamp(claim.messagesLeasedUntil),
+                        .timestamp(claim.leasedUntil), .timestamp(claim.now), .id(claim.relay),
                         .integer(Int64(claim.limit)),
                     ])
-            ], reads: [Step(idsOfClaimed, .id(claim.id))])
-        let taken = try await run(Query(script: script) { rows in rows[0].errands })
-        return try await read(taken, together: Self.claimed(claim, rows: .errands(claimed: claim.id))) {
-            Self.claimed(claim, $0, rows: .errand($0))
+            ], reads: [BoundStatement(idsOfClaimed, .id(claim.id))])
+        let taken = try await run(Query(script: script) { rows in rows[0].entries })
+        return try await read(taken, together: Self.claimed(claim, rows: .entries(claimed: claim.id))) {
+            Self.claimed(claim, $0, rows: .entry($0))
         }
     }
 
-    /// - Parameter errand: nil stands for all.
+    /// - Parameter entry: nil stands for all.
     private static func claimed(
-        _ claim: Claim, _ errand: ErrandID? = nil, rows: SignedRows
-    ) -> Query<[ClaimedErrand]> {
-        let read = Step(rowsOfClaim, .id(claim.id), .id(errand), .id(errand))
+        _ claim: OutboxLease, _ errand: OutboxEntryID? = nil, rows: SignedRows
+    ) -> Query<[LeasedEntry]> {
+        let read = BoundStatement(rowsOfClaim, .id(claim.id), .id(errand), .id(errand))
         return Query(script: Script("claimed", rows: [rows], reads: [read])) { rows in
             // A kind that only newer relays know is left to them.
             rows[0].compactMap { row in
-                try? ClaimedErrand(id: row.id(0), kind: row.word(1), challenge: row.optionalID(2))
+                try? LeasedEntry(id: row.id(0), kind: row.word(1), challenge: row.optionalID(2))
             }
         }
     }
 
-    public func push(_ errand: ErrandID) async throws(StoreFailure) -> PushRow? {
+    public func push(_ entry: OutboxEntryID) async throws(StoreFailure) -> PushRow? {
         try await run(
             Query(
                 script: Script(
-                    "push", rows: [.errand(errand), .challenge(of: errand), .device(of: errand)],
-                    reads: [Step(pushOfErrand, .id(errand))])
+                    "push", rows: [.entry(entry), .challenge(of: entry), .device(of: entry)],
+                    reads: [BoundStatement(pushOfEntry, .id(entry))])
             ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return PushRow(
                     challenge: try row.id(0), device: try row.id(8), deviceToken: try row.text(1),
                     environment: try row.word(2),
                     policy: try row.text(3), website: try row.text(4), context: try row.blob(5),
-                    askedAt: try row.moment(9), expiresAt: try row.moment(6), attempts: Int(try row.integer(7)))
+                    askedAt: try row.timestamp(9), expiresAt: try row.timestamp(6), attempts: Int(try row.integer(7)))
             })
     }
 
-    public func settle(_ settlement: Settlement, as operation: Operation) async throws(StoreFailure) -> Bool {
+    public func settle(_ settlement: PushSettlement, as operation: Operation) async throws(StoreFailure) -> Bool {
         let outcome = settlement.reason.map { String($0.prefix(32)) } ?? "accepted"
         var writes = [
-            Settling.hold(settlement.challenge),
-            Step(auditSettle, .id(operation), .moment(settlement.at), .text(outcome), .id(settlement.errand)),
+            StepSettlement.hold(settlement.challenge),
+            BoundStatement(
+                auditSettle, .id(operation), .timestamp(settlement.at), .text(outcome), .id(settlement.entry)),
         ]
-        writes += Settling.came(
-            of: settlement.errand, .push, settlement.step, settlement.reason, in: settlement.challenge,
+        writes += StepSettlement.came(
+            of: settlement.entry, .push, settlement.step, settlement.reason, in: settlement.challenge,
             at: settlement.at, as: operation)
         var rows: [SignedRows] = []
         if let since = settlement.tokenDeadSince {
             // The challenge's row comes first, as it does in an answer of the phone.
             rows = [
                 .challenge(settlement.challenge).lenient,
-                .device(pushedTo: settlement.errand, settledBy: operation).lenient,
+                .device(pushedTo: settlement.entry, settledBy: operation).lenient,
             ]
             writes.append(
-                Step(
-                    dropToken, .moment(since), .text(settlement.deviceToken), .id(settlement.errand), .id(operation)))
+                BoundStatement(
+                    dropToken, .timestamp(since), .text(settlement.deviceToken), .id(settlement.entry), .id(operation)))
         }
-        writes.append(Settling.drop(settlement.errand, as: operation))
+        writes.append(StepSettlement.drop(settlement.entry, as: operation))
         return try await run(Query(change: Change("settle", operation, rows: rows, writes)) { rows in rows.happened })
     }
 
     public func postpone(
-        _ errand: ErrandID, by relay: RelayID, until: Timestamp
+        _ entry: OutboxEntryID, by relay: RelayID, until: Timestamp
     ) async throws(StoreFailure) -> Bool {
         let script = Script(
-            "postpone", writes: [Step(putBack, .moment(until), .id(errand), .id(relay))],
-            reads: [Step(Postponed.isThere, .id(errand), .moment(until))])
+            "postpone", writes: [BoundStatement(putBack, .timestamp(until), .id(entry), .id(relay))],
+            reads: [BoundStatement(RetriedEntries.isThere, .id(entry), .timestamp(until))])
         return try await run(Query(script: script) { rows in !rows[0].isEmpty })
     }
 }
@@ -101,7 +102,7 @@ private let idsOfClaimed = Statement("SELECT id FROM outbox WHERE claim = ?")
 private let rowsOfClaim = Statement(
     "SELECT id, kind, challenge_id FROM outbox WHERE claim = ? AND (? IS NULL OR id = ?)")
 
-private let pushOfErrand = Statement(
+private let pushOfEntry = Statement(
     """
     SELECT c.id, CASE d.state WHEN 'active' THEN d.push_token ELSE '' END, d.environment, c.policy, w.display_name,
     c.context, c.expires_at, o.attempts, d.id, c.asked_at
@@ -120,13 +121,13 @@ private let dropToken = Statement(
     """
     UPDATE device SET push_token = ''
     WHERE push_token_at <= ? AND push_token = ? AND id = (SELECT o.device_id FROM outbox o WHERE o.id = ?) AND
-    """ + Settling.settled)
+    """ + StepSettlement.settled)
 
 private let putBack = Statement(
-    "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ? WHERE id = ? AND" + Postponed.isOurs)
+    "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ? WHERE id = ? AND" + RetriedEntries.isOurs)
 
 /// Whoever was halted for long may find that another relay took the row, or has settled it.
-enum Postponed {
+enum RetriedEntries {
     /// Of the relay that asks; or nobody's, where it was freed and not yet taken.
     static let isOurs = " (holder = ? OR holder IS NULL)"
     static let isThere = Statement("SELECT 1 FROM outbox WHERE id = ? AND holder IS NULL AND due_at = ?")

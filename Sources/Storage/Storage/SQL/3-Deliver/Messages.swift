@@ -3,69 +3,71 @@ import Relay
 import World
 
 extension Store: MessageStore {
-    public func message(_ errand: ErrandID) async throws(StoreFailure) -> MessageRow? {
+    public func message(_ entry: OutboxEntryID) async throws(StoreFailure) -> MessageRow? {
         try await run(
             Query(
-                script: Script("message", rows: Messages.rows(errand), reads: [Step(messageOfErrand, .id(errand))])
-            ) { rows throws(StoreFailure) in try rows[0].first?.message(errand) })
+                script: Script(
+                    "message", rows: Messages.rows(entry), reads: [BoundStatement(messageOfEntry, .id(entry))])
+            ) { rows throws(StoreFailure) in try rows[0].first?.message(entry) })
     }
 
     public func settle(_ settlement: MessageSettlement, as operation: Operation) async throws(StoreFailure) -> Bool {
-        let errand = SQLValue.id(settlement.errand)
+        let errand = SQLValue.id(settlement.entry)
         let outcome = settlement.reason.map { String($0.prefix(32)) } ?? "accepted"
         let event = "\(settlement.kind.rawValue).\(settlement.isDead ? "dead" : "settled")"
-        var writes = settlement.challenge.map { [Settling.hold($0)] } ?? []
+        var writes = settlement.challenge.map { [StepSettlement.hold($0)] } ?? []
         writes.append(
-            Step(
-                auditSettle, .id(operation), .moment(settlement.at), .text(event), .text(outcome), errand))
+            BoundStatement(
+                auditSettle, .id(operation), .timestamp(settlement.at), .text(event), .text(outcome), errand))
         if let challenge = settlement.challenge {
-            writes += Settling.came(
-                of: settlement.errand, settlement.kind == .mail ? .mail : .sms, settlement.step, settlement.reason,
+            writes += StepSettlement.came(
+                of: settlement.entry, settlement.kind == .mail ? .mail : .sms, settlement.step, settlement.reason,
                 in: challenge, at: settlement.at, as: operation)
         }
         writes.append(
             settlement.isDead
-                ? Step(die, .moment(settlement.at), .text(settlement.reason), errand, .id(operation))
-                : Settling.drop(settlement.errand, as: operation))
+                ? BoundStatement(die, .timestamp(settlement.at), .text(settlement.reason), errand, .id(operation))
+                : StepSettlement.drop(settlement.entry, as: operation))
         return try await run(Query(change: Change("settle", operation, writes)) { rows in rows.happened })
     }
 
-    public func postpone(_ pause: MessagePause, by relay: RelayID) async throws(StoreFailure) -> Bool {
+    public func postpone(_ pause: MessageRetry, by relay: RelayID) async throws(StoreFailure) -> Bool {
         let script = Script(
             "postpone",
             writes: [
-                Step(
-                    putBack, .moment(pause.until), .text(pause.reason), .moment(pause.doubtedAt), .id(pause.errand),
+                BoundStatement(
+                    putBack, .timestamp(pause.until), .text(pause.reason), .timestamp(pause.ambiguousAt),
+                    .id(pause.entry),
                     .id(relay))
-            ], reads: [Step(Postponed.isThere, .id(pause.errand), .moment(pause.until))])
+            ], reads: [BoundStatement(RetriedEntries.isThere, .id(pause.entry), .timestamp(pause.until))])
         return try await run(Query(script: script) { rows in !rows[0].isEmpty })
     }
 
     public func backlog(at now: Timestamp) async throws(StoreFailure) -> Backlog {
-        let script = Script("backlog", reads: [Step(oldestDue, .moment(now)), Step(countDead)])
+        let script = Script("backlog", reads: [BoundStatement(oldestDue, .timestamp(now)), BoundStatement(countDead)])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
-                Backlog(oldestDue: try rows[0].first?.moment(0), dead: try rows[1].first?.integer(0) ?? 0)
+                Backlog(oldestDue: try rows[0].first?.timestamp(0), dead: try rows[1].first?.integer(0) ?? 0)
             })
     }
 }
 
 private enum Messages {
     /// The rows that say what is sent to whom. One that is not genuine stops this message alone.
-    static func rows(_ errand: ErrandID) -> [SignedRows] {
+    static func rows(_ errand: OutboxEntryID) -> [SignedRows] {
         [
-            .errand(errand), .user(of: errand), .website(of: errand), .challenge(of: errand), .factor(of: errand),
+            .entry(errand), .user(of: errand), .website(of: errand), .challenge(of: errand), .factor(of: errand),
             .address(of: errand),
         ]
     }
 }
 
 extension Row {
-    fileprivate func message(_ id: ErrandID) throws(StoreFailure) -> MessageRow {
+    fileprivate func message(_ id: OutboxEntryID) throws(StoreFailure) -> MessageRow {
         let content: MessageRow.Content
         let counter = try optionalInteger(16)
         let lacksFactor = try isNull(17)
-        if let announcement: Announcement = try optionalWord(7) {
+        if let announcement: AccountEvent = try optionalWord(7) {
             content = .announcement(announcement, device: try optionalText(8))
         } else if let counter, !lacksFactor {
             content = .code(try CodeFactors.read(self, from: 17), counter: counter, context: try optionalBlob(9))
@@ -75,14 +77,14 @@ extension Row {
         return MessageRow(
             id: id, kind: try word(0), user: try self.id(1), website: try self.id(2), challenge: try optionalID(3),
             websiteName: try text(4), userName: try optionalText(5), language: try optionalText(6),
-            address: try optionalText(10), content: content, createdAt: try moment(11), expiresAt: try moment(12),
-            attempts: Int(try integer(13)), reason: try optionalText(14), doubtedAt: try optionalMoment(15),
+            address: try optionalText(10), content: content, createdAt: try timestamp(11), expiresAt: try timestamp(12),
+            attempts: Int(try integer(13)), reason: try optionalText(14), ambiguousAt: try optionalMoment(15),
             deadline: try optionalMoment(31))
     }
 }
 
 /// An announcement goes where the user's codes go by then, or else to the address that the website knows.
-private let messageOfErrand = Statement(
+private let messageOfEntry = Statement(
     """
     SELECT o.kind, u.id, u.website_id, o.challenge_id, w.display_name, u.display_name, coalesce(o.language, u.language),
     o.event, d.name, c.context, coalesce(o.address, m.address, CASE o.kind WHEN 'mail' THEN u.email END),
@@ -105,7 +107,7 @@ private let auditSettle = Statement(
 private let die = Statement(
     """
     UPDATE outbox SET dead_at = ?, reason = ?, due_at = NULL, holder = NULL, claim = NULL WHERE id = ? AND
-    """ + Settling.settled)
+    """ + StepSettlement.settled)
 
 private let oldestDue = Statement("SELECT due_at FROM outbox WHERE due_at <= ? ORDER BY due_at LIMIT 1")
 
@@ -114,4 +116,4 @@ private let countDead = Statement("SELECT count(*) FROM outbox WHERE due_at IS N
 
 private let putBack = Statement(
     "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ?, reason = ?, doubted_at = ? WHERE id = ? AND"
-        + Postponed.isOurs)
+        + RetriedEntries.isOurs)

@@ -13,9 +13,10 @@ extension Store: CodeStore {
         let script = Script(
             "codes", rows: relied,
             reads: [
-                Step(activeOfUser, .id(user)), Step(sentFor, .id(challenge), .moment(now)),
-                Step(unusedRecovery, .id(user), .blob(recovery)), Step(Audit.happened, .id(operation)),
-                Step(lockoutOfUser, .id(user)),
+                BoundStatement(activeOfUser, .id(user)), BoundStatement(sentFor, .id(challenge), .timestamp(now)),
+                BoundStatement(unusedRecovery, .id(user), .blob(recovery)),
+                BoundStatement(Audit.happened, .id(operation)),
+                BoundStatement(lockoutOfUser, .id(user)),
             ])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -58,24 +59,26 @@ extension UsedCode {
     }
 
     /// Behind the values of an end: what must still be true.
-    func ends(_ closing: Closing, _ end: [SQLValue]) -> Step {
-        let known: [SQLValue] = [.moment(closing.at), .id(factor), .integer(Int64(failures))]
+    func ends(_ closing: ChallengeEnd, _ end: [SQLValue]) -> BoundStatement {
+        let known: [SQLValue] = [.timestamp(closing.at), .id(factor), .integer(Int64(failures))]
         switch kind {
-        case .own(let counter, _): return Step(endByOwn, values: end + known + [.integer(counter)])
+        case .own(let counter, _): return BoundStatement(endByOwn, values: end + known + [.integer(counter)])
         case .sent(let counter):
-            return Step(endBySent, values: end + known + [.integer(counter), .moment(closing.at)])
-        case .recovery(let digest): return Step(endByRecovery, values: end + known + [.blob(digest)])
+            return BoundStatement(endBySent, values: end + known + [.integer(counter), .timestamp(closing.at)])
+        case .recovery(let digest): return BoundStatement(endByRecovery, values: end + known + [.blob(digest)])
         }
     }
 
     /// The code counts no more, and its factor has no failures. Those of the other factors stay.
-    func usedUp(_ closing: Closing, _ mine: [SQLValue]) -> [Step] {
+    func usedUp(_ closing: ChallengeEnd, _ mine: [SQLValue]) -> [BoundStatement] {
         let forgets = CodeFailures.forget(factor, of: user, endingBy: mine)
         switch kind {
-        case .own(_, let next): return [Step(moveCounter, values: [.integer(next), .id(factor)] + mine)] + forgets
+        case .own(_, let next):
+            return [BoundStatement(moveCounter, values: [.integer(next), .id(factor)] + mine)] + forgets
         case .sent: return forgets
         case .recovery(let digest):
-            return [Step(useRecovery, values: [.moment(closing.at), .id(user), .blob(digest)] + mine)] + forgets
+            return [BoundStatement(useRecovery, values: [.timestamp(closing.at), .id(user), .blob(digest)] + mine)]
+                + forgets
         }
     }
 }
@@ -100,20 +103,21 @@ private let standing = """
     AND u.codes_locked_at IS NULL AND u.code_failures = ?
     """
 
-private let endByOwn = Statement(Closings.end + standing + " AND f.counter = ?)")
+private let endByOwn = Statement(ChallengeEnds.end + standing + " AND f.counter = ?)")
 
 private let endBySent = Statement(
-    Closings.end + standing + """
+    ChallengeEnds.end + standing + """
          AND EXISTS (SELECT 1 FROM sent_code s
         WHERE s.factor_id = f.id AND s.counter = ? AND s.challenge_id = challenge.id AND s.expires_at > ?))
         """)
 
 private let endByRecovery = Statement(
-    Closings.end + standing + """
+    ChallengeEnds.end + standing + """
          AND EXISTS (SELECT 1 FROM recovery_code r WHERE r.user_id = f.user_id AND r.digest = ? AND r.used_at IS NULL))
         """)
 
-private let moveCounter = Statement("UPDATE factor SET counter = ? WHERE id = ? AND" + Closings.ended)
+private let moveCounter = Statement("UPDATE factor SET counter = ? WHERE id = ? AND" + ChallengeEnds.ended)
 
 private let useRecovery = Statement(
-    "UPDATE recovery_code SET used_at = ? WHERE user_id = ? AND digest = ? AND used_at IS NULL AND" + Closings.ended)
+    "UPDATE recovery_code SET used_at = ? WHERE user_id = ? AND digest = ? AND used_at IS NULL AND"
+        + ChallengeEnds.ended)

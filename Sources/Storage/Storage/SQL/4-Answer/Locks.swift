@@ -4,7 +4,7 @@ import World
 
 extension Store {
     public func unlock(
-        _ user: UserID, from states: [UserState], by doer: Doer, at now: Timestamp, as operation: Operation
+        _ user: UserID, from states: [UserState], by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Bool {
         try await run(Locks.unlock(user, from: states, by: doer, at: now, as: operation))
     }
@@ -16,14 +16,14 @@ public enum Locks {
     /// of them, or when an operator has locked it and the doer is none. An operator also takes the
     /// user's codes again, and forgets wrong ones.
     public static func unlock(
-        _ user: UserID, from states: [UserState], by doer: Doer, at now: Timestamp, as operation: Operation
+        _ user: UserID, from states: [UserState], by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
         // There are two places for states in the statement.
         return Query(
             change: Change(
                 "unlock", operation, rows: [.user(user).signed],
                 [
-                    Step(
+                    BoundStatement(
                         activate, .id(operation), .id(user), .word(states.first), .word(states.last),
                         .bool(doer == .operator), .bool(doer == .operator))
                 ] + unlocked(user, by: doer, at: now, as: operation)
@@ -32,11 +32,13 @@ public enum Locks {
     }
 
     /// What follows once this change has made the user active.
-    static func unlocked(_ user: UserID, by doer: Doer, at now: Timestamp, as operation: Operation) -> [Step] {
+    static func unlocked(_ user: UserID, by doer: ChangeAuthor, at now: Timestamp, as operation: Operation)
+        -> [BoundStatement]
+    {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         return [
-            Step(forgetFailures, values: [.id(user)] + mine),
-            Step(auditUnlock, values: [.id(operation), .moment(now), .word(doer)] + mine),
+            BoundStatement(forgetFailures, values: [.id(user)] + mine),
+            BoundStatement(auditUnlock, values: [.id(operation), .timestamp(now), .word(doer)] + mine),
         ]
     }
 
@@ -47,22 +49,25 @@ public enum Locks {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         let rows =
             [.user(user).lenient] + rows(ending: user, at: now, as: operation)
-            + News.rows(.userLocked, as: operation)
+            + AccountEventRows.rows(.userLocked, as: operation)
         return Query(
             change: Change(
                 "lock", operation, rows: rows,
                 [
-                    Step(hold, .id(user)),
-                    Step(auditLock, .id(operation), .moment(now), .word(Doer.operator), .id(user)),
-                    Step(lockByHand, values: [.id(operation)] + mine),
-                    Step(
+                    BoundStatement(hold, .id(user)),
+                    BoundStatement(auditLock, .id(operation), .timestamp(now), .word(ChangeAuthor.operator), .id(user)),
+                    BoundStatement(lockByHand, values: [.id(operation)] + mine),
+                    BoundStatement(
                         endOpen,
-                        values: [.word(Reason.locked), .moment(now), .id(operation), .id(user), .moment(now)] + mine),
+                        values: [.word(Reason.locked), .timestamp(now), .id(operation), .id(user), .timestamp(now)]
+                            + mine),
                     Steps.skip(of: user, at: now, by: operation),
-                    Step(dropErrands, .id(user), .id(operation)),
-                    Decided.told(of: user, at: now, as: operation),
+                    BoundStatement(dropEntries, .id(user), .id(operation)),
+                    LoginDecidedRows.insertLoginDecided(of: user, at: now, as: operation),
                     auditEnded(user, .locked, at: now, as: operation),
-                ] + News.steps(.userLocked, user: user, device: nil, after: "user.locked", at: now, as: operation))
+                ]
+                    + AccountEventRows.steps(
+                        .userLocked, user: user, device: nil, after: "user.locked", at: now, as: operation))
         ) { rows in rows.happened }
     }
 
@@ -80,21 +85,23 @@ public enum Locks {
 
     /// The challenges that `endOpen` ends at that moment, and what websites are told of them.
     static func rows(ending user: UserID, at now: Timestamp, as operation: Operation) -> [SignedRows] {
-        [.endedChallenges(of: user, at: now).lenient, Decided.rows(of: user, at: now, as: operation)]
+        [.endedChallenges(of: user, at: now).lenient, LoginDecidedRows.rows(of: user, at: now, as: operation)]
     }
 
     /// What `endOpen` ended.
-    static func auditEnded(_ user: UserID, _ reason: Reason, at now: Timestamp, as operation: Operation) -> Step {
-        Step(auditEndedOf, .moment(now), .id(user), .id(operation), .word(reason))
+    static func auditEnded(_ user: UserID, _ reason: Reason, at now: Timestamp, as operation: Operation)
+        -> BoundStatement
+    {
+        BoundStatement(auditEndedOf, .timestamp(now), .id(user), .id(operation), .word(reason))
     }
 
-    static let dropErrands = Statement(
+    static let dropEntries = Statement(
         """
         DELETE /*M! o */ FROM outbox
         /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
         /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
         c.user_id = ? AND c.operation = ? /*S! ) */ AND
-        """ + OutboxRows.butCallbacks)
+        """ + OutboxRows.exceptWebhooks)
 }
 
 /// What a user called fraud stays a freeze.

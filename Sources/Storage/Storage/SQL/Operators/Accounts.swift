@@ -14,7 +14,7 @@ public enum Accounts {
         public let language: String?
         public let state: UserState
         /// Who made it so, where it is not active.
-        public let stoppedBy: Doer?
+        public let stoppedBy: ChangeAuthor?
         /// Since when a factor of the user's own is bound.
         public let provedAt: Timestamp?
         public let createdAt: Timestamp
@@ -34,7 +34,7 @@ public enum Accounts {
     public struct Device: Sendable, Equatable {
         public let view: DeviceView
         /// Who suspended or revoked it.
-        public let stoppedBy: Doer?
+        public let stoppedBy: ChangeAuthor?
         public let user: UserID
         public let username: String
         public let website: String
@@ -46,8 +46,9 @@ public enum Accounts {
     public static func user(_ username: String, of website: String) -> Query<User?> {
         let name: [SQLValue] = [.text(website), .text(username)]
         let reads = [
-            Step(userByName, values: name), Step(newestChallenge, values: name), Step(devicesOfUser, values: name),
-            Step(factorsOfUser, values: name),
+            BoundStatement(userByName, values: name), BoundStatement(newestChallenge, values: name),
+            BoundStatement(devicesOfUser, values: name),
+            BoundStatement(factorsOfUser, values: name),
         ]
         return Query(script: Script("user show", reads: reads)) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
@@ -60,14 +61,15 @@ public enum Accounts {
                 email: try row.optionalText(3), phone: try row.optionalText(4), displayName: try row.optionalText(5),
                 language: try row.optionalText(6), state: try row.word(7), stoppedBy: try row.optionalWord(10),
                 provedAt: try row.optionalMoment(8),
-                createdAt: try row.moment(9), challenge: try rows[1].first?.accountChallenge(), devices: devices,
+                createdAt: try row.timestamp(9), challenge: try rows[1].first?.accountChallenge(), devices: devices,
                 factors: factors, codes: try row.codeLockout(11))
         }
     }
 
     /// Any phone: an id is of one website alone.
     public static func device(_ id: DeviceID) -> Query<Device?> {
-        Query(script: Script("device show", reads: [Step(deviceByID, .id(id))])) { rows throws(StoreFailure) in
+        Query(script: Script("device show", reads: [BoundStatement(deviceByID, .id(id))])) {
+            rows throws(StoreFailure) in
             try rows[0].first?.accountDevice()
         }
     }
@@ -79,8 +81,8 @@ extension Row {
             id: try id(0),
             life: ChallengeLife(
                 state: try word(1), decision: try optionalWord(2), reason: try optionalWord(3),
-                expiresAt: try moment(4)),
-            askedAt: try moment(5))
+                expiresAt: try timestamp(4)),
+            askedAt: try timestamp(5))
     }
 
     fileprivate func accountDevice() throws(StoreFailure) -> Accounts.Device {

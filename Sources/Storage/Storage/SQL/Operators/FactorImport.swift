@@ -57,7 +57,7 @@ public enum FactorImport {
     public static func subjects(
         _ asked: [(username: String, kind: Factor)], of website: WebsiteID
     ) -> Query<[Subject?]> {
-        let reads = asked.map { Step(subject, .word($0.kind), .id(website), .text($0.username)) }
+        let reads = asked.map { BoundStatement(subject, .word($0.kind), .id(website), .text($0.username)) }
         // The website's row too: an operator has named it, and the names of two could have been exchanged.
         let rows = [.website(website)] + asked.map { SignedRows.user(named: $0.username, of: website) }
         return Query(script: Script("import", rows: rows, reads: reads)) { answers throws(StoreFailure) in
@@ -82,7 +82,7 @@ public enum FactorImport {
         let mine: [SQLValue] = [.id(new.user), .id(operation)]
         let traits: [SQLValue] = [
             .id(new.id), .blob(new.secret), .text(new.sealedBy), .word(new.algorithm), .integer(Int64(new.digits)),
-            new.period.map { .integer(Int64($0)) } ?? .null, .moment(new.createdAt), .moment(new.createdAt),
+            new.period.map { .integer(Int64($0)) } ?? .null, .timestamp(new.createdAt), .timestamp(new.createdAt),
             .id(operation),
         ]
         let counter = SQLValue.integer(new.counter)
@@ -92,20 +92,20 @@ public enum FactorImport {
             change: Change(
                 "import", operation, rows: [.user(new.user).signed, .factor(new.id).signed] + renewed,
                 [
-                    Step(Locks.hold, .id(new.user)),
-                    Step(
+                    BoundStatement(Locks.hold, .id(new.user)),
+                    BoundStatement(
                         markUser, .id(operation), .id(new.user), .bool(meeting == .replace), .word(new.kind),
                         .word(new.kind), .id(same)),
                     CodeFailures.keptOfMarked(new.kind, of: new.user, as: operation),
-                    Step(
+                    BoundStatement(
                         replaceFactor,
                         values: traits + [.bool(same != nil), counter, counter]
                             + [.id(new.user), .word(new.kind)] + mine),
-                    Step(insertFactor, values: [.word(new.kind), counter] + traits + mine),
-                    Step(
-                        auditImport, .id(operation), .moment(new.createdAt), .word(new.kind), .id(new.user),
+                    BoundStatement(insertFactor, values: [.word(new.kind), counter] + traits + mine),
+                    BoundStatement(
+                        auditImport, .id(operation), .timestamp(new.createdAt), .word(new.kind), .id(new.user),
                         .id(operation)),
-                    Step(prove, values: [.moment(new.createdAt)] + mine),
+                    BoundStatement(prove, values: [.timestamp(new.createdAt)] + mine),
                 ])
         ) { rows in rows.happened }
     }

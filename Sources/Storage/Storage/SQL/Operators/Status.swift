@@ -23,7 +23,11 @@ public struct StoreStatus: Sendable, Equatable {
 
     public static let query = Query(
         script: Script(
-            "status", reads: [Step(countWebsites), Step(countRelays), Step(countErrands), Step(countDisabled)])
+            "status",
+            reads: [
+                BoundStatement(countWebsites), BoundStatement(countRelays), BoundStatement(countEntries),
+                BoundStatement(countDisabled),
+            ])
     ) { rows throws(StoreFailure) in
         var waiting: [Waiting] = []
         var dead: Int64 = 0
@@ -48,7 +52,7 @@ private let countDisabled = Statement(
         + "WHERE cb.state = 'disabled' AND w.callback IS NOT NULL")
 
 /// What is shelved is not due at any time.
-private let countErrands = Statement(
+private let countEntries = Statement(
     """
     SELECT o.kind, count(CASE WHEN cb.website_id IS NULL THEN coalesce(o.due_at, o.call_at) END),
     min(CASE WHEN cb.website_id IS NULL THEN coalesce(o.due_at, o.call_at) END), count(o.dead_at),

@@ -11,9 +11,10 @@ extension Websites {
     }
 
     public static func keys(of website: WebsiteID) -> Query<[Key]> {
-        Query(script: Script("website keys", reads: [Step(keysOfWebsite, .id(website))])) { rows throws(StoreFailure) in
+        Query(script: Script("website keys", reads: [BoundStatement(keysOfWebsite, .id(website))])) {
+            rows throws(StoreFailure) in
             var keys: [Key] = []
-            for row in rows[0] { keys.append(Key(thumbprint: try row.blob(0), createdAt: try row.moment(1))) }
+            for row in rows[0] { keys.append(Key(thumbprint: try row.blob(0), createdAt: try row.timestamp(1))) }
             return keys
         }
     }
@@ -27,12 +28,12 @@ extension Websites {
             change: Change(
                 "website revoke-key", operation,
                 [
-                    Step(
+                    BoundStatement(
                         thumbprint == nil ? markIfAnyKey : markIfKey, values: [.id(operation), .id(website)] + key),
-                    Step(
-                        auditRight, .id(operation), .moment(now), .text("website.key_revoked"), .id(website),
+                    BoundStatement(
+                        auditRight, .id(operation), .timestamp(now), .text("website.key_revoked"), .id(website),
                         .id(operation)),
-                    Step(
+                    BoundStatement(
                         thumbprint == nil ? dropAllKeys : dropKey,
                         values: [.id(website)] + key + [.id(website), .id(operation)]),
                 ])
@@ -49,9 +50,9 @@ extension Websites {
             change: Change(
                 "website state", operation, rows: [isDisabled ? row.lenient : row.signed],
                 [
-                    Step(setState, .text(state), .id(operation), .id(website), .text(state)),
-                    Step(
-                        auditRight, .id(operation), .moment(now),
+                    BoundStatement(setState, .text(state), .id(operation), .id(website), .text(state)),
+                    BoundStatement(
+                        auditRight, .id(operation), .timestamp(now),
                         .text(isDisabled ? "website.disabled" : "website.enabled"), .id(website), .id(operation)),
                 ])
         ) { rows in rows.happened }

@@ -1,6 +1,6 @@
-import Calling
 import Domain
 import Relay
+import Webhooks
 import World
 
 /// What the operator's tool does with websites.
@@ -11,19 +11,19 @@ public enum Websites {
         public let displayName: String
         /// JSON of the policies that differ from the installation's.
         public let policy: String
-        public let callback: Callbacks.New?
+        public let endpoint: WebhookEndpoints.New?
         public let keyThumbprint: [UInt8]
         public let createdAt: Timestamp
 
         public init(
-            id: WebsiteID, name: String, displayName: String, policy: String, callback: Callbacks.New?,
+            id: WebsiteID, name: String, displayName: String, policy: String, callback: WebhookEndpoints.New?,
             keyThumbprint: [UInt8], createdAt: Timestamp
         ) {
             self.id = id
             self.name = name
             self.displayName = displayName
             self.policy = policy
-            self.callback = callback
+            self.endpoint = callback
             self.keyThumbprint = keyThumbprint
             self.createdAt = createdAt
         }
@@ -34,12 +34,12 @@ public enum Websites {
         public var displayName: String
         /// JSON of the policies that differ from the installation's.
         public var policy: String
-        public var callback: String?
+        public var webhookURL: String?
 
         public init(displayName: String, policy: String, callback: String?) {
             self.displayName = displayName
             self.policy = policy
-            self.callback = callback
+            self.webhookURL = callback
         }
     }
 
@@ -51,7 +51,7 @@ public enum Websites {
         public let users: Int64
         public let createdAt: Timestamp
         /// Nil where there is no callback.
-        public let standing: CallStanding?
+        public let health: WebhookHealth?
     }
 
     /// False when the name was given to a website before: a name is never given twice.
@@ -61,27 +61,30 @@ public enum Websites {
                 "website add", operation,
                 rows: [.website(website.id).signed, .websiteKey(website.keyThumbprint).signed],
                 [
-                    Step(
+                    BoundStatement(
                         insertWebsite, .id(website.id), .text(website.name), .text(website.displayName),
-                        .text(website.policy), .text(website.callback?.url), .moment(website.createdAt), .id(operation)),
-                    Step(
-                        insertKey, .blob(website.keyThumbprint), .moment(website.createdAt), .id(website.id),
+                        .text(website.policy), .text(website.endpoint?.url), .timestamp(website.createdAt),
                         .id(operation)),
-                    Step(auditWebsite, .id(operation), .moment(website.createdAt), .id(website.id), .id(operation)),
+                    BoundStatement(
+                        insertKey, .blob(website.keyThumbprint), .timestamp(website.createdAt), .id(website.id),
+                        .id(operation)),
+                    BoundStatement(
+                        auditWebsite, .id(operation), .timestamp(website.createdAt), .id(website.id), .id(operation)),
                 ]
-                    + Callbacks.steps(
-                        of: website.id, from: nil, to: website.callback?.url, website.callback?.secrets, as: operation))
+                    + WebhookEndpoints.steps(
+                        of: website.id, from: nil, to: website.endpoint?.url, website.endpoint?.secrets, as: operation))
         ) { rows in rows.happened }
     }
 
     public static func list() -> Query<[Listed]> {
-        Query(script: Script("website list", reads: [Step(listWebsites)])) { rows throws(StoreFailure) in
+        Query(script: Script("website list", reads: [BoundStatement(listWebsites)])) { rows throws(StoreFailure) in
             try rows[0].websites()
         }
     }
 
     public static func named(_ name: String) -> Query<Listed?> {
-        Query(script: Script("website show", reads: [Step(websiteByName, .text(name))])) { rows throws(StoreFailure) in
+        Query(script: Script("website show", reads: [BoundStatement(websiteByName, .text(name))])) {
+            rows throws(StoreFailure) in
             try rows[0].websites().first
         }
     }
@@ -90,18 +93,21 @@ public enum Websites {
     ///
     /// - Parameter secrets: of a callback where there was none.
     public static func edit(
-        _ website: WebsiteID, from old: Traits, to new: Traits, secrets: Callbacks.Secrets? = nil, at now: Timestamp,
+        _ website: WebsiteID, from old: Traits, to new: Traits, secrets: WebhookEndpoints.Secrets? = nil,
+        at now: Timestamp,
         as operation: Operation
     ) -> Query<Bool> {
         Query(
             change: Change(
                 "website edit", operation, rows: [.website(website).signed],
                 [
-                    Step(
-                        updateWebsite, .text(new.displayName), .text(new.policy), .text(new.callback), .id(operation),
-                        .id(website), .text(old.displayName), .text(old.policy), .text(old.callback)),
-                    Step(auditEdit, .id(operation), .moment(now), .id(website), .id(operation)),
-                ] + Callbacks.steps(of: website, from: old.callback, to: new.callback, secrets, as: operation))
+                    BoundStatement(
+                        updateWebsite, .text(new.displayName), .text(new.policy), .text(new.webhookURL), .id(operation),
+                        .id(website), .text(old.displayName), .text(old.policy), .text(old.webhookURL)),
+                    BoundStatement(auditEdit, .id(operation), .timestamp(now), .id(website), .id(operation)),
+                ]
+                    + WebhookEndpoints.steps(
+                        of: website, from: old.webhookURL, to: new.webhookURL, secrets, as: operation))
         ) { rows in rows.happened }
     }
 }
@@ -115,8 +121,8 @@ extension Rows {
                     id: try row.id(0), name: try row.text(1),
                     traits: Websites.Traits(
                         displayName: try row.text(2), policy: try row.text(4), callback: try row.optionalText(5)),
-                    state: try row.text(3), users: try row.integer(6), createdAt: try row.moment(7),
-                    standing: try row.isNull(8) ? nil : row.standing(8)))
+                    state: try row.text(3), users: try row.integer(6), createdAt: try row.timestamp(7),
+                    health: try row.isNull(8) ? nil : row.health(8)))
         }
         return list
     }

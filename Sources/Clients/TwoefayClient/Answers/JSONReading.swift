@@ -1,0 +1,48 @@
+import JSON
+import World
+
+/// Members of an answer that must be there, or may.
+extension JSONObject {
+    func text(_ name: String) throws(CallFault) -> String {
+        guard let text = self[name]?.string else { throw .odd("it has no \(name)") }
+        return text
+    }
+
+    func flag(_ name: String) throws(CallFault) -> Bool {
+        guard let flag = self[name]?.bool else { throw .odd("it has no \(name)") }
+        return flag
+    }
+
+    func object(_ name: String) throws(CallFault) -> JSONObject {
+        guard let object = self[name]?.object else { throw .odd("it has no \(name)") }
+        return object
+    }
+
+    func objects(_ name: String) throws(CallFault) -> [JSONObject] {
+        guard let values = self[name]?.array else { throw .odd("it has no \(name)") }
+        let objects = values.compactMap(\.object)
+        guard objects.count == values.count else { throw .odd("\(name) holds something else") }
+        return objects
+    }
+
+    func texts(_ name: String) throws(CallFault) -> [String] {
+        guard let values = self[name]?.array else { throw .odd("it has no \(name)") }
+        let texts = values.compactMap(\.string)
+        guard texts.count == values.count else { throw .odd("\(name) holds something else") }
+        return texts
+    }
+
+    func timestamp(_ name: String) throws(CallFault) -> Timestamp {
+        guard let moment = Timestamp(rfc3339: try text(name)) else { throw .odd("\(name) is no time") }
+        return moment
+    }
+
+    func timestamp(ifAny name: String) throws(CallFault) -> Timestamp? {
+        guard let value = self[name], !value.isNull else { return nil }
+        return try timestamp(name)
+    }
+
+    func word<Word: RelayWord>(_ name: String) throws(CallFault) -> Word { Word(rawValue: try text(name)) }
+
+    func word<Word: RelayWord>(ifAny name: String) -> Word? { self[name]?.string.map { Word(rawValue: $0) } }
+}

@@ -1,0 +1,216 @@
+import Bytes
+import EventLoop
+import HTTP
+import HTTP2
+import Log
+import TLS
+import World
+
+/// One connection to the relay, opened when it is first needed and again when it is gone or silent, with the website's client
+/// certificate. What waits at an earlier one, which takes no new calls, may end there. An actor that lives on an event loop: its own, or one of the website's.
+public actor HTTP2Transport: RelayTransport {
+    /// A call that waits for the connection, for its answer, or for its pause to end. It is resumed once.
+    private struct Waiting {
+        let call: RelayCall
+        let continuation: CheckedContinuation<Result<RelayReply, CallFault>, Never>
+        var line: RelayConnection?
+        var sent: HTTP2Client.Sent?
+    }
+
+    private struct Pause {
+        let continuation: CheckedContinuation<Void, Never>
+        let timer: TimerID
+    }
+
+    public nonisolated let relay: WebAddress
+    private nonisolated let loop: EventLoop
+    private let group: LoopGroup?
+    private let tls: TLSClientContext
+    /// For new calls.
+    private var line: RelayConnection?
+    private var isOpening = false
+    private var isClosed = false
+    private var last: UInt64 = 0
+    private var waiting: [UInt64: Waiting] = [:]
+    private var pauses: [UInt64: Pause] = [:]
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// On a thread of its own, which ends with it.
+    public init(origin: String, authority: [UInt8], certificate: [UInt8], key: Secret) throws(CallFault) {
+        guard let relay = WebAddress(origin) else {
+            throw .unable("the relay's origin is https://host:port, and '\(origin)' is not")
+        }
+        let tls = try Self.context(authority, certificate, key)
+        let group: LoopGroup
+        do throws(SystemFailure) {
+            group = try LoopGroup.start(count: 1, time: SystemTime())
+        } catch {
+            throw .unable("no thread can be had: \(error.description)")
+        }
+        self.init(loop: group.loops[0], group: group, relay: relay, tls: tls)
+    }
+
+    /// On a loop that is somebody else's.
+    public init(
+        loop: EventLoop, relay: WebAddress, authority: [UInt8], certificate: [UInt8], key: Secret
+    ) throws(CallFault) {
+        self.init(loop: loop, group: nil, relay: relay, tls: try Self.context(authority, certificate, key))
+    }
+
+    private init(loop: EventLoop, group: LoopGroup?, relay: WebAddress, tls: TLSClientContext) {
+        self.loop = loop
+        self.group = group
+        self.relay = relay
+        self.tls = tls
+    }
+
+    isolated deinit {
+        line?.close()
+        group?.stopAndJoin()
+    }
+
+    private static func context(
+        _ authority: [UInt8], _ certificate: [UInt8], _ key: Secret
+    ) throws(CallFault) -> TLSClientContext {
+        do throws(TLSFailure) {
+            return try TLSClientContext(roots: .pem(authority), certificateChainPEM: certificate, privateKeyPEM: key)
+        } catch {
+            throw .unable("authority, certificate or key cannot be used: \(error.description)")
+        }
+    }
+
+    // MARK: Calls
+
+    public func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+        let number = next()
+        let result: Result<RelayReply, CallFault> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                // The handler may have been here already, and have found nothing.
+                guard !Task.isCancelled else {
+                    continuation.resume(returning: .failure(.cancelled))
+                    return
+                }
+                waiting[number] = Waiting(call: call, continuation: continuation)
+                begin(number)
+            }
+        } onCancel: {
+            loop.post { self.assumeIsolated { $0.giveUp(number) } }
+        }
+        return try result.get()
+    }
+
+    /// Ends every connection; what is under way is given up, and nothing is carried any more.
+    public func close() {
+        isClosed = true
+        line?.close()
+        for earlier in waiting.values.compactMap(\.line) { earlier.close() }
+        for number in waiting.keys { end(number, .failure(.unreached("the carrier is closed"))) }
+    }
+
+    private func next() -> UInt64 {
+        last += 1
+        return last
+    }
+
+    private func begin(_ number: UInt64) {
+        guard !isClosed else { return end(number, .failure(.unreached("the carrier is closed"))) }
+        guard let line, line.isOpen else { return open() }
+        guard let call = waiting[number]?.call else { return }
+        waiting[number]?.line = line
+        let sent = line.send(request(call), deadline: call.timeout) { result in
+            self.end(number, Self.reply(result))
+        }
+        waiting[number]?.sent = sent
+    }
+
+    private func request(_ call: RelayCall) -> ClientRequest {
+        var fields = Fields()
+        for (name, value) in call.fields.sorted(by: { $0.key < $1.key }) { fields.add(name, value) }
+        return ClientRequest(
+            method: call.method, path: call.path, authority: relay.authority, fields: fields, body: call.bytes)
+    }
+
+    private static func reply(_ result: Result<Response, RequestFailure>) -> Result<RelayReply, CallFault> {
+        switch result {
+        case .success(let response):
+            let fields = response.fields.all.map { ($0.name, $0.value) }
+            return .success(
+                RelayReply(
+                    status: response.status, fields: Dictionary(fields) { first, _ in first }, body: response.body))
+        case .failure(.notSent(let reason)): return .failure(.unreached(reason))
+        case .failure(.ambiguous(let reason)): return .failure(.unanswered(reason))
+        }
+    }
+
+    private func end(_ number: UInt64, _ result: Result<RelayReply, CallFault>) {
+        waiting.removeValue(forKey: number)?.continuation.resume(returning: result)
+    }
+
+    private func giveUp(_ number: UInt64) {
+        // First: what giving up brings is for nobody.
+        guard let given = waiting.removeValue(forKey: number) else { return }
+        if let line = given.line, let sent = given.sent { line.giveUp(sent) }
+        given.continuation.resume(returning: .failure(.cancelled))
+    }
+
+    // MARK: The connection
+
+    /// All who wait meanwhile go over the one connection, or learn why there is none.
+    private func open() {
+        guard !isOpening else { return }
+        isOpening = true
+        loop.spawn { await self.connect() }
+    }
+
+    private func connect() async {
+        let fresh = HTTP2Client(
+            loop: loop, host: relay.host, port: relay.port ?? 443, tls: tls, log: Log(minimum: .error))
+        do throws(ConnectionFailure) {
+            try await fresh.connect()
+            opened(fresh)
+        } catch {
+            failed(error.description)
+        }
+    }
+
+    private func opened(_ fresh: HTTP2Client) {
+        isOpening = false
+        line = RelayConnection(fresh, on: loop)
+        if isClosed { fresh.close() }
+        // A relay that ends may have said so already: another attempt is for whoever has the patience.
+        guard fresh.state == .open else { return failed("the connection was closed as soon as it stood") }
+        for number in unsent { begin(number) }
+    }
+
+    private func failed(_ reason: String) {
+        isOpening = false
+        for number in unsent { end(number, .failure(.unreached(reason))) }
+    }
+
+    private var unsent: [UInt64] { waiting.filter { $0.value.sent == nil }.keys.sorted() }
+
+    // MARK: Time
+
+    public func pause(for duration: Duration) async {
+        let number = next()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                guard !Task.isCancelled else {
+                    continuation.resume()
+                    return
+                }
+                let timer = loop.schedule(after: duration) { self.resume(number) }
+                pauses[number] = Pause(continuation: continuation, timer: timer)
+            }
+        } onCancel: {
+            loop.post { self.assumeIsolated { $0.resume(number) } }
+        }
+    }
+
+    private func resume(_ number: UInt64) {
+        guard let pause = pauses.removeValue(forKey: number) else { return }
+        loop.cancel(pause.timer)
+        pause.continuation.resume()
+    }
+}

@@ -1,0 +1,133 @@
+import DeliveryOutcomes
+import EventLoop
+import HTTP2
+import Log
+import World
+
+/// One loop's part of the sender: takes a push, and sees that it comes to an outcome.
+final class APNsLoop: TurnEndObserver {
+    let loop: EventLoop
+    let shared: APNsSharedState
+    let gauges: APNsGauges
+    private let dial: (APNsEndpoint, APNsIdentity) -> APNsConnector
+    private var generation: Int
+    private var identity: APNsIdentity
+    private var pools: [APNsEndpoint: APNsPool] = [:]
+    /// The pool of the last push: mostly that of the next as well.
+    private var last: (environment: APNsNotification.Environment, pool: APNsPool)?
+    /// Pools of former identities that still have something to answer.
+    private var leaving: [APNsPool] = []
+    private var isClosed = false
+    private var isTouched = false
+
+    init(
+        loop: EventLoop, shared: APNsSharedState, gauges: APNsGauges,
+        dial: ((APNsEndpoint, APNsIdentity) -> APNsConnector)? = nil
+    ) {
+        self.loop = loop
+        self.shared = shared
+        self.gauges = gauges
+        self.dial =
+            dial ?? { endpoint, identity in
+                HTTP2Client.dial(endpoint, on: loop, tls: identity.tls, options: shared.options, log: shared.log)
+            }
+        generation = shared.generation
+        identity = shared.identity
+    }
+
+    func connectEagerly() {
+        guard !isClosed else { return }
+        _ = pool(to: shared.endpoint, urgent: false)
+    }
+
+    private func pool(to endpoint: APNsEndpoint, urgent: Bool) -> APNsPool {
+        if let pool = pools[endpoint] { return pool }
+        let pool = APNsPool(endpoint, identity, loopState: self, dial: dial(endpoint, identity))
+        pools[endpoint] = pool
+        pool.open(urgent: urgent)
+        return pool
+    }
+
+    private func pool(for environment: APNsNotification.Environment) -> APNsPool {
+        if let last, last.environment == environment { return last.pool }
+        let pool = pool(to: shared.endpoint.serving(environment), urgent: true)
+        last = (environment, pool)
+        return pool
+    }
+
+    // MARK: Pushes
+
+    func send(_ push: APNsNotification, completion: @escaping (PushOutcome) -> Void) {
+        func refuse(_ outcome: PushOutcome, _ why: APNsUnsentReason) {
+            shared.observer?.unsent(why)
+            completion(outcome)
+        }
+        guard !isClosed else { return refuse(.retryAfter(.seconds(1), reason: "closed"), .closed) }
+        if let fault = push.fault { return refuse(.badRequest(fault), .invalid) }
+        adopt()
+        let left = push.end - shared.time.now()
+        guard left > .zero else { return refuse(.retryAfter(.seconds(1), reason: "expired unsent"), .expired) }
+        let patience = shared.options.deadline
+        let now = loop.time.instant()
+        let passage = PendingPush(
+            push, since: now, end: now + min(left, patience), expiresThen: left < patience, completion: completion)
+        passage.timer = loop.schedule(at: passage.end) { passage.pool?.overdue(passage) }
+        dispatch(passage, again: false)
+    }
+
+    /// `again`: it has been sent before, or has waited elsewhere.
+    func dispatch(_ push: PendingPush, again: Bool) {
+        // What a connection gives back while it is closed: nobody would take it out of a queue any more.
+        guard !isClosed else {
+            shared.observer?.unsent(.closed)
+            return push.settle(.retryAfter(.seconds(1), reason: "closed"), on: loop)
+        }
+        let pool = pool(for: push.push.environment)
+        pool.take(push, again: again)
+        if again { pool.pump() }
+    }
+
+    // MARK: Changes
+
+    /// Another credential, if there is one.
+    func adopt() {
+        guard generation != shared.generation, !isClosed else { return }
+        generation = shared.generation
+        identity = shared.identity
+        let former = pools
+        pools = [:]
+        last = nil
+        leaving += former.values
+        // They are wanted again at once.
+        for endpoint in former.keys { _ = pool(to: endpoint, urgent: false) }
+        for pool in former.values { pool.yieldConnection() }
+    }
+
+    /// Nothing of that pool is left.
+    func left(_ pool: APNsPool) { leaving.removeAll { $0 === pool } }
+
+    func close() {
+        isClosed = true
+        for pool in Array(pools.values) + leaving { pool.close() }
+        last = nil
+        pools = [:]
+        leaving = []
+    }
+
+    // MARK: For the snapshot
+
+    /// Something has changed that a snapshot would show.
+    func touch() {
+        guard !isTouched else { return }
+        isTouched = true
+        loop.atTurnEnd(self)
+    }
+
+    func turnEnded() {
+        isTouched = false
+        var reading = APNsGauges.Reading()
+        for pool in pools.values { pool.add(to: &reading) }
+        for pool in leaving { pool.add(to: &reading) }
+        gauges.publish(reading)
+    }
+}

@@ -1,0 +1,88 @@
+import EventLoop
+import Log
+import Synchronization
+import TLS
+import World
+
+/// What the loops share: who we are, what is known of the hosts, and what was learnt from the answers.
+final class APNsSharedState: Sendable {
+    private struct State {
+        var identity: APNsIdentity
+        var doubt = TokenMismatchDetector()
+        var hosts: [APNsEndpoint: HostHealth] = [:]
+    }
+
+    let endpoint: APNsEndpoint
+    let topic: String
+    let time: any TimeSource
+    let randomness: any Randomness
+    let log: Log
+    let options: APNsOptions
+    let observer: (any APNsObserver)?
+    private let state: Mutex<State>
+    private let generations = Atomic(0)
+    /// Whether bad tokens have come since a push was last accepted: hardly ever, and so the lock is not asked.
+    private let hasDoubts = Atomic(false)
+
+    init(
+        endpoint: APNsEndpoint, topic: String, identity: APNsIdentity, time: any TimeSource,
+        randomness: any Randomness, log: Log, options: APNsOptions, observer: (any APNsObserver)?
+    ) {
+        self.endpoint = endpoint
+        self.topic = topic
+        self.time = time
+        self.randomness = randomness
+        self.log = log
+        self.options = options
+        self.observer = observer
+        state = Mutex(State(identity: identity))
+    }
+
+    /// By what new connections are opened.
+    var identity: APNsIdentity { state.withLock { $0.identity } }
+
+    /// How often that has changed.
+    var generation: Int { generations.load(ordering: .acquiring) }
+
+    func adopt(_ identity: APNsIdentity) {
+        state.withLock { $0.identity = identity }
+        generations.add(1, ordering: .releasing)
+    }
+
+    /// Of the host that was set: which others are asked is for the phones to say.
+    var fault: String? {
+        let (identity, unreachable) = state.withLock { state in
+            (state.identity, state.hosts[endpoint]?.fault.map { "\(endpoint.host): \($0)" })
+        }
+        return identity.fault(at: endpoint) ?? unreachable
+    }
+
+    // MARK: Hosts
+
+    func withHostHealth<Value: Sendable>(_ endpoint: APNsEndpoint, _ body: (inout HostHealth) -> Value) -> Value {
+        state.withLock { body(&$0.hosts[endpoint, default: HostHealth()]) }
+    }
+
+    // MARK: Tokens
+
+    func doubts(_ environment: APNsNotification.Environment) -> Bool {
+        hasDoubts.load(ordering: .relaxed) && state.withLock { $0.doubt.doubts(environment) }
+    }
+
+    func learn(_ meaning: APNsAnswer.Meaning, _ environment: APNsNotification.Environment) {
+        switch meaning {
+        case .accepted:
+            guard hasDoubts.load(ordering: .relaxed) else { return }
+            state.withLock { state in
+                state.doubt.accepted(environment)
+                hasDoubts.store(state.doubt.isLeft, ordering: .relaxed)
+            }
+        case .badToken, .foreignToken:
+            state.withLock { state in
+                state.doubt.bad(environment)
+                hasDoubts.store(true, ordering: .relaxed)
+            }
+        default: break
+        }
+    }
+}

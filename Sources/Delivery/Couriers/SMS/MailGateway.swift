@@ -1,0 +1,98 @@
+import Bytes
+import Curl
+import Domain
+import SMS
+import World
+
+/// A gateway that is reached by mail: the number is a part of the address, the text is the mail.
+public final class MailGateway: SMSGateway {
+    /// What a mail to it looks like.
+    public struct Form: Sendable, Equatable {
+        /// What may be filled in. Nothing says who the sender is: that is whom the mail comes from.
+        public static let gaps: Set<RequestTemplate.Placeholder> = [.to, .number, .text, .id, .username, .password]
+
+        /// `{number}@sms.example.com`
+        public var address: RequestTemplate
+        public var subject: RequestTemplate?
+        public var body: RequestTemplate
+
+        public init(address: RequestTemplate, subject: RequestTemplate?, body: RequestTemplate) {
+            self.address = address
+            self.subject = subject
+            self.body = body
+        }
+    }
+
+    public let name: String
+    private let form: Form
+    private let from: MailAddress
+    private let username: String
+    private let password: Secret
+    private let client: SMTPClient
+    private let time: any TimeSource
+
+    /// `username` and `password` are what the form's gaps of these names take, whoever else knows them.
+    public init(
+        name: String, form: Form, from: MailAddress, username: String, password: Secret, client: SMTPClient,
+        time: any TimeSource
+    ) {
+        self.name = name
+        self.form = form
+        self.from = from
+        self.username = username
+        self.password = password
+        self.client = client
+        self.time = time
+    }
+
+    public func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome {
+        let to = fill(form.address, message)
+        guard FieldRule.email(to) == nil else { return .fault("its address is none that SMTP can carry") }
+        let mail = InternetMessage(
+            from: from, senderName: nil, to: to, subject: form.subject.map { fill($0, message) } ?? "",
+            date: time.now(), id: "\(message.id)@\(from.domain)", language: nil,
+            text: fill(form.body, message) + "\n")
+        let result = await client.send(
+            SMTPTransfer(from: from.address, to: to, data: mail.bytes(), deadline: limit))
+        switch result {
+        case .success: return .accepted
+        case .failure(let failure): return GatewayOutcome(failure)
+        }
+    }
+
+    public func close() async { client.close() }
+
+    private func fill(_ template: RequestTemplate, _ message: SMSMessage) -> String {
+        template.filled(.none) { gap in
+            switch gap {
+            case .to: message.to
+            case .number: String(message.to.dropFirst())
+            case .text: message.text
+            case .id: message.id
+            case .username: username
+            case .password: String(decoding: password.reveal(), as: UTF8.self)
+            case .from: ""
+            }
+        }
+    }
+}
+
+extension GatewayOutcome {
+    /// A mail server knows nothing of telephones: what it says no to, another gateway may take.
+    fileprivate init(_ failure: SMTPFailure) {
+        let reason = failure.reasonWithoutAddresses
+        if failure.mayHaveArrived {
+            self = .ambiguous(reason)
+        } else if failure.needsOperator {
+            self = .fault(reason)
+        } else {
+            switch failure.cause {
+            case .refused:
+                self = failure.reply.map { $0.code >= 500 } == true ? .unsuited(reason) : .busy(nil, reason)
+            case .malformed: self = .unsuited(reason)
+            case .busy: self = .busy(nil, reason)
+            default: self = .down(reason)
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Bytes
+import DeliveryOutcomes
+import Domain
+import Log
+import Relay
+import SMS
+import Templates
+import World
+
+/// Carries codes as text messages, through the gateways that are set.
+public final class SMSCourier: MessageCourier {
+    private let exchange: SMSDispatcher
+    private let limits: SMSLimits
+    private let words: CurrentCatalog
+    private let ledger: (any SMSUsageStore)?
+    private let time: any TimeSource
+    private let log: Log
+    /// Starts work that nobody waits for, on the loop that asked.
+    private let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
+
+    public init(
+        _ exchange: SMSDispatcher, limits: SMSLimits, words: CurrentCatalog, ledger: (any SMSUsageStore)?,
+        time: any TimeSource, log: Log, spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
+    ) {
+        self.exchange = exchange
+        self.limits = limits
+        self.words = words
+        self.ledger = ledger
+        self.time = time
+        self.log = log
+        self.spawn = spawn
+    }
+
+    /// Nil while some gateway takes messages, as far as is known.
+    public var fault: String? { exchange.fault }
+
+    public func close() async { await exchange.close() }
+
+    public func send(_ message: Message) async -> MessageOutcome {
+        guard limits.allows(message.to) else { return .refused("no text message goes to numbers of that country") }
+        guard let text = text(of: message) else { return .undeliverable("only codes go as text messages") }
+        let left = message.expiresAt - time.now()
+        guard left > .zero else { return .retryAfter(nil, "expired unsent") }
+        let report = await exchange.send(text, left: left)
+        if case .accepted = report.outcome { account(for: report, of: message) }
+        return report.outcome
+    }
+
+    public func countsAsSent(_ message: Message) {
+        guard let text = text(of: message), let report = exchange.assumeSent(text) else { return }
+        account(for: report, of: message)
+    }
+
+    private func text(of message: Message) -> SMSMessage? {
+        guard case .code(let code) = message.content else { return nil }
+        let values = TemplateValues(
+            website: message.website, code: code.digits,
+            minutes: TemplateValues.minutes(left: message.expiresAt - time.now()), ip: code.ip, place: code.place,
+            service: code.service)
+        let note = words.current.sms(
+            code.purpose == .login ? .loginCode : .addressCode, values, language: message.language)
+        return SMSMessage(id: message.id.text, to: message.to, text: note.text)
+    }
+
+    /// Nobody waits for that: what is owed for a message is no matter of its user's.
+    private func account(for report: SMSReport, of message: Message) {
+        guard let ledger else { return }
+        let sent = SMSUsage(
+            message.id, at: time.now(), prefix: limits.prefix(of: message.to), parts: report.parts, cost: report.cost)
+        spawn { [log] in
+            do throws(StoreFailure) {
+                try await ledger.addUsage(sent)
+            } catch {
+                log.warning("sms.unaccounted", [.gateway: report.gateway ?? "", .error: "\(error)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Bytes
+import Curl
+import EventLoop
+import HTTP
+import World
+
+/// How one kind of gateway is asked over HTTP, and what its answers mean.
+public protocol HTTPGatewayDialect: Sendable {
+    /// Nil where the message cannot be asked for.
+    func request(for message: SMSMessage) -> HTTPGatewayRequest?
+    func outcome(of answer: Response) -> GatewayOutcome
+}
+
+public struct HTTPGatewayRequest: Sendable {
+    public var method: String
+    public var url: TransferURL
+    public var fields: Fields
+    public var body: [UInt8]
+
+    public init(method: String, url: TransferURL, fields: Fields = Fields(), body: [UInt8] = []) {
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.body = body
+    }
+}
+
+/// A gateway that is asked over HTTP, each message on a connection of its own: on one that was used before, libcurl would
+/// ask a second time where the first time brought no answer, and two messages might arrive.
+public final class HTTPGateway: SMSGateway {
+    public struct Options: Sendable {
+        /// PEM of authorities to trust besides the system's.
+        public var extraTrust: [UInt8]?
+        public var connectTimeout = Duration.seconds(5)
+        /// Messages under way on one loop. More wait for nobody: another gateway has its turn.
+        public var transfers = 32
+
+        public init() {}
+    }
+
+    static let answerBytes = 65_536
+
+    public let name: String
+    private let dialect: any HTTPGatewayDialect
+    private let clients: WebClients
+
+    public init(name: String, dialect: any HTTPGatewayDialect, options: Options = Options()) {
+        self.name = name
+        self.dialect = dialect
+        var client = WebClientOptions()
+        // The URL is the operator's own.
+        client.addresses = .none
+        client.plainHTTP = .anywhere
+        client.extraTrust = options.extraTrust
+        client.connectTimeout = options.connectTimeout
+        client.transfers = options.transfers
+        client.transfersPerServer = options.transfers
+        client.transfersUnreached = options.transfers
+        client.connectionsPerServer = options.transfers
+        client.keepsConnections = false
+        clients = WebClients(client)
+    }
+
+    public func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome {
+        guard let asking = dialect.request(for: message) else {
+            return .unsuited("it cannot be asked for this message")
+        }
+        let client: WebClient
+        do {
+            client = try clients.current()
+        } catch {
+            return .down("\(error)")
+        }
+        let transfer = Transfer(
+            method: asking.method, url: asking.url, fields: asking.fields, body: asking.body, deadline: limit,
+            answerBytes: Self.answerBytes)
+        switch await client.send(transfer) {
+        case .success(let answer): return dialect.outcome(of: answer)
+        case .failure(let failure): return judge(failure)
+        }
+    }
+
+    private func judge(_ failure: TransferFailure) -> GatewayOutcome {
+        // What an answer begins with tells enough where it is a refusal.
+        if let status = failure.status, !(200..<300).contains(status) {
+            return dialect.outcome(of: Response(status: status, fields: failure.fields))
+        }
+        if failure.mayHaveArrived { return .ambiguous(failure.reason) }
+        switch failure.cause {
+        case .malformed, .insecure, .refusedAddress, .untrusted: return .fault(failure.reason)
+        case .busy: return .busy(nil, failure.reason)
+        case .unknownHost, .unreachable, .deadline, .cancelled, .tooLarge, .broken: return .down(failure.reason)
+        }
+    }
+
+    public func close() async { clients.close() }
+}
+
+extension GatewayOutcome {
+    /// Of an answer that a dialect has no word of its own for.
+    static func usual(_ answer: Response) -> GatewayOutcome {
+        let status = answer.status
+        switch status {
+        // Whoever breaks down in the middle of it may have passed it on before.
+        case 500..<600 where status != 503: return .ambiguous("\(status)")
+        case 429, 503: return .busy(pause(answer.fields), "\(status)")
+        case 401, 407: return .fault("\(status), it does not take us for who we say we are")
+        case 403: return .fault("403, it does not let us")
+        case 404, 405, 410: return .fault("\(status), is the URL right?")
+        case 400..<500: return .unsuited("\(status)")
+        case 300..<400: return .fault("\(status), and redirects are not followed")
+        default: return .ambiguous("\(status), which says nothing")
+        }
+    }
+
+    /// What is asked for in seconds, within an hour; dates are asked for by nobody here.
+    private static func pause(_ fields: Fields) -> Duration? {
+        fields["retry-after"].flatMap { Int64($0) }.map { .seconds(min(max($0, 1), 3600)) }
+    }
+}
+
+/// RFC 7617.
+enum BasicAuthorization {
+    static func value(_ username: String, _ password: Secret) -> String {
+        "Basic " + Base64.encode(Array("\(username):".utf8) + password.reveal())
+    }
+}

@@ -1,0 +1,73 @@
+import Bytes
+import Curl
+import GSM
+import HTTP
+
+/// Kannel's smsbox (`sendsms-user`), and what speaks as it does. Delivery reports are not asked for.
+public struct Kannel: HTTPGatewayDialect {
+    public enum Method: String, Sendable, CaseIterable {
+        /// Everything in the query, as all that call themselves Kannel understand it.
+        case get = "GET"
+        /// The text in the body, the rest in fields: proxies on the way log neither.
+        case post = "POST"
+    }
+
+    /// `…/cgi-bin/sendsms`
+    public var url: TransferURL
+    public var method: Method
+    public var username: String
+    public var password: Secret
+    public var from: String?
+    /// The connection that Kannel is to use, by its `smsc-id`.
+    public var smsc: String?
+
+    public init(
+        url: TransferURL, method: Method = .get, username: String, password: Secret, from: String?, smsc: String? = nil
+    ) {
+        self.url = url
+        self.method = method
+        self.username = username
+        self.password = password
+        self.from = from
+        self.smsc = smsc
+    }
+
+    public func request(for message: SMSMessage) -> HTTPGatewayRequest? {
+        var pairs = [
+            ("username", username), ("password", String(decoding: password.reveal(), as: UTF8.self)),
+            ("to", message.to),
+        ]
+        if let from { pairs.append(("from", from)) }
+        if let smsc { pairs.append(("smsc", smsc)) }
+        // It shows in Kannel's log: of a repetition everybody can see that it is one.
+        pairs.append(("binfo", message.id))
+        if message.size.coding == .ucs2 { pairs.append(("coding", "2")) }
+        switch method {
+        case .get:
+            pairs += [("charset", "UTF-8"), ("text", message.text)]
+            let mark = url.path.contains("?") ? "&" : "?"
+            return TransferURL(url.text + mark + Percent.form(pairs, space: "%20")).map {
+                HTTPGatewayRequest(method: method.rawValue, url: $0)
+            }
+        case .post:
+            var fields = Fields()
+            for (name, value) in pairs { fields.add("x-kannel-\(name)", value) }
+            fields.add("content-type", "text/plain; charset=UTF-8")
+            return HTTPGatewayRequest(method: method.rawValue, url: url, fields: fields, body: Array(message.text.utf8))
+        }
+    }
+
+    /// 202 `0: Accepted for delivery` and `3: Queued for later delivery`; older ones say `Sent.`
+    public func outcome(of answer: Response) -> GatewayOutcome {
+        let says = { (word: String) in String(decoding: answer.body.prefix(200), as: UTF8.self).contains(word) }
+        switch answer.status {
+        case 202: return .accepted
+        case 200..<300:
+            let isTaken = ["0:", "3:", "Sent"].contains { answer.body.starts(with: $0.utf8) }
+            return isTaken ? .accepted : .usual(answer)
+        case 403 where says("routable"): return .unsuited("403, it has no route for this number")
+        case 400 where says("lists"): return .unsuited("400, its lists do not let this number through")
+        default: return .usual(answer)
+        }
+    }
+}

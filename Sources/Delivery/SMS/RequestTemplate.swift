@@ -1,0 +1,143 @@
+import Bytes
+import JSON
+
+/// A text with gaps such as `{to}`, into which values go so that they mean the same where the text is read. Any other brace
+/// is one: bodies in JSON are full of them.
+public struct RequestTemplate: Sendable, Equatable {
+    public enum Placeholder: String, Sendable, CaseIterable {
+        /// E.164, with the plus sign.
+        case to
+        /// The same without it.
+        case number
+        case text, from, id, username, password
+    }
+
+    /// How values are written so that none of their characters counts as one of the text around them.
+    public enum Escaping: Sendable, Equatable {
+        /// Inside the path or the query of a URL.
+        case url
+        /// `application/x-www-form-urlencoded`
+        case form
+        /// Inside the quotes of a JSON string.
+        case json
+        /// Inside an element or a quoted attribute.
+        case xml
+        case none
+
+        /// That of a body of this media type; nil where it is not known how such a body is written.
+        public init?(contentType: String) {
+            let type = contentType.prefix { $0 != ";" }.lowercased()
+            let word = String(type.reversed().drop { $0 == " " }.reversed())
+            switch word {
+            case "application/x-www-form-urlencoded": self = .form
+            case "application/json": self = .json
+            case "text/xml", "application/xml": self = .xml
+            case "text/plain": self = .none
+            default:
+                if word.hasSuffix("+json") {
+                    self = .json
+                } else if word.hasSuffix("+xml") {
+                    self = .xml
+                } else {
+                    return nil
+                }
+            }
+        }
+    }
+
+    private enum Piece: Sendable, Equatable {
+        case plain(String)
+        case gap(Placeholder)
+    }
+
+    public struct Malformed: Error, Sendable, Equatable {
+        public let message: String
+    }
+
+    private let pieces: [Piece]
+
+    public var gaps: Set<Placeholder> {
+        Set(pieces.compactMap { piece in if case .gap(let gap) = piece { gap } else { nil } })
+    }
+
+    /// Words in braces that are no gap are refused: a slip would be sent to everybody.
+    public init(_ text: String) throws(Malformed) {
+        var pieces: [Piece] = []
+        var plain = ""
+        var rest = Substring(text)
+        while let first = rest.first {
+            let word = rest.dropFirst().prefix { $0.isASCII && $0.isLetter || $0 == "_" }
+            if first == "{", !word.isEmpty, rest.dropFirst(1 + word.count).first == "}" {
+                guard let gap = Placeholder(rawValue: String(word)) else {
+                    let known = Placeholder.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
+                    throw Malformed(message: "{\(word)} is nothing that can be filled in; there are \(known)")
+                }
+                if !plain.isEmpty { pieces.append(.plain(plain)) }
+                plain = ""
+                pieces.append(.gap(gap))
+                rest = rest.dropFirst(word.count + 2)
+            } else {
+                plain.append(first)
+                rest = rest.dropFirst()
+            }
+        }
+        if !plain.isEmpty { pieces.append(.plain(plain)) }
+        self.pieces = pieces
+    }
+
+    public func filled(_ escaping: Escaping, _ value: (Placeholder) -> String) -> String {
+        pieces.reduce(into: "") { text, piece in
+            switch piece {
+            case .plain(let plain): text += plain
+            case .gap(let gap): text += escaping.write(value(gap))
+            }
+        }
+    }
+}
+
+extension RequestTemplate.Escaping {
+    func write(_ value: String) -> String {
+        switch self {
+        case .none: value
+        case .url: Percent.encode(value)
+        case .form: Percent.encode(value, space: "+")
+        // The writer's quotes are around it already.
+        case .json: String(JSONWriter.text(.string(value)).dropFirst().dropLast())
+        case .xml:
+            value.unicodeScalars.reduce(into: "") { text, scalar in
+                switch scalar {
+                case "&": text += "&amp;"
+                case "<": text += "&lt;"
+                case ">": text += "&gt;"
+                case "\"": text += "&quot;"
+                case "'": text += "&#39;"
+                default: text.unicodeScalars.append(scalar)
+                }
+            }
+        }
+    }
+}
+
+/// RFC 3986 §2: all but the unreserved characters as `%` and two digits.
+enum Percent {
+    static func encode(_ text: String, space: String = "%20") -> String {
+        let digits = Array("0123456789ABCDEF")
+        return text.utf8.reduce(into: "") { encoded, byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x30...0x39,
+                UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            case 0x20: encoded += space
+            default:
+                encoded.append("%")
+                encoded.append(digits[Int(byte >> 4)])
+                encoded.append(digits[Int(byte & 15)])
+            }
+        }
+    }
+
+    /// Names and values of a form, or of a query.
+    static func form(_ pairs: [(String, String)], space: String = "+") -> String {
+        pairs.map { "\(encode($0, space: space))=\(encode($1, space: space))" }.joined(separator: "&")
+    }
+}

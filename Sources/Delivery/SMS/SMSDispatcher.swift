@@ -1,0 +1,261 @@
+import DeliveryOutcomes
+import GSM
+import Log
+import Synchronization
+import World
+
+/// What became of a message, and who has it.
+public struct SMSReport: Sendable, Equatable {
+    public struct Attempt: Sendable, Equatable {
+        public let gateway: String
+        public let outcome: GatewayOutcome
+    }
+
+    public let outcome: MessageOutcome
+    public let gateway: String?
+    /// In the order in which they were asked.
+    public let attempts: [Attempt]
+    public let parts: Int
+    /// In millionths; zero unless it was accepted.
+    public let cost: Int64
+}
+
+public protocol SMSObserver: Sendable {
+    func tried(gateway: String, _ outcome: GatewayOutcome.Word, after: Duration)
+    /// A gateway has it.
+    func sent(gateway: String, parts: Int, cost: Int64)
+}
+
+/// Several gateways as one: each number goes to the gateway that knows it best, and to the next where that one does not take
+/// it. Where a gateway may have taken a message, no other one is asked, neither now nor at the next attempt.
+public final class SMSDispatcher: Sendable {
+    /// A port's thirty seconds, and time to say so.
+    static let timeout = Duration.seconds(25)
+    /// Less than that is no chance for a gateway.
+    static let shortest = Duration.seconds(1)
+
+    /// Who is asked, and for which numbers.
+    public struct Setup: Sendable {
+        let gateways: [String: any SMSGateway]
+        let routing: SMSRouting
+        /// What each gateway gets for an answer.
+        let limits: [String: Duration]
+
+        /// Every route's gateway must be there. `limits`: how long one is waited for, ten seconds where nothing is said.
+        public init(_ gateways: [any SMSGateway], routing: SMSRouting, limits: [String: Duration] = [:]) {
+            self.gateways = Dictionary(gateways.map { ($0.name, $0) }) { first, _ in first }
+            self.routing = routing
+            self.limits = limits
+        }
+    }
+
+    private let setup: Mutex<Setup>
+    private let time: any TimeSource
+    private let log: Log
+    private let observer: (any SMSObserver)?
+    private let breakers: Mutex<[String: CircuitBreaker]>
+    private let affinity = Mutex(GatewayAffinity())
+
+    public init(_ setup: Setup, time: any TimeSource, log: Log, observer: (any SMSObserver)? = nil) {
+        self.setup = Mutex(setup)
+        self.time = time
+        self.log = log
+        self.observer = observer
+        breakers = Mutex(setup.gateways.mapValues { _ in CircuitBreaker() })
+    }
+
+    /// From the next message on. Of a gateway that stays it is kept in mind how it is; which messages one may have is never
+    /// forgotten. One that is replaced is let go of when nothing is under way there.
+    public func adopt(_ next: Setup) {
+        setup.withLock { setup in
+            breakers.withLock { breakers in
+                breakers = Dictionary(
+                    uniqueKeysWithValues: next.gateways.map { name, gateway in
+                        (name, setup.gateways[name] === gateway ? breakers[name] ?? CircuitBreaker() : CircuitBreaker())
+                    })
+            }
+            setup = next
+        }
+    }
+
+    /// On a loop. `left`: for how long it is of any use.
+    public func send(_ message: SMSMessage, left: Duration) async -> SMSReport {
+        let end = time.instant() + min(left, Self.timeout)
+        let setup = setup.withLock { $0 }
+        var routes = setup.routing.gateways(for: message.to)
+        let bound = affinity.withLock { $0.gateway(of: message.id, at: time.instant()) }
+        if let bound { routes.removeAll { $0.gateway != bound } }
+        var tries: [SMSReport.Attempt] = []
+        for route in routes {
+            guard let gateway = setup.gateways[route.gateway], admit(route.gateway) else { continue }
+            let limit = min(end - time.instant(), setup.limits[route.gateway] ?? .seconds(10))
+            guard limit >= Self.shortest else {
+                // It was let through and is not asked.
+                breakers.withLock { $0[route.gateway]?.abandon(at: time.instant()) }
+                break
+            }
+            let start = time.instant()
+            let outcome = await gateway.send(message, within: limit)
+            record(outcome, of: gateway, after: time.instant() - start)
+            tries.append(.init(gateway: route.gateway, outcome: outcome))
+            switch outcome {
+            case .accepted:
+                let cost = route.cost(of: message.size.parts, to: message.to)
+                observer?.sent(gateway: route.gateway, parts: message.size.parts, cost: cost)
+                return report(.accepted(by: route.gateway), message, tries, cost: cost)
+            case .refused(let reason): return report(.refused("\(route.gateway): \(reason)"), message, tries)
+            case .ambiguous(let reason):
+                affinity.withLock { $0.bind(message.id, to: route.gateway, at: time.instant()) }
+                return report(.ambiguous("\(route.gateway): \(reason)"), message, tries)
+            case .unsuited, .busy, .down, .fault: continue
+            }
+        }
+        return report(bound.map { notAgain(tries, routes, by: $0) } ?? nothing(tries, routes), message, tries)
+    }
+
+    /// A gateway may have taken it before, and has not taken it now.
+    private func notAgain(
+        _ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route], by bound: String
+    ) -> MessageOutcome {
+        let reason = "\(bound): no answer before, and now: \(attempts.last?.outcome.reason ?? "left alone for a while")"
+        switch attempts.last?.outcome {
+        // It has heard of it once only, and may hear of it again in a moment.
+        case nil where !routes.isEmpty, .busy, .down:
+            let now = time.instant()
+            return .retryAfter(breakers.withLock { $0[bound]?.wait(at: now) }, reason)
+        default: return .ambiguous(reason)
+        }
+    }
+
+    /// For a message that some gateway may have, and that is tried no more: as if that one had said yes.
+    public func assumeSent(_ message: SMSMessage) -> SMSReport? {
+        let routes = setup.withLock { $0 }.routing.gateways(for: message.to)
+        // Who it was is known here unless this process has begun since.
+        let bound = affinity.withLock { $0.gateway(of: message.id, at: time.instant()) }
+        guard let route = routes.first(where: { $0.gateway == bound }) ?? routes.first else { return nil }
+        let cost = route.cost(of: message.size.parts, to: message.to)
+        observer?.sent(gateway: route.gateway, parts: message.size.parts, cost: cost)
+        return SMSReport(
+            outcome: .accepted(by: route.gateway), gateway: route.gateway, attempts: [], parts: message.size.parts,
+            cost: cost)
+    }
+
+    /// No gateway took it.
+    private func nothing(_ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route]) -> MessageOutcome {
+        guard !routes.isEmpty else { return .undeliverable("no gateway takes numbers of that country") }
+        let now = time.instant()
+        let waits = breakers.withLock { breakers in routes.compactMap { breakers[$0.gateway]?.wait(at: now) } }
+        var reasons = attempts.map { "\($0.gateway): \($0.outcome.reason ?? "")" }
+        reasons += routes.filter { route in !attempts.contains { $0.gateway == route.gateway } }
+            .map { "\($0.gateway): left alone for a while" }
+        let reason = reasons.joined(separator: "; ")
+        let isHopeless = attempts.count == routes.count && attempts.allSatisfy { $0.outcome.isLasting }
+        if isHopeless { return .undeliverable(reason) }
+        return .retryAfter(waits.count == routes.count ? waits.min() : nil, reason)
+    }
+
+    private func report(
+        _ outcome: MessageOutcome, _ message: SMSMessage, _ attempts: [SMSReport.Attempt], cost: Int64 = 0
+    ) -> SMSReport {
+        SMSReport(
+            outcome: outcome, gateway: attempts.last?.gateway, attempts: attempts, parts: message.size.parts, cost: cost
+        )
+    }
+
+    // MARK: Health
+
+    private func admit(_ gateway: String) -> Bool {
+        let now = time.instant()
+        return breakers.withLock { $0[gateway]?.admit(at: now) ?? false }
+    }
+
+    private func record(_ outcome: GatewayOutcome, of asked: any SMSGateway, after duration: Duration) {
+        let gateway = asked.name
+        observer?.tried(gateway: gateway, outcome.word, after: duration)
+        let now = time.instant()
+        let isStill = setup.withLock { $0.gateways[gateway] === asked }
+        let (before, after) = breakers.withLock { breakers -> (Bool, Bool) in
+            // It says nothing about one that has taken its place.
+            guard isStill, var breaker = breakers[gateway] else { return (false, false) }
+            let before = breaker.state
+            breaker.record(outcome, at: now)
+            breakers[gateway] = breaker
+            if case .closed = before { return (false, breaker.isOpen) }
+            return (true, breaker.isOpen)
+        }
+        if let reason = outcome.reason {
+            log.notice(
+                "sms.gateway.failed", [.gateway: gateway, .outcome: outcome.word.rawValue, .reason: reason])
+        }
+        guard before != after else { return }
+        if after {
+            log.error("sms.gateway.left_alone", [.gateway: gateway, .reason: outcome.reason ?? ""])
+        } else {
+            log.notice("sms.gateway.back", [.gateway: gateway])
+        }
+    }
+
+    /// The gateways that are left alone now. One whose pause is over is none of them: a message has to find out, and where
+    /// none is let come because of this, none would.
+    public var openCircuits: [String] {
+        let now = time.instant()
+        return breakers.withLock { breakers in breakers.filter { $0.value.wait(at: now) != nil }.keys.sorted() }
+    }
+
+    /// Nil while some gateway takes messages, as far as is known.
+    public var fault: String? {
+        let alone = Set(openCircuits)
+        let gateways = setup.withLock { $0.gateways }
+        let troubled = gateways.values.filter { alone.contains($0.name) || $0.fault != nil }
+        guard troubled.count == gateways.count else { return nil }
+        return troubled.sorted { $0.name < $1.name }
+            .map { "\($0.name): \($0.fault ?? "fails")" }.joined(separator: "; ")
+    }
+
+    public func close() async {
+        for gateway in setup.withLock({ $0.gateways }).values { await gateway.close() }
+    }
+}
+
+extension GatewayOutcome {
+    /// It will be so the next time, too.
+    var isLasting: Bool {
+        switch self {
+        case .unsuited, .fault, .refused: true
+        case .accepted, .busy, .down, .ambiguous: false
+        }
+    }
+}
+
+extension CircuitBreaker {
+    /// What a gateway makes of one message says something about it, or nothing.
+    mutating func record(_ outcome: GatewayOutcome, at now: Instant) {
+        switch outcome {
+        case .accepted, .refused, .unsuited: succeed()
+        case .fault: fail(forCertain: true, at: now)
+        case .busy(let pause, _): fail(asked: pause, at: now)
+        case .down, .ambiguous: fail(at: now)
+        }
+    }
+}
+
+/// The messages that a gateway may have taken, for as long as they are tried.
+private struct GatewayAffinity {
+    private static let kept = Duration.seconds(1800)
+    private static let most = 10_000
+    private var gateways: [String: (gateway: String, since: Instant)] = [:]
+
+    func gateway(of message: String, at now: Instant) -> String? {
+        guard let bond = gateways[message], now - bond.since < Self.kept else { return nil }
+        return bond.gateway
+    }
+
+    mutating func bind(_ message: String, to gateway: String, at now: Instant) {
+        if gateways.count >= Self.most { gateways = gateways.filter { now - $0.value.since < Self.kept } }
+        // So many at once are an outage of hours: the oldest are forgotten by everybody.
+        if gateways.count >= Self.most, let oldest = gateways.min(by: { $0.value.since < $1.value.since }) {
+            gateways[oldest.key] = nil
+        }
+        gateways[message] = (gateway, now)
+    }
+}

@@ -1,0 +1,86 @@
+import Bytes
+import World
+
+/// What is put into the texts. Where something is not known, the lines that would say it are left out.
+public struct TemplateValues: Sendable {
+    /// As people know it.
+    public var website: String
+    public var code: Secret?
+    /// How long the code holds.
+    public var minutes: Int?
+    public var ip: String?
+    public var place: String?
+    public var service: String?
+    public var device: String?
+    public var time: Timestamp?
+
+    public init(
+        website: String, code: Secret? = nil, minutes: Int? = nil, ip: String? = nil, place: String? = nil,
+        service: String? = nil, device: String? = nil, time: Timestamp? = nil
+    ) {
+        self.website = website
+        self.code = code
+        self.minutes = minutes
+        self.ip = ip
+        self.place = place
+        self.service = service
+        self.device = device
+        self.time = time
+    }
+
+    /// What is left, in minutes that are over no earlier than said.
+    public static func minutes(left: Duration) -> Int {
+        Int(min(max(1, left.components.seconds / 60), Int64(PluralRule.largest)))
+    }
+
+    /// Of the longest that is shown.
+    private static let characters = 128
+
+    /// Its text, fit to stand in one line; nil where there is none. `nameCharacters` is the room for the website's name.
+    func text(of placeholder: Placeholder, nameCharacters: Int) -> String? {
+        let text: String? =
+            switch placeholder {
+            case .website: Self.cut(website, nameCharacters) ?? "?"
+            case .code: code.map { String(decoding: $0.reveal(), as: UTF8.self) }
+            case .minutes: minutes.map { String(PluralRule.bounded($0)) }
+            case .ip: ip
+            case .place: place
+            case .service: service
+            case .device: device
+            case .time: time.map { Self.clock($0) }
+            }
+        return text.flatMap { Self.cut($0, Self.characters) }
+    }
+
+    /// `2026-11-22 01:02 UTC`: the same in all languages, and no one has to know which day comes first.
+    private static func clock(_ time: Timestamp) -> String {
+        let text = time.rfc3339
+        return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5)) UTC"
+    }
+
+    /// Without line breaks, and without what turns the reading direction of what follows; nil if nothing is left.
+    private static func cut(_ text: String, _ limit: Int) -> String? {
+        var clean = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            // What stands in for a line break is a gap, and several are one.
+            let isGap = scalar == " " || isUnshowable(scalar)
+            if isGap, clean.isEmpty || clean.last == " " { continue }
+            clean.append(isGap ? " " : scalar)
+        }
+        if clean.last == " " { clean.removeLast() }
+        guard !clean.isEmpty else { return nil }
+        guard clean.count > limit else { return String(clean) }
+        return String(String.UnicodeScalarView(clean.prefix(limit - 3))) + "..."
+    }
+
+    private static func isUnshowable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .surrogate, .unassigned, .privateUse, .lineSeparator, .paragraphSeparator: return true
+        default: break
+        }
+        switch scalar.value {
+        case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: return true
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Bytes
+import Crypto
+import World
+
+/// What names one webhook however often it is sent: visible ASCII without a full stop, which is what parts id, time and body
+/// in what is signed.
+public struct WebhookID: Sendable, Hashable, CustomStringConvertible {
+    public let text: String
+
+    public init?(_ text: String) {
+        guard (1...256).contains(text.utf8.count),
+            text.utf8.allSatisfy({ 0x21...0x7e ~= $0 && $0 != UInt8(ascii: ".") })
+        else { return nil }
+        self.text = text
+    }
+
+    public var description: String { text }
+}
+
+/// The three header fields of a webhook (Standard Webhooks 1.0): which it is, when it was sent, and that it is true.
+public struct WebhookHeaders: Sendable, Equatable {
+    public enum Field: String, Sendable, CaseIterable {
+        case id = "webhook-id"
+        case timestamp = "webhook-timestamp"
+        case signature = "webhook-signature"
+    }
+
+    public let id: WebhookID
+    /// In whole seconds.
+    public let sentAt: Timestamp
+    let signatures: [WebhookSignature]
+    private let signatureText: String
+
+    /// Signs a body with every secret that is valid. Each try is signed anew: receivers refuse what is old.
+    public init(id: WebhookID, body: [UInt8], at now: Timestamp, secrets: [WebhookSecret]) {
+        self.id = id
+        sentAt = Timestamp(seconds: now.seconds)
+        let content = Self.content(id, sentAt, body)
+        signatures = secrets.map { WebhookSignature(of: content, $0) }
+        signatureText = signatures.map(\.text).joined(separator: " ")
+    }
+
+    /// What came in: names in any case, among any others, each of these once.
+    public init(_ fields: some Sequence<(name: String, value: String)>) throws(WebhookFault) {
+        var found: [Field: String] = [:]
+        for (name, value) in fields {
+            guard let field = Field(rawValue: name.lowercased()) else { continue }
+            guard found.updateValue(value, forKey: field) == nil else { throw .repeated(field) }
+        }
+        func value(_ field: Field) throws(WebhookFault) -> String {
+            guard let value = found[field] else { throw .missing(field) }
+            return value
+        }
+        let (id, timestamp, signature) = (try value(.id), try value(.timestamp), try value(.signature))
+        guard let id = WebhookID(id) else { throw .malformed(.id) }
+        guard let sentAt = Self.moment(timestamp) else { throw .malformed(.timestamp) }
+        guard let signatures = WebhookSignature.list(signature) else { throw .malformed(.signature) }
+        self.id = id
+        self.sentAt = sentAt
+        self.signatures = signatures
+        signatureText = signature
+    }
+
+    /// To be sent, with exactly the body that was signed.
+    public var fields: [(name: String, value: String)] {
+        [
+            (Field.id.rawValue, id.text), (Field.timestamp.rawValue, String(sentAt.seconds)),
+            (Field.signature.rawValue, signatureText),
+        ]
+    }
+
+    /// As it is signed. The time is as it came: it is read from its shortest text alone.
+    func content(_ body: [UInt8]) -> [UInt8] { Self.content(id, sentAt, body) }
+
+    private static func content(_ id: WebhookID, _ sentAt: Timestamp, _ body: [UInt8]) -> [UInt8] {
+        Array("\(id.text).\(sentAt.seconds).".utf8) + body
+    }
+
+    /// Decimal digits alone, none of them needless, and few enough for every year that has four.
+    private static func moment(_ text: String) -> Timestamp? {
+        guard text.utf8.count <= 12, let seconds = Int64(text), seconds >= 0, String(seconds) == text else {
+            return nil
+        }
+        return Timestamp(seconds: seconds)
+    }
+}
+
+/// One entry of `webhook-signature` that can be checked here.
+struct WebhookSignature: Sendable, Equatable {
+    private static let version = "v1"
+    /// A list of more than that is none that a sender with two secrets makes.
+    private static let longestList = 4096
+
+    let code: [UInt8]
+
+    init(of content: [UInt8], _ secret: WebhookSecret) {
+        code = HMAC.sha256(key: secret.key, content)
+    }
+
+    private init(code: [UInt8]) { self.code = code }
+
+    var text: String { "\(Self.version),\(Base64.encode(code))" }
+
+    /// Those of version 1; others are for receivers that know them. Nil where an entry is none, or one of version 1 has not
+    /// the form of a code.
+    static func list(_ text: String) -> [WebhookSignature]? {
+        guard text.utf8.count <= longestList else { return nil }
+        var signatures: [WebhookSignature] = []
+        for entry in text.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false) {
+            guard let comma = entry.firstIndex(of: UInt8(ascii: ",")), comma > entry.startIndex else { return nil }
+            guard entry[..<comma].elementsEqual(version.utf8) else { continue }
+            let rest = String(decoding: entry[entry.index(after: comma)...], as: UTF8.self)
+            guard let code = Base64.decode(rest), code.count == 32 else { return nil }
+            signatures.append(WebhookSignature(code: code))
+        }
+        return signatures
+    }
+}

@@ -1,0 +1,76 @@
+import EventLoop
+import Glibc
+import Synchronization
+
+/// A connection to a mail server and the thread that it blocks.
+final class SMTPConnection: Sendable {
+    private let worker: WorkerThread
+    private let sockets = OpenSockets()
+    /// Used on the worker only; the lock is for the compiler, nobody ever waits for it.
+    private let session: Mutex<SMTPSession?>
+
+    init(_ server: SMTPServer) throws(SystemFailure) {
+        worker = try WorkerThread(name: "smtp")
+        session = Mutex(nil)
+        worker.post { [self] in session.withLock { $0 = SMTPSession(server, sockets) } }
+    }
+
+    func post(_ work: @escaping @Sendable () -> Void) { worker.post(work) }
+
+    /// On the worker.
+    func send(_ transfer: SMTPTransfer, within left: @Sendable () -> Duration) -> Result<SMTPReply, SMTPFailure> {
+        session.withLock { session in
+            session?.send(transfer, within: left) ?? .failure(SMTPFailure(.busy, "libcurl does not start"))
+        }
+    }
+
+    /// What it waits for comes to its end at once.
+    func close() {
+        sockets.closing()
+        worker.post { [self] in session.withLock { $0 = nil } }
+        worker.stop()
+    }
+
+    func join(within limit: Duration) { worker.join(within: limit) }
+}
+
+/// The sockets that libcurl has at the moment, so that others can end what it waits for.
+final class OpenSockets: Sendable {
+    private struct State {
+        /// The oldest first.
+        var open: [Int32] = []
+        var isClosing = false
+    }
+
+    private let state = Mutex(State())
+
+    var isClosing: Bool { state.withLock { $0.isClosing } }
+
+    func opened(_ fd: Int32) {
+        state.withLock { state in
+            state.open.append(fd)
+            if state.isClosing { shutdown(fd, Int32(SHUT_RD)) }
+        }
+    }
+
+    /// Closes it: under the lock, because its number may be another's in the next moment.
+    func close(_ fd: Int32) -> Int32 {
+        state.withLock { state in
+            state.open.removeAll { $0 == fd }
+            return Glibc.close(fd)
+        }
+    }
+
+    /// Whoever reads from the oldest finds the end: where libcurl has opened another, the one that it takes leave of is the
+    /// one before, and the new one is to be used again.
+    func stopReading() {
+        state.withLock { state in if let fd = state.open.first { shutdown(fd, Int32(SHUT_RD)) } }
+    }
+
+    func closing() {
+        state.withLock { state in
+            state.isClosing = true
+            for fd in state.open { shutdown(fd, Int32(SHUT_RD)) }
+        }
+    }
+}

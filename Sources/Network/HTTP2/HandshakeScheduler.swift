@@ -1,0 +1,66 @@
+import EventLoop
+import World
+
+/// Begins the handshakes of one server: a few in each turn of its loop, so the public-key work of a burst does not delay
+/// the connections that stand. `HandshakeQueue` says whose turn it is.
+///
+/// A single timer drives it, whether handshakes can begin at once or all their sources wait for
+/// budget. The timer holds neither the server nor a connection, and `close` cancels it. Touched on
+/// the loop only.
+final class HandshakeScheduler {
+    /// The number of handshakes that begin in one turn of the loop.
+    static let perTurn = 8
+    /// Steps in one turn, also those that only drop closed connections or park sources.
+    static let stepsPerTurn = 256
+
+    private let loop: EventLoop
+    private var queue = HandshakeQueue<ServerConnection>()
+    private var timer: (id: TimerID, due: Instant)?
+
+    init(loop: EventLoop) { self.loop = loop }
+
+    /// - Parameter open: the number of open connections of the server.
+    func add(_ connection: ServerConnection, open: Int) {
+        if queue.add(connection, from: connection.ticket?.source) { connection.ticket?.putOff(1) }
+        // Ended connections are left in the queue until their turn; a flood must not pile them up there.
+        if queue.count > 2 * open + 64 { queue.keep { $0.link.isOpen } }
+        schedule()
+    }
+
+    /// Forgets all connections: they have ended, or are about to.
+    func close() {
+        if let timer { loop.cancel(timer.id) }
+        timer = nil
+        queue = HandshakeQueue()
+    }
+
+    private func schedule() {
+        guard let due = queue.nextTurn(loop.time.instant()) else { return }
+        if let timer {
+            guard due < timer.due else { return }
+            loop.cancel(timer.id)
+        }
+        let id = loop.schedule(at: due) { [weak self] in
+            self?.timer = nil
+            self?.take()
+        }
+        timer = (id, due)
+    }
+
+    private func take() {
+        let now = loop.time.instant()
+        var begun = 0
+        var steps = 0
+        while begun < Self.perTurn, steps < Self.stepsPerTurn, let step = queue.step(now, { $0.takeHandshake() }) {
+            steps += 1
+            switch step {
+            case .begin(let connection):
+                begun += 1
+                connection.beginHandshake()
+            case .putOff(let newest, let count): newest.ticket?.putOff(count)
+            case .dropped: break
+            }
+        }
+        schedule()
+    }
+}

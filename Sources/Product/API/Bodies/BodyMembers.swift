@@ -1,0 +1,63 @@
+import Bytes
+import JSON
+import Relay
+
+/// The members of an object against the parameters that are declared for it.
+enum BodyMembers {
+    /// Adds a fault for everything that is wrong, so that a developer sees all of it at once.
+    static func check(
+        _ object: JSONObject, _ parameters: [Parameter], oneOf: [String] = [], inside prefix: String = "",
+        _ faults: inout [FieldFault]
+    ) {
+        for parameter in parameters {
+            if let value = object[parameter.name] {
+                parameter.check(value, prefix + parameter.name, &faults)
+            } else if parameter.isRequired {
+                faults.append(FieldFault(prefix + parameter.name, .missing, "must be given"))
+            }
+        }
+        if !oneOf.isEmpty, !oneOf.contains(where: { object[$0] != nil }), let first = oneOf.first {
+            let others = oneOf.dropFirst().map { ", or \($0)" }.joined()
+            faults.append(FieldFault(prefix + first, .missing, "must be given\(others)"))
+        }
+        let names = parameters.map(\.name)
+        for name in object.names where !names.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
+            guard faults.count < mostUnknown else { break }
+            // Guessing costs more than refusing: a body full of unknown or endless names is not worth it.
+            let mayGuess = faults.count < 16 && name.utf8.count <= 32
+            faults.append(unknown(name, inside: prefix, among: names, mayGuess: mayGuess))
+        }
+    }
+
+    /// A body can hold thousands of unknown names, and the answer would be many times as large.
+    private static let mostUnknown = 100
+
+    private static func unknown(_ name: String, inside prefix: String, among names: [String], mayGuess: Bool)
+        -> FieldFault
+    {
+        let shown = String(String.UnicodeScalarView(name.unicodeScalars.prefix(64)))
+        guard mayGuess, let nearest = Spelling.nearest(to: shown, among: names) else {
+            return FieldFault(prefix + shown, .unknown, "is not known here")
+        }
+        return FieldFault(prefix + shown, .unknown, "is not known here; did you mean \(nearest)?")
+    }
+
+    /// JSON Schema of an object with these parameters.
+    static func schema(_ parameters: [Parameter], oneOf: [String] = []) -> JSONObject {
+        var properties = JSONObject()
+        for parameter in parameters {
+            var schema = parameter.schema
+            schema.set("description", .string(parameter.summary))
+            properties.set(parameter.name, .object(schema))
+        }
+        var object: JSONObject = [
+            "type": "object", "properties": .object(properties), "additionalProperties": false,
+        ]
+        let required = parameters.filter(\.isRequired).map { JSONValue.string($0.name) }
+        if !required.isEmpty { object.set("required", .array(required)) }
+        if !oneOf.isEmpty {
+            object.set("anyOf", .array(oneOf.map { .object(["required": .array([.string($0)])]) }))
+        }
+        return object
+    }
+}

@@ -1,0 +1,138 @@
+import Domain
+import JSON
+import Relay
+
+/// The description of the API for machines: OpenAPI 3.1, drawn from the declarations that the routes themselves use.
+enum OpenAPIDocument {
+    static let routes = [
+        Route(
+            "GET", "/openapi.json", "Describes all of this", Form(.anyone(show), answers: [(200, "OpenAPI 3.1")]))
+    ]
+
+    @Sendable static func show(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
+        .answer(APIResponse(status: 200, body: call.api.description))
+    }
+
+    static func document(of routes: [Route], origin: String) -> JSONObject {
+        var paths = JSONObject()
+        for route in routes {
+            var path = paths[route.path.text]?.object ?? [:]
+            path.set(route.method.lowercased(), .object(operation(route)))
+            paths.set(route.path.text, .object(path))
+        }
+        return [
+            "openapi": "3.1.0",
+            "info": [
+                "title": "Twoefay", "version": "1", "summary": "Asks people, on their phones, whether it is them",
+            ],
+            "servers": [["url": .string(origin)]],
+            "paths": .object(paths),
+            "components": [
+                "schemas": ["Problem": .object(problem)],
+                "securitySchemes": [
+                    "website": ["type": "mutualTLS", "description": "The certificate of a website"],
+                    "phone": ["type": "mutualTLS", "description": "The certificate of a phone"],
+                    "proof": [
+                        "type": "apiKey", "in": "header", "name": "DPoP",
+                        "description":
+                            "RFC 9449, ES256: made for this request by the phone's key, with the nonce of DPoP-Nonce",
+                    ],
+                ],
+            ],
+        ]
+    }
+
+    private static func operation(_ route: Route) -> JSONObject {
+        var operation: JSONObject = ["summary": .string(route.summary)]
+        let parameters = places(route) + fields(route)
+        if !parameters.isEmpty { operation.set("parameters", .array(parameters)) }
+        let bodies = route.forms.filter { !$0.parameters.isEmpty }.map(\.schema)
+        if let only = bodies.first {
+            let schema = bodies.count == 1 ? only : .object(["oneOf": .array(bodies)])
+            operation.set("requestBody", ["content": ["application/json": ["schema": schema]]])
+        }
+        var answers = JSONObject()
+        for answer in route.forms.flatMap(\.answers) {
+            let status = String(answer.status)
+            let before = answers[status]?.object?["description"]?.string.map { "\($0); or: " } ?? ""
+            answers.set(status, ["description": .string(before + answer.content)])
+        }
+        answers.set(
+            "default",
+            [
+                "description": "A problem",
+                "content": ["application/problem+json": ["schema": ["$ref": "#/components/schemas/Problem"]]],
+            ])
+        operation.set("responses", .object(answers))
+        operation.set("security", .array(route.forms.flatMap(\.security)))
+        return operation
+    }
+
+    private static func places(_ route: Route) -> [JSONValue] {
+        route.path.segments.compactMap { segment in
+            guard case .parameter(let name) = segment else { return nil }
+            return ["name": .string(name), "in": "path", "required": true, "schema": ["type": "string"]]
+        }
+    }
+
+    /// What may stand in the header.
+    private static func fields(_ route: Route) -> [JSONValue] {
+        let isWebsites = route.forms.contains { if case .website = $0.action { true } else { false } }
+        guard route.method == "POST" else { return [] }
+        var names: [(String, String)] = []
+        if isWebsites {
+            names.append(("Idempotency-Key", "The same request under the same key gets the same answer, for 24 hours"))
+        }
+        for name in ["token", "username"] where route.forms.contains(where: { $0.declares(name) }) {
+            names.append((name, "Counts where the body leaves \(name) out"))
+        }
+        if route.path.text == "/login" {
+            names.append(("Accept-Language", "Of the visitor: the language of messages to a user who has none"))
+        }
+        if ["/auth", "/pending"].contains(route.path.text) {
+            names.append(("Prefer", "wait=N: holds the request for up to 60 seconds"))
+        }
+        return names.map { name, summary in
+            ["name": .string(name), "in": "header", "description": .string(summary), "schema": ["type": "string"]]
+        }
+    }
+
+    private static let problem: JSONObject = [
+        "type": "object",
+        "properties": [
+            "type": ["type": "string"], "title": ["type": "string"], "status": ["type": "integer"],
+            "code": ["type": "string", "enum": .array(Problem.Code.allCases.map { .string($0.rawValue) })],
+            "detail": ["type": "string"],
+            "errors": [
+                "type": "array",
+                "items": [
+                    "type": "object",
+                    "properties": [
+                        "parameter": ["type": "string"], "code": ["type": "string"],
+                        "message_key": ["type": "string"], "message": ["type": "string"],
+                    ],
+                ],
+            ],
+        ],
+        "required": ["type", "title", "status", "code", "detail"],
+    ]
+}
+
+extension Form {
+    fileprivate var schema: JSONValue {
+        var schema = BodyMembers.schema(parameters, oneOf: oneOf)
+        if isOriginal { schema.set("description", "For websites whose policy is answers: website") }
+        return .object(schema)
+    }
+
+    /// Any one of these.
+    fileprivate var security: [JSONValue] {
+        switch action {
+        case .anyone: [[:]]
+        case .website: [["website": []]]
+        case .phone: [["phone": []], ["proof": []]]
+        }
+    }
+
+    fileprivate func declares(_ name: String) -> Bool { parameters.contains { $0.name == name } }
+}

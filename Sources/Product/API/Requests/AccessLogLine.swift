@@ -1,0 +1,89 @@
+import Domain
+import Log
+import Relay
+import Synchronization
+import World
+
+/// One request's line in the log, written when the request has its answer, or when nobody waits for one any more.
+final class AccessLogLine: Sendable {
+    let id: String
+    private let method: String?
+    private let route: String
+    private let started: Instant
+    private let deadline: Duration
+    private let hasCertificate: Bool
+    private let sampled: SampledRequests
+    private let time: any TimeSource
+    private let log: Log
+    private let state = Mutex(State())
+
+    private struct State {
+        var caller: Caller = .anyone
+        var isHeld = false
+        var hasEnded = false
+    }
+
+    init(
+        id: String, method: String?, route: String, deadline: Duration, hasCertificate: Bool,
+        sampled: SampledRequests, time: any TimeSource, log: Log
+    ) {
+        self.id = id
+        self.method = method
+        self.route = route
+        self.deadline = deadline
+        self.hasCertificate = hasCertificate
+        self.sampled = sampled
+        self.time = time
+        self.log = log
+        started = time.instant()
+    }
+
+    func identified(_ caller: Caller) { state.withLock { $0.caller = caller } }
+
+    func held() {
+        state.withLock { $0.isHeld = true }
+        log.debug("request.held", [.request: id, .route: route])
+    }
+
+    /// Whether the request has waited for so long that its caller has been told that it is too late.
+    var isLate: Bool { time.instant() - started >= deadline }
+
+    func ended(_ status: Int) {
+        let last = state.withLock { state in
+            defer { state.hasEnded = true }
+            return state
+        }
+        let taken = time.instant() - started
+        // Whoever asked was told `unavailable` at the deadline; this is what became of the work all the same.
+        let isLate = !last.isHeld && taken >= deadline
+        write(last, taken, status: status, outcome: isLate ? "late" : nil)
+    }
+
+    deinit {
+        let last = state.withLock { $0 }
+        if !last.hasEnded { write(last, time.instant() - started, status: nil, outcome: "gone") }
+    }
+
+    private func write(_ state: State, _ taken: Duration, status: Int?, outcome: String?) {
+        guard isWritten(state, status) else { return }
+        var website: String?
+        var device: String?
+        switch state.caller {
+        case .website(let caller): website = caller.name
+        case .phone(let caller): device = caller.id.text
+        case .anyone: break
+        }
+        let fields: LogFields = [
+            .request: id, .method: method, .route: route, .status: status, .outcome: outcome,
+            .milliseconds: taken.wholeMilliseconds, .website: website, .device: device,
+        ]
+        if Health.isCheck(route) { log.debug("request", fields) } else { log.info("request", fields) }
+    }
+
+    /// Callers without an identity who were refused share some lines a second. Checks are on level debug alone.
+    private func isWritten(_ state: State, _ status: Int?) -> Bool {
+        guard case .anyone = state.caller, !Health.isCheck(route), (status ?? 499) >= 400 else { return true }
+        return sampled.admit(
+            RequestSampling.Class(status: status, hasCertificate: hasCertificate), at: time.instant())
+    }
+}

@@ -1,0 +1,60 @@
+import Crypto
+import Domain
+import JSON
+import Log
+import Relay
+import World
+
+/// How the values of the product look on the wire.
+extension JSONValue {
+    static func timestamp(_ moment: Timestamp?) -> JSONValue { text(moment?.rfc3339) }
+}
+
+extension Activation {
+    func json(_ call: VerbCall) async throws(Refusal) -> JSONObject {
+        [
+            "code": .string(code), "uri": .string(uri), "qr": try await call.qr(uri),
+            "expires_at": .string(expiresAt.rfc3339),
+        ]
+    }
+}
+
+extension DeviceView {
+    /// A phone that its website bound in the original's form has no key.
+    func json(_ call: VerbCall) throws(Refusal) -> JSONObject {
+        var jwk = JSONValue.null
+        var thumbprint: String?
+        if let publicKey {
+            guard let key = try? P256PublicKey(x963: publicKey) else {
+                call.api.log.error("device.key", [.device: id.text])
+                throw .broken
+            }
+            jwk = .object(key.jwk)
+            thumbprint = key.thumbprint
+        }
+        var object: JSONObject = [
+            "device": .string(id.text), "name": .text(name), "platform": .word(platform), "state": .word(state),
+            "jwk": jwk, "thumbprint": .text(thumbprint),
+        ]
+        if let binding { object.set("binding", .string(binding)) }
+        object.set("created_at", .timestamp(createdAt))
+        object.set("last_seen_at", .timestamp(lastSeenAt))
+        return object
+    }
+}
+
+extension Binding {
+    var json: JSONObject {
+        switch self {
+        case .bound(let bound):
+            return [
+                "login": "verified", "device": .string(bound.device.text),
+                "certificate": .string(bound.certificate), "revocation_code": .string(bound.revocationCode),
+            ]
+        case .waiting(let device, let number):
+            var object: JSONObject = ["login": "wait", "device": .string(device.text)]
+            if let number { object.set("number", .string(number)) }
+            return object
+        }
+    }
+}

@@ -1,0 +1,27 @@
+import Bytes
+import Domain
+import JSON
+import World
+
+extension ChallengeResult {
+    /// What /auth says, and a website's callback with it; /backup says the same with its own word in `login`.
+    public func json(login: String? = nil) -> JSONObject {
+        var object: JSONObject = [
+            "login": .string(login ?? result.rawValue), "challenge": .string(challenge.text), "factor": .word(factor),
+            "assurance": .word(assurance), "proof": .word(proof),
+            "steps": .array(
+                steps.map { step in
+                    var shown: JSONObject = [
+                        "factor": .word(step.factor), "state": .word(step.state), "at": .string(step.at.rfc3339),
+                    ]
+                    if let reason = step.reason { shown.set("reason", .string(reason)) }
+                    return .object(shown)
+                }),
+        ]
+        if let reason { object.set("reason", .word(reason)) }
+        object.set("context", .string(Base64URL.encode(context)))
+        if let receipt { object.set("receipt", .string(receipt)) }
+        if let device { object.set("device", .string(device.text)) }
+        return object
+    }
+}

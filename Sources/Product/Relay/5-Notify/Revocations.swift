@@ -1,0 +1,128 @@
+import Domain
+import Log
+import Synchronization
+import World
+
+/// Somebody whose connections are to end, because what let them in counts no more.
+public enum RevokedIdentity: Sendable, Equatable {
+    /// The website of that name, but for the keys that it still has.
+    case website(name: String, keys: [[UInt8]])
+    case phone(DeviceID)
+}
+
+/// A website's name, and the keys with which it may call now: none while it is disabled.
+public struct WebsiteKeys: Sendable, Equatable {
+    public let name: String
+    public let keys: [[UInt8]]
+
+    public init(name: String, keys: [[UInt8]]) {
+        self.name = name
+        self.keys = keys
+    }
+}
+
+public protocol RevocationStore: Sendable {
+    /// The changes beyond that number of the audit that take a right to call away.
+    func revocations(after number: Int64) async throws(StoreFailure) -> [StoreChange]
+    func keys(of website: WebsiteID) async throws(StoreFailure) -> WebsiteKeys?
+}
+
+/// The position up to which the audit was read for revocations.
+///
+/// A number is drawn when its row is written, and seen when that is committed: a lower one may come
+/// after a higher one. So each look begins where the audit ended some seconds before, and remembers
+/// what it has found since. The same as in `ChangeCursor`, but read without regard to who waits:
+/// revocations are rare, and only they are fetched.
+struct RevocationCursor: Sendable {
+    /// Ends of the audit with the monotonic time at which they were read, the oldest first.
+    private var ends: [(at: Duration, number: Int64)] = []
+    private var counted = Duration.zero
+    private var lastLook: Instant?
+    private var found: Set<Int64> = []
+
+    /// The position at which the next look begins; nil before the first.
+    var start: Int64? { ends.first?.number }
+
+    /// Whether it was not found before.
+    mutating func isNew(_ number: Int64) -> Bool { found.insert(number).inserted }
+
+    mutating func looked(to end: Int64, at now: Instant) {
+        counted += min(lastLook.map { now - $0 } ?? .zero, ChangeCursor.longestStep)
+        lastLook = now
+        ends.append((counted, ends.isEmpty ? max(0, end - ChangeCursor.begun) : end))
+        while ends.count > 1, counted - ends[1].at >= ChangeCursor.doubt { ends.removeFirst() }
+        let start = ends[0].number
+        found = found.filter { $0 > start }
+    }
+}
+
+/// The revocations that were found, until the connections have been told.
+final class Revocations: Sendable {
+    private struct State {
+        var marks = RevocationCursor()
+        /// Websites whose keys have not been read since.
+        var websites: Set<WebsiteID> = []
+        var observer: (@Sendable (RevokedIdentity) -> Void)?
+    }
+
+    private let state = Mutex(State())
+    let failure = FailureState()
+
+    func observe(_ observer: @escaping @Sendable (RevokedIdentity) -> Void) {
+        state.withLock { $0.observer = observer }
+    }
+
+    var start: Int64? { state.withLock { $0.marks.start } }
+    var websites: [WebsiteID] { state.withLock { Array($0.websites) } }
+
+    func notify(_ revoked: RevokedIdentity) { state.withLock { $0.observer }?(revoked) }
+
+    /// The phones among what is new; the websites are kept until `settled`.
+    func record(_ changes: [StoreChange], upTo end: Int64, at now: Instant) -> [DeviceID] {
+        state.withLock { state in
+            var phones: [DeviceID] = []
+            for change in changes where state.marks.isNew(change.number) {
+                if let device = change.device {
+                    phones.append(device)
+                } else if let website = change.website {
+                    state.websites.insert(website)
+                }
+            }
+            state.marks.looked(to: end, at: now)
+            return phones
+        }
+    }
+
+    func settled(_ website: WebsiteID) { state.withLock { _ = $0.websites.remove(website) } }
+}
+
+extension Relay {
+    /// Registers the observer that ends the connections of a revoked identity.
+    public func onRevocation(_ observer: @escaping @Sendable (RevokedIdentity) -> Void) {
+        revocations.observe(observer)
+    }
+
+    /// Called by the daemon's timer every second, and once before it listens. Requests are refused
+    /// at once in any case, since each looks up who calls: this ends the connections and what is
+    /// held on them, whoever took the right away.
+    public func watchRevocations() async {
+        do throws(StoreFailure) {
+            let end = try await store.newestChange()
+            var changes: [StoreChange] = []
+            if let start = revocations.start { changes = try await store.revocations(after: start) }
+            for phone in revocations.record(changes, upTo: end, at: time.instant()) {
+                revocations.notify(.phone(phone))
+            }
+            for website in revocations.websites {
+                if let keys = try await store.keys(of: website) {
+                    revocations.notify(.website(name: keys.name, keys: keys.keys))
+                }
+                revocations.settled(website)
+            }
+            if revocations.failure.changes(to: false) { log.notice("revocations.recovered") }
+        } catch {
+            guard revocations.failure.changes(to: true) else { return }
+            log.warning("revocations.failing", [.reason: error.reason])
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import Bytes
+import Crypto
+import Domain
+import JSON
+import World
+
+/// What a call says: what happened, when, and what there is to know of it. It is made when the call leaves, from rows that do
+/// not change any more; nothing of it lies about meanwhile.
+public enum WebhookBody {
+    /// A challenge has its end. The other events are `AccountEvent`s.
+    public static let loginDecided = "login.decided"
+
+    /// In one line, as it is signed.
+    public static func text(_ type: String, at moment: Timestamp, _ data: JSONObject) -> [UInt8] {
+        let body: JSONObject = [
+            "type": .string(type), "timestamp": .string(moment.rfc3339), "data": .object(data),
+        ]
+        return JSONWriter.write(body)
+    }
+
+    /// Nil where what it was to tell of is gone.
+    static func text(of row: WebhookRow, at now: Timestamp) -> [UInt8]? {
+        if row.event == loginDecided {
+            guard let challenge = row.challenge, let decidedAt = challenge.decidedAt else { return nil }
+            var data = ChallengeResult(challenge, at: now).json()
+            data.set("token", .string(row.token.text))
+            return text(row.event, at: decidedAt, data)
+        }
+        let data: JSONObject
+        switch AccountEvent(rawValue: row.event) {
+        case .deviceBound, .deviceUnbound:
+            guard let device = row.device else { return nil }
+            data = device.json(of: row.token)
+        case .userLocked, .codesLocked: data = row.json(.locked)
+        case .userFrozen: data = row.json(.frozen)
+        case nil: return nil
+        }
+        return text(row.event, at: row.createdAt, data)
+    }
+}
+
+extension WebhookDevice {
+    /// As the website knows it from `devices`. A phone that its website bound in the original's form has no key.
+    fileprivate func json(of token: UserToken) -> JSONObject {
+        let key = publicKey.flatMap { try? P256PublicKey(x963: $0) }
+        var object: JSONObject = ["token": .string(token.text), "device": .string(id.text)]
+        if let name { object.set("name", .string(name)) }
+        object.set("platform", .word(platform))
+        object.set("thumbprint", .text(key?.thumbprint))
+        object.set("jwk", key.map { .object($0.jwk) } ?? .null)
+        if let binding { object.set("binding", .string(binding)) }
+        return object
+    }
+}
+
+extension WebhookRow {
+    /// What became of the user: by which challenge, and by which phone, where there was one.
+    fileprivate func json(_ reason: Reason) -> JSONObject {
+        var object: JSONObject = ["token": .string(token.text)]
+        if let challenge { object.set("challenge", .string(challenge.id.text)) }
+        if let device { object.set("device", .string(device.id.text)) }
+        object.set("reason", .word(reason))
+        return object
+    }
+}

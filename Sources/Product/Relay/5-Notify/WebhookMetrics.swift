@@ -1,0 +1,66 @@
+import Metrics
+import Synchronization
+import Webhooks
+import World
+
+/// What is counted of what websites are told by themselves.
+struct WebhookMetrics: Sendable {
+    enum Outcome: String, CaseIterable {
+        case delivered, failed, gone, dead, unsent
+    }
+
+    private let attempts: Counters<Outcome>
+    private let took: Histogram
+    private let level = WebhookGauge()
+
+    init(_ registry: Registry) {
+        attempts = registry.counters(
+            "twoefay_callbacks_total",
+            "Tries to tell websites something: delivered, failed (tried again later), dead (failed, and nobody tries any "
+                + "more), gone (the website wants none any more) or unsent (nothing left, for a reason of this relay's).",
+            by: "outcome")
+        took = registry.histogram(
+            "twoefay_callback_seconds", "From what happened until its website had been told.",
+            upTo: [.milliseconds(100), .milliseconds(250), .milliseconds(500)]
+                + [1, 2, 5, 15, 60, 300, 1800, 7200, 21_600, 86_400].map { .seconds($0) })
+        registry.duration(
+            "twoefay_callbacks_late_seconds",
+            "How long that callback has been due which has been due for longest, of the websites that are called."
+        ) { [level] in level.late }
+        registry.gauge("twoefay_callbacks_dead", "Callbacks that nobody tries any more, until an operator does.") {
+            [level] in level.dead
+        }
+        registry.gauge(
+            "twoefay_callback_websites_disabled", "Websites that are called no more until an operator enables them."
+        ) { [level] in level.disabled }
+    }
+
+    func ended(_ outcome: WebhookOutcome, isDead: Bool) {
+        switch outcome.meaning {
+        case .delivered: attempts.add(.delivered)
+        case .failed: attempts.add(isDead ? .dead : .failed)
+        case .unsubscribed: attempts.add(.gone)
+        case .notAttempted: attempts.add(.unsent)
+        }
+    }
+
+    /// It was never sent in all its time.
+    func expired() { attempts.add(.dead) }
+
+    func delivered(after duration: Duration) { took.observe(max(duration, .zero)) }
+
+    func set(_ backlog: WebhookBacklog, at now: Timestamp) { level.set(backlog, at: now) }
+}
+
+/// How it stood when it was looked at last.
+private final class WebhookGauge: Sendable {
+    private let level = Mutex((late: Duration.zero, dead: Int64(0), disabled: Int64(0)))
+
+    var late: Duration { level.withLock { $0.late } }
+    var dead: Int64 { level.withLock { $0.dead } }
+    var disabled: Int64 { level.withLock { $0.disabled } }
+
+    func set(_ backlog: WebhookBacklog, at now: Timestamp) {
+        level.withLock { $0 = (backlog.oldestDue.map { now - $0 } ?? .zero, backlog.dead, backlog.disabled) }
+    }
+}

@@ -1,0 +1,95 @@
+import Synchronization
+import World
+
+/// A memory of the keys in DPoP proofs, so that a proof under an unknown key costs little. It holds
+/// keys that were found to be an active phone's and keys that were not found a moment ago. It only
+/// decides in which order a proof is checked: for every accepted proof the relay has asked the
+/// store for the phone.
+final class PhoneKeyCache: Sendable {
+    enum Answer: Equatable {
+        case known
+        /// Not found a moment ago.
+        case unknown
+        case unsure
+    }
+
+    /// The time for which a key that was not found is refused without asking again. Another relay
+    /// may have bound it meanwhile.
+    static let unknownLife = Duration.seconds(2)
+
+    private struct State {
+        var known: GenerationalCache<[UInt8], Bool>
+        var unknown: GenerationalCache<[UInt8], Instant>
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter most: keys of each kind.
+    init(most: Int = 65_536) {
+        state = Mutex(State(known: GenerationalCache(most: most), unknown: GenerationalCache(most: most)))
+    }
+
+    func answer(to key: [UInt8], at now: Instant) -> Answer {
+        state.withLock { state in
+            if state.known[key] == true { return .known }
+            if let until = state.unknown[key], now < until { return .unknown }
+            return .unsure
+        }
+    }
+
+    func remember(_ key: [UInt8], isKnown: Bool, at now: Instant) {
+        state.withLock { state in
+            state.known[key] = isKnown ? true : nil
+            state.unknown[key] = isKnown ? nil : now + Self.unknownLife
+        }
+    }
+
+    /// The key was bound here.
+    func forget(_ key: [UInt8]) { state.withLock { $0.unknown[key] = nil } }
+
+    var count: Int { state.withLock { $0.known.count + $0.unknown.count } }
+}
+
+/// The budget of one sender for proofs under keys that are not known to be a phone's: 100 at once,
+/// and 10 more each second. A proof that turns out to be a phone's is given back.
+final class UnknownKeyBudget: Sendable {
+    static let atOnce = 100
+    static let perSecond = 10
+
+    private struct Record {
+        var left: Int
+        var filledAt: Instant
+    }
+
+    private let records: Mutex<GenerationalCache<String, Record>>
+
+    init(most: Int = 16_384) { records = Mutex(GenerationalCache(most: most)) }
+
+    /// False if the sender has none left.
+    func take(_ address: String, at now: Instant) -> Bool {
+        let sender = SenderThrottle.network(address)
+        return records.withLock { records in
+            var record = records[sender] ?? Record(left: Self.atOnce, filledAt: now)
+            let filled = Int(clamping: (now - record.filledAt).wholeMilliseconds) / (1000 / Self.perSecond)
+            if filled > 0 {
+                record.left = min(Self.atOnce, record.left + min(filled, Self.atOnce))
+                // The rest of the interval counts for the next proof.
+                let interval = Duration.milliseconds(1000 / Self.perSecond)
+                record.filledAt = filled >= Self.atOnce ? now : record.filledAt + interval * filled
+            }
+            let isLeft = record.left > 0
+            if isLeft { record.left -= 1 }
+            records[sender] = record
+            return isLeft
+        }
+    }
+
+    func giveBack(_ address: String) {
+        let sender = SenderThrottle.network(address)
+        records.withLock { records in
+            guard var record = records[sender] else { return }
+            record.left = min(Self.atOnce, record.left + 1)
+            records[sender] = record
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import Bytes
+import Crypto
+import KeyService
+import PKCS11
+import Storage
+import World
+
+/// The issuer of phones' certificates.
+public enum PhoneIssuer: Sendable {
+    /// The authority with its key, in this process.
+    case authority(CertificateAuthority)
+    /// The process `twoefay-keys`, which has the key.
+    case service(KeyServiceClient)
+}
+
+/// The keys of a relay, and who issues for it.
+struct KeySource: Sendable {
+    let data: DataKeys
+    let issuer: PhoneIssuer
+}
+
+/// The master key and the key of the phones' authority, or the process that has them.
+extension LoadedFilesReader {
+    mutating func keys(_ phones: Certificate?) -> KeySource? {
+        guard let service = settings.keys else {
+            let master = master()
+            guard let phones, let authority = authority(phones), let master else { return nil }
+            return KeySource(data: master.dataKeys, issuer: .authority(authority))
+        }
+        let client = KeyServiceClient(path: settings.path(of: service))
+        do throws(KeyServiceFailure) {
+            return KeySource(data: try client.unwrap(waiting: start), issuer: .service(client))
+        } catch {
+            problems.append("keys: \(error)")
+            return nil
+        }
+    }
+
+    /// Returns the phones' authority with its key, from a token or a file.
+    private mutating func authority(_ certificate: Certificate) -> CertificateAuthority? {
+        if settings.token.module != nil { return authority(certificate, on: token) }
+        let file = settings.tls.phonesKey
+        guard let pem = secret(file) else { return nil }
+        do throws(CryptoFailure) {
+            return try CertificateAuthority(certificate: certificate, key: try P256PrivateKey(pem: pem))
+        } catch {
+            problems.append("\(settings.path(of: file)): \(error.description)")
+            return nil
+        }
+    }
+
+    /// Opens the token that the settings name. Returns nil if they name none.
+    mutating func openToken(_ phones: Certificate?) -> TokenKey? {
+        let token = settings.token
+        guard let phones, let module = token.module, let label = token.label, let key = token.key,
+            let pinFile = token.pinFile, let pin = line(of: pinFile)
+        else { return nil }
+        do throws(CryptoFailure) {
+            return try TokenKey(
+                TokenKey.Place(module: settings.path(of: module), token: label, key: key), pin: pin,
+                publicKey: try phones.publicKey())
+        } catch {
+            problems.append("pkcs11: \(error.description)")
+            return nil
+        }
+    }
+
+    private mutating func authority(_ certificate: Certificate, on token: TokenKey?) -> CertificateAuthority? {
+        // A problem of the token was reported when it was opened.
+        guard let token else { return nil }
+        do throws(CryptoFailure) {
+            return try CertificateAuthority(certificate: certificate, key: token)
+        } catch {
+            problems.append("\(settings.path(of: settings.tls.phones)): \(error.description)")
+            return nil
+        }
+    }
+
+    private mutating func master() -> MasterKey? {
+        guard let file = secret(settings.masterKey) else { return nil }
+        do throws(MasterKey.Fault) {
+            return try MasterKey(file: file)
+        } catch {
+            problems.append("\(settings.path(of: settings.masterKey)): \(error.message)")
+            return nil
+        }
+    }
+}
+
+/// The files that `twoefay-keys` reads: the master key, and the phones' authority with its key.
+struct KeyFiles: Sendable {
+    let data: DataKeys
+    let phones: CertificateAuthority
+    let token: TokenKey?
+
+    /// Reads the files. Reports everything that is wrong at once.
+    ///
+    /// - Parameter token: the token that was opened before; nil opens it if the settings name one.
+    static func load(
+        _ settings: Settings, at now: Timestamp, token: TokenKey? = nil
+    ) throws(Failure) -> KeyFiles {
+        var files = settings
+        // This process is the service.
+        files.keys = nil
+        var reading = LoadedFilesReader(settings: files, now: now, start: .zero)
+        let phones = reading.certificate(files.tls.phones, reading.bytes(files.tls.phones))
+        reading.token = token ?? reading.openToken(phones)
+        guard let keys = reading.keys(phones), case .authority(let authority) = keys.issuer, reading.problems.isEmpty
+        else {
+            throw Failure(
+                .failed, reading.problems.joined(separator: "\n"),
+                next:
+                    "These files are named in the settings as master_key_file, tls.phones and tls.phones_key or pkcs11."
+            )
+        }
+        return KeyFiles(data: keys.data, phones: authority, token: reading.token)
+    }
+}
+
+extension DataKeys {
+    func rowAuthenticator() throws(CryptoFailure) -> RowAuthenticator {
+        try RowAuthenticator(
+            keys: zip(sealing, signing).map { RowAuthenticator.Key(id: $0.id, secret: $1, isNext: $0.isNext) })
+    }
+
+    func usableRowAuthenticator() throws(Failure) -> RowAuthenticator {
+        do throws(CryptoFailure) {
+            return try rowAuthenticator()
+        } catch {
+            throw Failure(.failed, "the master key: \(error)", next: "Bring its file back from your copy of it.")
+        }
+    }
+
+    func usableSealer() throws(Failure) -> Sealer {
+        do throws(CryptoFailure) {
+            return try sealer()
+        } catch {
+            throw Failure(.failed, "the master key: \(error)", next: "Bring its file back from your copy of it.")
+        }
+    }
+}

@@ -1,0 +1,269 @@
+import Bytes
+import Crypto
+import Curl
+import Domain
+import EventLoop
+import Geo
+import HTTP
+import KeyService
+import PKCS11
+import Templates
+import World
+
+/// What lies in the files that the settings name, read and found to fit together.
+public struct LoadedFiles: Sendable {
+    /// PEM: the server's certificate and what leads to its authority.
+    public let certificate: [UInt8]
+    public let key: Secret
+    /// The authority that phones pin.
+    public let authority: Certificate
+    /// PEM.
+    public let websites: [UInt8]
+    /// The authority of the phones' certificates.
+    public let phones: Certificate
+    public let issuer: PhoneIssuer
+    /// PEM, and nil where no list is set.
+    public let revoked: [UInt8]?
+    public let keys: DataKeys
+    /// Nil where no push service is set.
+    public let push: Push?
+    /// Nil where browsers are not pushed.
+    public let webPush: WebPush?
+    public let webhooks: WebhookFiles
+    /// Nil where no mail server is set.
+    public let mail: Mail?
+    /// What mails and text messages say.
+    public let wording: MessageCatalog
+    /// Nil where no gateway for text messages is set.
+    public let texts: SMSFiles?
+    /// Nil where no database of places is set.
+    public let geolocation: PlaceFinder?
+    /// When the certificates of all these end.
+    public let certificates: [CertificateExpiry]
+
+    public struct Push: Sendable {
+        public enum Credential: Sendable {
+            case token(key: P256PrivateKey, keyID: String, teamID: String)
+            /// Both PEM.
+            case certificate([UInt8], key: Secret)
+        }
+
+        public let endpoint: WebAddress
+        public let topic: String
+        public let credential: Credential
+        /// PEM of an authority to trust besides the system's.
+        public let authority: [UInt8]?
+    }
+
+    public struct WebPush: Sendable {
+        public let key: P256PrivateKey
+        public let contact: String
+        public let allowed: [AddressRange]
+        /// PEM of an authority to trust besides the system's.
+        public let authority: [UInt8]?
+    }
+
+    public struct SMSFiles: Sendable {
+        public struct Gateway: Sendable {
+            public let form: Settings.SMSGatewaySettings
+            /// Empty where none is needed.
+            public let password: Secret
+            /// PEM of an authority to trust besides the system's.
+            public let authority: [UInt8]?
+            /// Where it is reached by mail: through whom, and from whom.
+            public let mail: Mail?
+            /// The sender, where it is not a mail's.
+            public let from: String?
+        }
+
+        public let gateways: [Gateway]
+        public let limits: SMSLimits
+    }
+
+    /// Everything that is wrong is said at once.
+    ///
+    /// - Parameter start: the time that the key service has to come up, where the settings name one.
+    public static func load(
+        _ settings: Settings, at now: Timestamp, waiting start: Duration = .seconds(5)
+    ) throws(Failure) -> LoadedFiles {
+        var reading = LoadedFilesReader(settings: settings, now: now, start: start)
+        let materials = reading.all()
+        guard let materials, reading.problems.isEmpty else {
+            throw Failure(
+                .failed, reading.problems.joined(separator: "\n"),
+                next:
+                    "These files are named in the settings; docs/operators/files.md says what each is and "
+                    + "how to renew it."
+            )
+        }
+        return materials
+    }
+}
+
+/// Reads on after a problem, to find the others.
+struct LoadedFilesReader {
+    let settings: Settings
+    let now: Timestamp
+    var start = Duration.zero
+    /// The token with the key of the phones' authority, for `twoefay-keys`.
+    var token: TokenKey?
+    var problems: [String] = []
+
+    mutating func all() -> LoadedFiles? {
+        let tls = settings.tls
+        let chain = bytes(tls.certificate)
+        let server = certificate(tls.certificate, chain)
+        let key = secret(tls.key)
+        let authority = certificate(tls.authority, bytes(tls.authority))
+        let websites = bytes(tls.websites)
+        _ = certificate(tls.websites, websites)
+        let phones = certificate(tls.phones, bytes(tls.phones))
+        let revoked = tls.revoked.flatMap { bytes($0) }
+        let keys = keys(phones)
+        let push = push()
+        let webPush = webPush()
+        let callbacks = webhooks()
+        let mail = mail()
+        let wording = wording()
+        let texts = texts(mail)
+        let places = places()
+        fits(server, key)
+        leads(chain, to: authority)
+        guard let chain, let key, let authority, let websites, let phones, let keys, let wording else {
+            return nil
+        }
+        return LoadedFiles(
+            certificate: chain, key: key, authority: authority, websites: websites, phones: phones,
+            issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush, webhooks: callbacks,
+            mail: mail, wording: wording,
+            texts: texts,
+            geolocation: places,
+            certificates: CertificateExpiry.all(settings))
+    }
+
+    mutating func bytes(_ file: FileName) -> [UInt8]? {
+        do throws(Files.Problem) {
+            return try Files.read(settings.path(of: file))
+        } catch {
+            problems.append(error.text)
+            return nil
+        }
+    }
+
+    mutating func secret(_ file: FileName) -> Secret? {
+        do throws(Files.Problem) {
+            return try Files.readSecret(settings.path(of: file))
+        } catch {
+            problems.append(error.text)
+            return nil
+        }
+    }
+
+    /// The first certificate of a file, in its time.
+    mutating func certificate(_ file: FileName, _ pem: [UInt8]?) -> Certificate? {
+        guard let pem else { return nil }
+        let path = settings.path(of: file)
+        do throws(CryptoFailure) {
+            guard let certificate = try Certificate.all(pem: pem).first else {
+                problems.append("\(path): holds no certificate")
+                return nil
+            }
+            if now > certificate.notAfter {
+                problems.append("\(path): expired at \(certificate.notAfter.rfc3339)")
+            } else if now < certificate.notBefore {
+                problems.append("\(path): is not valid before \(certificate.notBefore.rfc3339)")
+            }
+            return certificate
+        } catch {
+            problems.append("\(path): \(error.description)")
+            return nil
+        }
+    }
+
+    /// A certificate of another kind than ours is left to TLS, which refuses a key that does not fit.
+    private mutating func fits(_ certificate: Certificate?, _ key: Secret?) {
+        guard let certificate, let key, let expected = try? certificate.publicKey() else { return }
+        let path = settings.path(of: settings.tls.key)
+        do throws(CryptoFailure) {
+            if try P256PrivateKey(pem: key).publicKey != expected {
+                problems.append("\(path): is not the key of \(settings.path(of: settings.tls.certificate))")
+            }
+        } catch {
+            problems.append("\(path): \(error.description)")
+        }
+    }
+
+    /// Phones know the authority by its key alone, so they have to be shown its certificate.
+    private mutating func leads(_ chain: [UInt8]?, to authority: Certificate?) {
+        guard let chain, let authority, let shown = try? Certificate.all(pem: chain) else { return }
+        guard !shown.contains(where: { $0.spkiThumbprint == authority.spkiThumbprint }) else { return }
+        let (file, path) = (settings.path(of: settings.tls.certificate), settings.path(of: settings.tls.authority))
+        problems.append("\(file): does not end with the certificate in \(path), whose key phones pin; append it")
+    }
+
+    private mutating func push() -> LoadedFiles.Push? {
+        guard let topic = settings.push.topic, let wanted = settings.push.credential else { return nil }
+        var credential: LoadedFiles.Push.Credential?
+        switch wanted {
+        case .token(let file, let keyID, let teamID):
+            guard let pem = secret(file) else { break }
+            do throws(CryptoFailure) {
+                credential = .token(key: try P256PrivateKey(pem: pem), keyID: keyID, teamID: teamID)
+            } catch {
+                problems.append("\(settings.path(of: file)): \(error.description)")
+            }
+        case .certificate(let file, let keyFile):
+            let pem = bytes(file)
+            _ = certificate(file, pem)
+            if let pem, let key = secret(keyFile) { credential = .certificate(pem, key: key) }
+        }
+        let authority = settings.push.authority.flatMap { bytes($0) }
+        guard let credential else { return nil }
+        return LoadedFiles.Push(
+            endpoint: settings.push.endpoint, topic: topic, credential: credential, authority: authority)
+    }
+
+    private mutating func webPush() -> LoadedFiles.WebPush? {
+        let web = settings.webPush
+        let authority = web.authority.flatMap { bytes($0) }
+        // Found wrong by libcurl only when it connects, and then no push leaves.
+        if let file = web.authority { _ = certificate(file, authority) }
+        guard let file = web.key, let pem = secret(file) else { return nil }
+        do throws(CryptoFailure) {
+            return LoadedFiles.WebPush(
+                key: try P256PrivateKey(pem: pem),
+                contact: web.contact?.settingsText ?? settings.origin.settingsText, allowed: web.allowed?.all ?? [],
+                authority: authority)
+        } catch {
+            problems.append("\(settings.path(of: file)): \(error.description)")
+            return nil
+        }
+    }
+
+    private mutating func texts(_ mail: LoadedFiles.Mail?) -> LoadedFiles.SMSFiles? {
+        let texts = settings.texts
+        guard !texts.gateways.all.isEmpty else { return nil }
+        let gateways = texts.gateways.all.map { form in
+            let password = form.passwordFile.flatMap { line(of: $0) } ?? Secret([])
+            let authority = form.authority.flatMap { bytes($0) }
+            if let file = form.authority { _ = certificate(file, authority) }
+            var own: LoadedFiles.Mail?
+            if case .mail(let mailed) = form.kind { own = self.mail(of: mailed, password, authority, usual: mail) }
+            let gateway = LoadedFiles.SMSFiles.Gateway(
+                form: form, password: password, authority: authority, mail: own, from: form.from ?? texts.from)
+            if let fault = gateway.fault { problems.append("sms.gateways: \(fault)") }
+            return gateway
+        }
+        return LoadedFiles.SMSFiles(gateways: gateways, limits: texts.limits)
+    }
+
+    private mutating func places() -> PlaceFinder? {
+        guard let file = settings.geolocation else { return nil }
+        do throws(PlaceFinder.Fault) {
+            return try PlaceFinder(path: settings.path(of: file))
+        } catch {
+            problems.append(error.text)
+            return nil
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Bytes
+import Couriers
+import Curl
+import EventLoop
+import HTTP
+import Templates
+
+extension LoadedFiles {
+    public struct Mail: Sendable {
+        public let server: SMTPServer
+        public let from: MailAddress
+    }
+}
+
+extension LoadedFilesReader {
+    mutating func mail() -> LoadedFiles.Mail? {
+        let mail = settings.mail
+        let authority = mail.authority.flatMap { bytes($0) }
+        // Found wrong by libcurl only when it connects, and then no mail leaves.
+        if let file = mail.authority { _ = certificate(file, authority) }
+        let password = mail.passwordFile.flatMap { line(of: $0) }
+        guard let url = mail.url, let from = mail.from else { return nil }
+        let login = mail.username.flatMap { username in
+            password.map { SMTPServer.Login(username: username, password: $0) }
+        }
+        return LoadedFiles.Mail(server: server(url, authority, login), from: from)
+    }
+
+    /// The server that takes text messages for a gateway: its own, or the one that takes all mails.
+    func mail(
+        of gateway: Settings.SMSGatewaySettings.MailGatewaySettings, _ password: Secret, _ authority: [UInt8]?,
+        usual: LoadedFiles.Mail?
+    ) -> LoadedFiles.Mail? {
+        guard let from = gateway.from ?? settings.mail.from else { return nil }
+        guard let url = gateway.url else { return usual.map { LoadedFiles.Mail(server: $0.server, from: from) } }
+        let login = gateway.username.map { SMTPServer.Login(username: $0, password: password) }
+        return LoadedFiles.Mail(server: server(url, authority, login), from: from)
+    }
+
+    private func server(_ url: SMTPAddress, _ authority: [UInt8]?, _ login: SMTPServer.Login?) -> SMTPServer {
+        var server = SMTPServer(url)
+        server.extraTrust = authority
+        server.name = Self.name(of: settings.origin.host)
+        server.login = login
+        return server
+    }
+
+    /// As it is said in SMTP: addresses stand in brackets (RFC 5321 §4.1.3).
+    private static func name(of host: String) -> String {
+        guard SocketAddress(host: host, port: 0) != nil else { return host }
+        return host.contains(":") ? "[IPv6:\(host)]" : "[\(host)]"
+    }
+
+    /// The file's one line, as editors end it or not.
+    mutating func line(of file: FileName) -> Secret? {
+        guard let text = secret(file) else { return nil }
+        var bytes = text.reveal()
+        while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }
+        guard !bytes.isEmpty, bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }),
+            String(validating: bytes, as: UTF8.self) != nil
+        else {
+            problems.append("\(settings.path(of: file)): must hold a password in one line, and nothing else")
+            return nil
+        }
+        return Secret(bytes).locked()
+    }
+
+    /// The built-in words, and those of the directory.
+    mutating func wording() -> MessageCatalog? {
+        guard let directory = settings.templates else { return .builtIn }
+        var files: [CatalogFile] = []
+        do throws(Files.Problem) {
+            let path = settings.path(of: directory)
+            for name in try Files.names(in: path) where name.hasSuffix(".po") {
+                files.append(CatalogFile(path: "\(path)/\(name)", bytes: try Files.read("\(path)/\(name)")))
+            }
+        } catch {
+            problems.append(error.text)
+            return nil
+        }
+        do throws(CatalogFaults) {
+            return try MessageCatalog(files)
+        } catch {
+            problems += error.all.map(\.description)
+            return nil
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import Bytes
+import Curl
+import EventLoop
+import TLS
+
+extension LoadedFiles {
+    /// What websites are called by. All of it may be missing.
+    public struct WebhookFiles: Sendable {
+        public let allowed: [AddressRange]
+        /// PEM of an authority to trust besides the system's.
+        public let authority: [UInt8]?
+        public let certificate: WebClientOptions.ClientCertificate?
+    }
+}
+
+extension LoadedFilesReader {
+    mutating func webhooks() -> LoadedFiles.WebhookFiles {
+        let callbacks = settings.webhooks
+        let authority = callbacks.authority.flatMap { bytes($0) }
+        // Found wrong by libcurl only when it connects, and then no call leaves.
+        if let file = callbacks.authority { _ = certificate(file, authority) }
+        return LoadedFiles.WebhookFiles(
+            allowed: callbacks.allowed?.all ?? [], authority: authority, certificate: shownToWebsites())
+    }
+
+    /// Of any kind that TLS knows: it may come from a website's own authority.
+    private mutating func shownToWebsites() -> WebClientOptions.ClientCertificate? {
+        guard let file = settings.webhooks.certificate, let keyFile = settings.webhooks.key else { return nil }
+        let chain = bytes(file)
+        let isCertificate = certificate(file, chain) != nil
+        let key = secret(keyFile)
+        guard let chain, isCertificate, let key else { return nil }
+        do throws(TLSFailure) {
+            _ = try TLSClientContext(roots: .pem(chain), certificateChainPEM: chain, privateKeyPEM: key)
+        } catch {
+            problems.append(
+                "\(settings.path(of: keyFile)): cannot be used with \(settings.path(of: file)): \(error.description)")
+            return nil
+        }
+        return WebClientOptions.ClientCertificate(chain: chain, key: key)
+    }
+}

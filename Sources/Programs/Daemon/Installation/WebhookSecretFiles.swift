@@ -1,0 +1,46 @@
+import Bytes
+import Crypto
+import Domain
+import Storage
+import Webhooks
+
+/// The secrets of websites' callbacks: sealed in the store, and handed over in a file, once.
+extension MasterKey {
+    public func seal(_ secrets: WebhookSecrets, of website: WebsiteID) throws(Failure)
+        -> Storage.WebhookEndpoints.Secrets
+    {
+        do throws(CryptoFailure) {
+            let sealer = try sealer()
+            let sealed = try sealer.seal(
+                secrets.text.reveal(), associated: WebhookSecretSeal.associated(website: website))
+            return Storage.WebhookEndpoints.Secrets(sealed: sealed, sealedBy: sealer.currentID)
+        } catch {
+            throw Failure(
+                .failed, "the secret cannot be sealed: \(error)", next: "The machine is out of something: memory, say.")
+        }
+    }
+
+    public func open(_ callback: Storage.WebhookEndpoints.View, of website: WebsiteID) throws(Failure) -> WebhookSecrets
+    {
+        let next =
+            "Was it sealed on another machine, under another master key? Bring that key back, or have a new secret made "
+            + "by 'website callback NAME secret --at-once', and give the website that."
+        let text: [UInt8]
+        do {
+            text = try sealer().open(callback.sealed, associated: WebhookSecretSeal.associated(website: website))
+        } catch {
+            throw Failure(.failed, "the secret of the callback does not open: \(error)", next: next)
+        }
+        guard let secrets = WebhookSecrets(text: Secret(text), formerUntil: callback.formerUntil) else {
+            throw Failure(.failed, "what is sealed for the callback is no secret", next: next)
+        }
+        return secrets
+    }
+}
+
+extension WebhookSecret {
+    /// Writes it where the operator takes it from, for the website alone.
+    public func write(to path: String) throws(Files.Problem) {
+        try Files.create(path, text.reveal() + [UInt8(ascii: "\n")], mode: 0o600)
+    }
+}

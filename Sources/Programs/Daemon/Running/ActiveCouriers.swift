@@ -1,0 +1,139 @@
+import Bytes
+import Couriers
+import Curl
+import Domain
+import EventLoop
+import Log
+import Metrics
+import Relay
+import SMS
+import Storage
+import Synchronization
+import Templates
+import World
+
+/// Who carries mails and text messages now. Others may take their places at any time: what is on its way ends as it began,
+/// and what stays the same keeps its connections and what is known of it.
+final class ActiveCouriers: Sendable {
+    fileprivate struct State {
+        var mail: Active<LoadedFiles.Mail, MailCourier>?
+        var texts: SMSCourier?
+        var gateways: [String: Active<LoadedFiles.SMSFiles.Gateway, any SMSGateway>] = [:]
+    }
+
+    /// Somebody in charge, and by what.
+    fileprivate struct Active<Material: Sendable, Holder: Sendable>: Sendable {
+        let material: Material
+        let courier: Holder
+    }
+
+    /// Those who come next: made, and not in charge yet.
+    struct Replacement: Sendable {
+        fileprivate let state: State
+        fileprivate let setup: SMSDispatcher.Setup
+        let ways: MessageCouriers
+    }
+
+    private let state = Mutex(State())
+    /// One for the whole life of the process: it knows which message a gateway may have.
+    private let exchange: SMSDispatcher
+    private let metrics: SMSMetrics
+    private let words: CurrentCatalog
+    private let ledger: any SMSUsageStore
+    private let backgroundWork: BackgroundWork
+    private let loop: EventLoop
+    private let time: any TimeSource
+    private let log: Log
+
+    init(
+        words: CurrentCatalog, ledger: any SMSUsageStore, backgroundWork: BackgroundWork, loop: EventLoop,
+        time: any TimeSource, log: Log,
+        _ registry: Registry
+    ) {
+        metrics = SMSMetrics(registry)
+        exchange = SMSDispatcher(
+            SMSDispatcher.Setup([], routing: SMSRouting([])), time: time, log: log, observer: metrics)
+        self.words = words
+        self.ledger = ledger
+        self.backgroundWork = backgroundWork
+        self.loop = loop
+        self.time = time
+        self.log = log
+    }
+
+    /// All that can fail. Until they take over, nothing has changed.
+    func successors(_ files: LoadedFiles) throws(Failure) -> Replacement {
+        let now = state.withLock { $0 }
+        var next = State()
+        if let mail = files.mail {
+            if let post = now.mail, post.material.isSame(as: mail) {
+                next.mail = post
+            } else {
+                next.mail = Active(material: mail, courier: mail.courier(words, time: time, log: log))
+            }
+        }
+        let texts = files.texts
+        for gateway in texts?.gateways ?? [] {
+            if let post = now.gateways[gateway.form.name], post.material.isSame(as: gateway) {
+                next.gateways[gateway.form.name] = post
+            } else {
+                let made = try gateway.made(on: loop, time: time, log: log)
+                next.gateways[gateway.form.name] = Active(material: gateway, courier: made)
+            }
+        }
+        next.texts = texts.map { texts in
+            SMSCourier(
+                exchange, limits: texts.limits, words: words, ledger: ledger, time: time, log: log,
+                spawn: { [backgroundWork] work in backgroundWork.spawn(work) })
+        }
+        return Replacement(
+            state: next,
+            setup: texts?.setup(next.gateways.mapValues(\.courier)) ?? SMSDispatcher.Setup([], routing: SMSRouting([])),
+            ways: MessageCouriers(
+                mail: next.mail?.courier, texts: next.texts, smsLimits: texts?.limits ?? SMSLimits()))
+    }
+
+    /// Whom they replace is let go of when what it has under way is done.
+    func activate(_ successors: Replacement) {
+        metrics.know(Array(successors.state.gateways.keys))
+        exchange.adopt(successors.setup)
+        state.withLock { $0 = successors.state }
+    }
+
+    /// Nil where none is set up.
+    var mail: MailCourier? { state.withLock { $0.mail }?.courier }
+    var texts: SMSCourier? { state.withLock { $0.texts } }
+
+    func close() async {
+        mail?.close()
+        await exchange.close()
+    }
+}
+
+extension LoadedFiles.Mail {
+    fileprivate func isSame(as other: LoadedFiles.Mail) -> Bool {
+        from == other.from && server.address == other.server.address && server.name == other.server.name
+            && server.extraTrust == other.server.extraTrust && server.login?.username == other.server.login?.username
+            && Secret.areSame(server.login?.password, other.server.login?.password)
+    }
+}
+
+extension LoadedFiles.SMSFiles.Gateway {
+    fileprivate func isSame(as other: LoadedFiles.SMSFiles.Gateway) -> Bool {
+        guard form == other.form, from == other.from, authority == other.authority,
+            Secret.areSame(password, other.password)
+        else { return false }
+        switch (mail, other.mail) {
+        case (nil, nil): return true
+        case (let mail?, let other?): return mail.isSame(as: other)
+        default: return false
+        }
+    }
+}
+
+extension Secret {
+    fileprivate static func areSame(_ a: Secret?, _ b: Secret?) -> Bool {
+        guard let a, let b else { return a == nil && b == nil }
+        return matches(a.reveal(), b.reveal())
+    }
+}

@@ -1,0 +1,174 @@
+import API
+import APNs
+import Bytes
+import Couriers
+import Crypto
+import EventLoop
+import HTTP
+import HTTP2
+import Hardening
+import KeyService
+import Log
+import Metrics
+import Relay
+import Storage
+import Templates
+import WebPush
+import World
+
+/// What a daemon is made of before it listens: all that must be closed again if the start fails.
+final class Components: Sendable {
+    let store: Store
+    let push: APNsSender?
+    let webPush: WebPushSender?
+    let couriers: ActiveCouriers
+    let webhookCourier: ActiveWebhookCourier
+    let words: CurrentCatalog
+    let group: LoopGroup
+    let relay: Relay
+    let backgroundWork = BackgroundWork()
+    let geolocation: Geolocation
+    let certificates: Certificates
+    let hardening: Hardening?
+    let operationsKey: Secret
+    /// The way to the key service; nil if the key of the phones' authority is in this process.
+    let remoteCertificates: RemoteCertificates?
+    let registry = Registry()
+    let proxies: Proxies
+    let admission: AdmissionControl
+    private let drawing: QRThread
+    let api: API
+
+    init(_ settings: Settings, _ files: LoadedFiles, _ hardening: Hardening?, log: Log) throws(Failure) {
+        self.hardening = hardening
+        Hardening.show(hardening, in: registry)
+        let time = SystemTime()
+        let randomness = SystemRandomness()
+        let url = try settings.store()
+        let proxies = Proxies(settings.proxies?.all ?? [])
+        self.proxies = proxies
+        admission = ConnectionLimits.admission(settings.connections, time: time, log: log, registry)
+        registry.counter(
+            "twoefay_proxied_connections_refused_total",
+            "Connections of balancers (proxies in the settings) that did not begin with whose they are."
+        ) { proxies.refused }
+        geolocation = Geolocation(files.geolocation)
+        operationsKey = files.keys.relay.operations
+        certificates = Certificates(files.certificates, time: time, log: log, registry)
+        words = CurrentCatalog(files.wording)
+        webhookCourier = ActiveWebhookCourier(files.webhooks, time: time, log: log)
+        var options = StoreOptions()
+        options.rows = try files.keys.usableRowAuthenticator()
+        do {
+            options.watches = true
+            store = try Store.open(url, time: time, log: log, options: options)
+        } catch {
+            throw Failure(store: error)
+        }
+        StoreMetrics.show(store, in: registry)
+        DaemonLog.show(log, in: registry)
+        do {
+            push = try files.push.map { [registry] push in
+                let sender = try push.sender(
+                    time: time, randomness: randomness, log: log, observer: PushMetrics(registry))
+                PushMetrics.show(sender, in: registry)
+                return sender
+            }
+            webPush = files.webPush?.sender(time: time, randomness: randomness, log: log)
+            let count = settings.loops > 0 ? settings.loops : Machine.cores
+            let issuer: any PhoneCertificates
+            (issuer, remoteCertificates) = try files.issuer.start(time: time)
+            group = try LoopGroup.start(count: count, time: time)
+            drawing = try QRThread()
+            couriers = ActiveCouriers(
+                words: words, ledger: store, backgroundWork: backgroundWork, loop: group.loops[0], time: time, log: log,
+                registry)
+            let first = try couriers.successors(files)
+            couriers.activate(first)
+            relay = Relay(
+                settings: Relay.Settings(
+                    origin: settings.origin.settingsText, pin: files.authority.spkiThumbprint,
+                    policy: settings.policy,
+                    isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas),
+                store: store, push: PushServices(apns: push, web: webPush), couriers: first.ways,
+                webhooks: webhookCourier.courier, phones: issuer,
+                keys: files.keys.relay, sealer: try files.keys.sealer(), time: time,
+                randomness: randomness, log: log, metrics: RelayMetrics(registry),
+                locate: { [geolocation] ip in geolocation.place(of: ip) },
+                later: { work in if let loop = EventLoop.current { loop.post(work) } else { work() } },
+                spawn: { [backgroundWork] work in backgroundWork.spawn(work) })
+        } catch let failure as Failure {
+            store.close()
+            throw failure
+        } catch {
+            store.close()
+            throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")
+        }
+        var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
+        dependencies.append(Dependency("log") { DaemonLog.fault(log) })
+        dependencies.append(
+            Dependency("mail", isNeeded: { [couriers] in couriers.mail != nil }) { [couriers] in
+                couriers.mail?.fault
+            })
+        if let push { dependencies.append(Dependency("push") { push.fault }) }
+        dependencies.append(
+            Dependency("sms", isNeeded: { [couriers] in couriers.texts != nil }) { [couriers] in
+                couriers.texts?.fault
+            })
+        if let keys = files.issuer.dependency { dependencies.append(keys) }
+        if let hardening {
+            dependencies.append(Dependency("hardening", isAdvisory: true) { hardening.fault })
+        }
+        api = API(
+            settings: API.Settings(
+                origin: settings.origin.settingsText, applicationServerKey: webPush?.applicationServerKey),
+            relay: relay,
+            dependencies: dependencies, drawing: drawing, time: time, randomness: randomness, log: log)
+    }
+
+    func close() {
+        push?.close()
+        webPush?.close()
+        couriers.mail?.close()
+        webhookCourier.close()
+        store.close()
+        remoteCertificates?.close()
+        drawing.close()
+        group.stopAndJoin()
+    }
+}
+
+extension PhoneIssuer {
+    /// Returns the port for the relay, and the thread behind it if there is one.
+    func start(time: any TimeSource) throws(SystemFailure) -> (any PhoneCertificates, RemoteCertificates?) {
+        switch self {
+        case .authority(let authority): return (authority, nil)
+        case .service(let client):
+            let remote = try RemoteCertificates(client, time: time)
+            return (remote, remote)
+        }
+    }
+
+    /// The entry for /ready; nil if the key is in this process.
+    var dependency: Dependency? {
+        guard case .service(let client) = self else { return nil }
+        return Dependency("keys", isAdvisory: true) { client.fault }
+    }
+}
+
+extension LoadedFiles.Push {
+    var proof: APNsCredential {
+        switch credential {
+        case .token(let key, let keyID, let teamID): .token(key: key, keyID: keyID, teamID: teamID)
+        case .certificate(let chain, let key): .certificate(chainPEM: chain, key: key)
+        }
+    }
+
+    func sender(
+        time: any TimeSource, randomness: any Randomness, log: Log, observer: any APNsObserver
+    ) throws -> APNsSender {
+        try APNsSender(
+            endpoint: APNsEndpoint(host: endpoint.host, port: endpoint.port ?? 443), topic: topic, credential: proof,
+            extraTrust: authority, time: time, randomness: randomness, log: log, observer: observer)
+    }
+}

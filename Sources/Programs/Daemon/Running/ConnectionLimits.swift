@@ -1,0 +1,60 @@
+import Glibc
+import HTTP2
+import Log
+import Metrics
+import World
+
+/// The number of connections that the process can have, from its settings and its limit of open files.
+enum ConnectionLimits {
+    /// The number of connections if neither settings nor descriptors allow fewer.
+    static let most = 20_000
+
+    /// Raises the soft limit of open files to the hard one, and makes what admits connections within it.
+    static func admission(
+        _ settings: Settings.ConnectionSettings, time: any TimeSource, log: Log, _ registry: Registry
+    ) -> AdmissionControl {
+        let descriptors = raiseDescriptorLimit()
+        let total = total(settings.limit, descriptors: descriptors)
+        if settings.limit > total {
+            log.warning(
+                "connection.limit", [.setting: "connections.limit", .limit: total, .reason: "the limit of open files"])
+        }
+        log.notice("connection.capacity", [.limit: total, .count: descriptors])
+        let admission = AdmissionControl(limits(settings, total: total), time: time, log: log)
+        registry.counters(
+            "twoefay_connections_limited_total",
+            "Connections that were refused, put off, ended or kept unidentified because of a limit.", by: "reason",
+            AdmissionControl.reasons
+        ) { admission.count(reason: $0) }
+        registry.gauges(
+            "twoefay_connections", "Open connections, by what is known of the caller.", by: "kind",
+            AdmissionControl.Kind.allCases.map(\.rawValue)
+        ) { kind in AdmissionControl.Kind(rawValue: kind).map { Int64(admission.open($0)) } }
+        return admission
+    }
+
+    static func limits(_ settings: Settings.ConnectionSettings, total: Int) -> AdmissionLimits {
+        var limits = AdmissionLimits(total: total, perSource: settings.perSource > 0 ? settings.perSource : nil)
+        limits.perPhone = settings.perPhone
+        limits.handshakesPerSecond = settings.handshakesPerSecond
+        limits.firstRequest = .seconds(settings.firstRequestSeconds)
+        limits.unidentifiedLife = .seconds(settings.unidentifiedSeconds)
+        return limits
+    }
+
+    /// Leaves an eighth of the descriptors, and 512 at most, to the store, pushes, mails and files.
+    static func total(_ wanted: Int, descriptors: Int) -> Int {
+        min(wanted > 0 ? wanted : most, descriptors - min(descriptors / 8, 512))
+    }
+
+    /// Returns the limit of open files that holds from now on.
+    private static func raiseDescriptorLimit() -> Int {
+        let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        var limit = rlimit()
+        guard getrlimit(files, &limit) == 0 else { return 1024 }
+        var raised = limit
+        raised.rlim_cur = limit.rlim_max
+        if raised.rlim_cur > limit.rlim_cur, setrlimit(files, &raised) == 0 { limit = raised }
+        return Int(clamping: limit.rlim_cur)
+    }
+}

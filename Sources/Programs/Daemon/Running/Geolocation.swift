@@ -1,0 +1,13 @@
+import Geo
+import Synchronization
+
+/// Where addresses are, by the database that was read last.
+final class Geolocation: Sendable {
+    private let finder: Mutex<PlaceFinder?>
+
+    init(_ finder: PlaceFinder?) { self.finder = Mutex(finder) }
+
+    func replace(_ finder: PlaceFinder?) { self.finder.withLock { $0 = finder } }
+
+    func place(of ip: String) -> String? { finder.withLock { $0 }?.place(of: ip) }
+}

@@ -1,0 +1,229 @@
+import Bytes
+import Curl
+import Domain
+import EventLoop
+import GSM
+import SMPP
+import SMS
+import YAML
+
+/// Reads one gateway of the list; everything that is wrong with it is said at once.
+struct SMSGatewayReader {
+    private static let common = [
+        "name", "kind", "password_file", "from", "prefixes", "priority", "timeout", "cost", "ca",
+    ]
+    private static let own = [
+        "kannel": ["url", "username", "method", "smsc", "insecure"],
+        "twilio": ["url", "account", "key", "service", "insecure"],
+        "smpp": [
+            "address", "tls", "system_id", "system_type", "mode", "window", "throughput", "receipts", "insecure",
+            "long_texts", "source_ton", "source_npi", "destination_ton", "destination_npi",
+        ],
+        "mail": ["url", "username", "address", "subject", "body"],
+        "http": [
+            "url", "username", "insecure", "method", "headers", "content_type", "body", "authorization", "accepted",
+            "accepted_text",
+            "refused", "refused_text", "busy",
+        ],
+    ]
+    private static let kinds = ["kannel", "twilio", "http", "smpp", "mail"]
+
+    let node: YAMLNode
+    private(set) var problems: [(place: YAMLPosition, message: String)] = []
+    private(set) var label = "a gateway"
+
+    init(_ node: YAMLNode) { self.node = node }
+
+    mutating func read() -> Settings.SMSGatewaySettings? {
+        guard let members = node.mapping else {
+            printError(node.place, "each gateway must hold keys, each with a value")
+            return nil
+        }
+        let name = text("name")
+        if let name { label = "gateway \(name)" }
+        guard let kind = text("kind"), let own = Self.own[kind] else {
+            let place = node["kind"]?.place ?? node.place
+            let near = text("kind").flatMap { Spelling.nearest(to: $0, among: Self.kinds) }
+            printError(
+                place,
+                "\(label): kind must be one of \(Self.kinds.joined(separator: ", "))"
+                    + (near.map { "; did you mean \($0)?" } ?? ""))
+            return nil
+        }
+        let known = Self.common + own
+        for member in members where !known.contains(member.name) {
+            let near = Spelling.nearest(to: member.name, among: known).map { "did you mean \($0)?" }
+            let all = "there are \(known.joined(separator: ", "))"
+            printError(member.place, "\(label): \(member.name) is no setting of kind \(kind); \(near ?? all)")
+        }
+        if name == nil { printError(node.place, "a gateway has no name") }
+        if let name, !Self.isName(name) {
+            printError(place("name"), "name must be 1 to 32 letters, digits, dots, dashes and underscores")
+        }
+        let form: Settings.SMSGatewaySettings.Kind? =
+            switch kind {
+            case "kannel": kannel()
+            case "twilio": twilio()
+            case "smpp": smpp()
+            case "mail": mailed()
+            default: plain()
+            }
+        var gateway = form.map { Settings.SMSGatewaySettings(name: name ?? "", kind: $0) }
+        gateway?.passwordFile = file("password_file")
+        gateway?.from = text("from")
+        gateway?.priority = integer("priority", 0...1000) ?? 0
+        gateway?.timeout = integer("timeout", 1...20) ?? 10
+        if node["prefixes"] != nil { gateway?.prefixes = prefixes() }
+        gateway?.cost = cost()
+        return problems.isEmpty ? gateway : nil
+    }
+
+    // MARK: Values
+
+    mutating func url(_ usual: String?) -> Settings.SMSGatewaySettings.HTTPSettings? {
+        guard let text = text("url") ?? usual else {
+            printError(node.place, "\(label): url is missing")
+            return nil
+        }
+        return web(text, at: place("url"))
+    }
+
+    /// Codes do not cross a network in the clear, unless somebody has said so.
+    mutating func web(_ text: String, at place: YAMLPosition) -> Settings.SMSGatewaySettings.HTTPSettings? {
+        guard let url = TransferURL(text) else {
+            printError(place, "\(label): url must be https://HOST/PATH or http://HOST/PATH")
+            return nil
+        }
+        if !url.secure, !isHere(url.host), !flag("insecure") {
+            printError(
+                place,
+                "\(label): url is plain http to another machine, where codes and the password can be read on the way; "
+                    + "use https, or write insecure: true where the network is your own")
+        }
+        return .init(url: text, authority: file("ca"))
+    }
+
+    func isHere(_ host: String) -> Bool {
+        host == "localhost" || SocketAddress(host: host, port: 1)?.isLoopback == true
+    }
+
+    mutating func template(_ key: String) -> RequestTemplate? {
+        guard let text = text(key) else { return nil }
+        do throws(RequestTemplate.Malformed) {
+            return try RequestTemplate(text)
+        } catch {
+            printError(place(key), "\(label): \(key): \(error.message)")
+            return nil
+        }
+    }
+
+    private mutating func prefixes() -> [NumberPrefix] {
+        list("prefixes").compactMap { node in
+            if let prefix = node.string.flatMap({ NumberPrefix($0) }) { return prefix }
+            printError(node.place, "\(label): prefixes must be beginnings of numbers in quotes, such as \"+49\"")
+            return nil
+        }
+    }
+
+    /// One price, or one for each beginning.
+    private mutating func cost() -> [NumberPrefix: Int64] {
+        guard let node = node["cost"] else { return [:] }
+        let message = "\(label): cost must be an amount such as 0.075, or one for each beginning: {\"+49\": 0.075}"
+        if let text = node.string {
+            if let price = Money.millionths(text) { return [.all: price] }
+            printError(node.place, message)
+        }
+        var cost: [NumberPrefix: Int64] = [:]
+        for member in node.mapping ?? [] {
+            guard let prefix = NumberPrefix(member.name), let price = member.value.string.flatMap(Money.millionths)
+            else {
+                printError(member.place, message)
+                continue
+            }
+            cost[prefix] = price
+        }
+        if node.string == nil, node.mapping == nil { printError(node.place, message) }
+        return cost
+    }
+
+    mutating func statuses(_ key: String) -> [Int] {
+        list(key).compactMap { node in
+            if let status = node.integer, (200...599).contains(status) { return Int(status) }
+            printError(node.place, "\(label): \(key) must be statuses of HTTP, as in [200, 202]")
+            return nil
+        }
+    }
+
+    /// A list, or a single value.
+    private func list(_ key: String) -> [YAMLNode] {
+        guard let node = node[key], !node.isNull else { return [] }
+        return node.sequence ?? [node]
+    }
+
+    mutating func text(_ key: String) -> String? {
+        guard let node = node[key], !node.isNull else { return nil }
+        guard let text = node.string, !text.isEmpty else {
+            printError(node.place, "\(label): \(key) must be one text")
+            return nil
+        }
+        return text
+    }
+
+    mutating func file(_ key: String) -> FileName? { text(key).map { FileName($0) } }
+
+    mutating func flag(_ key: String) -> Bool {
+        guard let node = node[key] else { return false }
+        if let bool = node.bool { return bool }
+        printError(node.place, "\(label): \(key) must be true or false")
+        return false
+    }
+
+    mutating func integer(_ key: String, _ range: ClosedRange<Int64>) -> Int? {
+        guard let node = node[key] else { return nil }
+        if let number = node.integer, range.contains(number) { return Int(number) }
+        printError(
+            node.place, "\(label): \(key) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        return nil
+    }
+
+    mutating func word(_ key: String, _ words: [String]) -> String? {
+        guard let text = text(key) else { return nil }
+        if words.contains(text) { return text }
+        printError(place(key), "\(label): \(key) must be one of \(words.joined(separator: ", "))")
+        return nil
+    }
+
+    mutating func require(_ keys: String...) {
+        for key in keys where node[key] == nil { printError(node.place, "\(label): \(key) is missing") }
+    }
+
+    func place(_ key: String) -> YAMLPosition { node[key]?.place ?? node.place }
+
+    mutating func printError(_ place: YAMLPosition, _ message: String) {
+        // A value that is asked for twice is wrong once.
+        if !problems.contains(where: { $0 == (place, message) }) { problems.append((place, message)) }
+    }
+
+    private static func isName(_ text: String) -> Bool {
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x61...0x7a).contains($0 | 0x20)
+                    || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_")].contains($0)
+            }
+    }
+}
+
+extension YAMLNode {
+    /// The same in one line.
+    var oneLine: String {
+        switch content {
+        case .scalar(let text, let isPlain):
+            isNull ? "~" : isPlain ? SettingsExample.scalar(text) : "\"\(Self.quoted(text))\""
+        case .sequence(let nodes): "[" + nodes.map(\.oneLine).joined(separator: ", ") + "]"
+        case .mapping(let members):
+            "{" + members.map { "\"\(Self.quoted($0.name))\": \($0.value.oneLine)" }.joined(separator: ", ") + "}"
+        }
+    }
+
+    private static func quoted(_ text: String) -> String { String(SettingsExample.quoted(text).dropFirst().dropLast()) }
+}

@@ -1,0 +1,84 @@
+import Domain
+import GSM
+import SMS
+import YAML
+
+extension SettingsKeys {
+    static let texts: [SettingsKey] = [
+        .tree(
+            "sms.gateways",
+            example: "[{name: first, kind: kannel, url: \"http://127.0.0.1:13013/cgi-bin/sendsms\", username: twoefay, "
+                + "password_file: kannel.password}]",
+            "Who takes text messages, in the order in which they are asked; kinds: kannel, twilio, http, smpp, mail.",
+            text: { $0.texts.gateways.all.isEmpty ? nil : $0.texts.gateways.written }, read: readGateways),
+        .optional("sms.from", \.texts.from, example: "Example", "The sender, where a gateway names none of its own."),
+        .tree(
+            "sms.allow", example: "[\"+49\", \"+43\"]",
+            "The beginnings of numbers that may get text messages; [\"+\"] is all. It must be there where a gateway is.",
+            text: { $0.texts.allowed.map { "[" + $0.all.map { "\"\($0)\"" }.joined(separator: ", ") + "]" } },
+            read: readAllowed),
+        .number("sms.limits.user_hour", \.texts.userHour, 1...1000, "To one user in an hour."),
+        .number("sms.limits.user_day", \.texts.userDay, 1...1000, "To one user in a day."),
+        .number(
+            "sms.limits.prefix_hour", \.texts.prefixHour, 1...10_000_000, example: 1000,
+            "To one country in an hour, or to a longer beginning that allow or a gateway names."),
+        .number("sms.limits.prefix_day", \.texts.prefixDay, 1...10_000_000, example: 5000, "The same in a day."),
+        .number("sms.limits.day", \.texts.day, 1...100_000_000, example: 10_000, "To all users in a day."),
+    ]
+
+    private static func readGateways(_ settings: inout Settings, _ node: YAMLNode) -> [(YAMLPosition, String)] {
+        guard !node.isNull else { return [] }
+        guard let nodes = node.sequence else {
+            return [(node.place, "sms.gateways must be a list: each gateway begins with a dash, or stands in braces")]
+        }
+        var problems: [(YAMLPosition, String)] = []
+        var gateways = SMSGateways()
+        for node in nodes {
+            var reader = SMSGatewayReader(node)
+            let gateway = reader.read()
+            problems += reader.problems.map { ($0.place, $0.message) }
+            guard let gateway else { continue }
+            if gateways.all.contains(where: { $0.name == gateway.name }) {
+                problems.append((node.place, "there are two gateways of the name \(gateway.name)"))
+            }
+            gateways.all.append(gateway)
+        }
+        gateways.written = node.oneLine
+        settings.texts.gateways = gateways
+        return problems
+    }
+
+    private static func readAllowed(_ settings: inout Settings, _ node: YAMLNode) -> [(YAMLPosition, String)] {
+        guard !node.isNull else { return [] }
+        var problems: [(YAMLPosition, String)] = []
+        var texts: [String] = []
+        for part in node.sequence ?? [node] {
+            do throws(SettingsFault) {
+                guard let text = part.string else { throw SettingsFault("must be a list, as in [\"+49\", \"+43\"]") }
+                texts += try NumberPrefixes(settingsText: text).all.map(\.text)
+            } catch {
+                problems.append((part.place, "sms.allow \(error.message)"))
+            }
+        }
+        guard problems.isEmpty else { return problems }
+        do throws(SettingsFault) {
+            settings.texts.allowed = try NumberPrefixes(settingsText: texts.joined(separator: ", "))
+        } catch {
+            return [(node.place, "sms.allow \(error.message)")]
+        }
+        return []
+    }
+}
+
+extension SettingsKey {
+    /// A key that holds more than one value.
+    static func tree(
+        _ name: String, example: String, _ about: String, text: @escaping @Sendable (Settings) -> String?,
+        read: @escaping @Sendable (inout Settings, YAMLNode) -> [(YAMLPosition, String)]
+    ) -> SettingsKey {
+        SettingsKey(
+            path: split(name), about: about, example: example, required: false, isTree: true,
+            readTree: { settings, node in read(&settings, node).map { (place: $0.0, message: $0.1) } },
+            read: { _, _ in }, text: text, standard: nil)
+    }
+}

@@ -1,0 +1,150 @@
+import Bytes
+import EventLoop
+import HTTP
+import Hardening
+import Log
+import Storage
+
+/// A value that stands in the settings as one text.
+public protocol SettingsValue: Sendable, Equatable {
+    init(settingsText text: String) throws(SettingsFault)
+    var settingsText: String { get }
+}
+
+/// Why a text is no such value; the place is added by who knows it.
+public struct SettingsFault: Error, Sendable, Equatable {
+    public let message: String
+
+    public init(_ message: String) { self.message = message }
+}
+
+/// A file, as it was written: relative to the settings, or absolute.
+public struct FileName: SettingsValue, Hashable {
+    public let written: String
+
+    public init(_ written: String) { self.written = written }
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        guard !text.isEmpty, !text.utf8.contains(0) else { throw SettingsFault("must name a file") }
+        written = text
+    }
+
+    public var settingsText: String { written }
+}
+
+/// A Unix socket, as it was written: `unix:/run/twoefay-keys/socket`.
+public struct SocketName: SettingsValue, Hashable {
+    /// Relative to the settings, or absolute.
+    public let path: String
+    private static let scheme = "unix:"
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        path = String(text.dropFirst(Self.scheme.count))
+        guard text.hasPrefix(Self.scheme), !path.isEmpty, !path.utf8.contains(0) else {
+            throw SettingsFault("must be unix:PATH, as in unix:/run/twoefay-keys/socket")
+        }
+        guard path.utf8.count <= 107 else { throw SettingsFault("must have a path of at most 107 bytes") }
+    }
+
+    public var settingsText: String { Self.scheme + path }
+}
+
+/// An address to listen on, or to call: `0.0.0.0:8080`, `[::1]:8080`, `relay.example.com:8080`.
+public struct HostPort: SettingsValue, Hashable {
+    public let host: String
+    public let port: UInt16
+
+    public init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        guard let (host, port) = WebAddress.split(text), let port else {
+            throw SettingsFault("must be HOST:PORT, as in 0.0.0.0:8080 or [::1]:8080")
+        }
+        self.init(host: host, port: port)
+    }
+
+    public var settingsText: String { WebAddress(secure: true, host: host, port: port).authority }
+}
+
+/// An address to listen on that only this machine itself can reach: `127.0.0.1:9464`, `[::1]:9464`.
+public struct LocalAddress: SettingsValue, Hashable {
+    public let place: HostPort
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        place = try HostPort(settingsText: text)
+        guard SocketAddress(host: place.host, port: place.port)?.isLoopback == true else {
+            throw SettingsFault(
+                "must be an address of this machine alone, as in 127.0.0.1:9464 or [::1]:9464: whoever asks there is "
+                    + "not asked who they are")
+        }
+    }
+
+    public var settingsText: String { place.settingsText }
+}
+
+extension WebAddress: SettingsValue {
+    public init(settingsText text: String) throws(SettingsFault) {
+        guard let address = WebAddress(text) else {
+            throw SettingsFault("must be https://HOST or https://HOST:PORT, with no path and no / at the end")
+        }
+        self = address
+    }
+
+    public var settingsText: String { text }
+}
+
+/// A storage address as written: where it leads depends on where the settings lie.
+public struct StorageText: SettingsValue {
+    public let written: String
+
+    /// An embedded database.
+    public init(path: String) { written = "sqlite:\(path)" }
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        do {
+            _ = try StorageURL(text)
+        } catch {
+            throw SettingsFault(error.description)
+        }
+        written = text
+    }
+
+    public var settingsText: String { written }
+}
+
+extension Settings {
+    /// Where the store is. The text was found right when it was read, so this fails for no text that was read.
+    public func storageURL() throws(StorageURL.Malformed) -> StorageURL {
+        try StorageURL(storage.written, relativeTo: directory)
+    }
+}
+
+extension String: SettingsValue {
+    public init(settingsText text: String) throws(SettingsFault) {
+        let plain = !text.isEmpty && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+        guard plain else { throw SettingsFault("must be a text, not empty and without control characters") }
+        self = text
+    }
+
+    public var settingsText: String { self }
+}
+
+extension SettingsValue where Self: RawRepresentable & CaseIterable, RawValue == String {
+    public init(settingsText text: String) throws(SettingsFault) {
+        guard let word = Self(rawValue: text) else {
+            let near = Spelling.nearest(to: text, among: Self.allCases.map(\.rawValue))
+            let words = Self.allCases.map(\.rawValue).joined(separator: ", ")
+            throw SettingsFault("must be one of \(words)" + (near.map { "; did you mean \($0)?" } ?? ""))
+        }
+        self = word
+    }
+
+    public var settingsText: String { rawValue }
+}
+
+extension LogFormat: SettingsValue {}
+extension LogLevel: SettingsValue {}
+extension HardeningLevel: SettingsValue {}

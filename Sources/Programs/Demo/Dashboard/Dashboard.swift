@@ -1,0 +1,59 @@
+import EventLoop
+import HTTP
+import HTTP1
+import JSON
+
+/// The page that shows website and phone beside each other, what is said between all of them, and the switches.
+final class Dashboard: Pages {
+    private let responder: PageResponder
+    private let page: String
+    private let feed: ActivityFeed
+    private let switches: LoopBound<FaultSwitches>
+
+    /// - Parameters:
+    ///   - website: the website's origin.
+    ///   - phone: the phones' origin.
+    init(
+        responder: PageResponder, website: String, phone: String, feed: ActivityFeed, switches: LoopBound<FaultSwitches>
+    ) {
+        self.responder = responder
+        page = PageFile.theatreHTML.text.split(separator: "{{", omittingEmptySubsequences: false)
+            .map { part in
+                if part.hasPrefix("website}}") { return website + part.dropFirst("website}}".count) }
+                if part.hasPrefix("phone}}") { return phone + part.dropFirst("phone}}".count) }
+                return String(part)
+            }.joined()
+        self.feed = feed
+        self.switches = switches
+    }
+
+    static let files: [PageFile] = [
+        .baseCSS, .iconSVG, .theatreAboutJS, .theatreCSS, .theatreGuideJS, .theatreJS, .theatreSwitchesJS,
+        .theatreTalkCSS, .theatreTalkJS, .theatreWordsJS,
+    ]
+
+    func answer(_ request: Request) async -> Response {
+        switch (request.method, request.path) {
+        case ("GET", "/"): return responder.page(page)
+        case ("GET", "/feed"): return await said(after: FormText(query: request.query)["after"])
+        case ("POST", "/switch"):
+            guard let wish = (try? JSONReader.read(request.body))?.object, let name = wish["name"]?.string,
+                let state = wish["state"]?.string, await switches.value.turn(name, to: state)
+            else { return responder.json(["code": "unknown"], status: 400) }
+            return responder.json(switches.value.json)
+        default: return responder.file(for: request) ?? responder.refusal(404, "There is no such page.")
+        }
+    }
+
+    /// Held until somebody says something.
+    private func said(after text: String?) async -> Response {
+        let after = text.flatMap { Int64($0) } ?? 0
+        let rings = feed.bell.rings
+        // Who begins is told at once how things stand.
+        if after > 0, feed.entries(after: after).entries.isEmpty { await feed.bell.next(after: rings) }
+        let (entries, last) = feed.entries(after: after)
+        return responder.json([
+            "messages": .array(entries), "last": .integer(last), "switches": .object(switches.value.json),
+        ])
+    }
+}

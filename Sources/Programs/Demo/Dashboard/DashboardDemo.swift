@@ -1,0 +1,220 @@
+import Daemon
+import EventLoop
+import HTTP
+import HTTP1
+import JSON
+import Log
+import World
+
+extension Demo {
+    /// The demo as pages, until it is told to end.
+    public static func show(
+        _ wish: Options, randomness: any Randomness = SystemRandomness()
+    ) throws(Failure) -> Report {
+        try run { loop, signals in await show(wish, on: loop, signals, randomness) }
+    }
+
+    private static func show(
+        _ wish: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
+    ) async -> Result<Report, Failure> {
+        let story = Narration(loop: loop, isShown: wish.tells)
+        story.chapter("Twoefay, in a browser on this machine")
+        let show = DashboardSession(wish, loop: loop, narration: story, randomness: randomness)
+        let curtain = Completion<Result<Void, Failure>>()
+        let (shared, sharedCurtain) = (LoopBound(show, on: loop), LoopBound(curtain, on: loop))
+        loop.spawn {
+            _ = await signals.next()
+            let isOpen = shared.value.isOpen
+            sharedCurtain.value.complete(isOpen ? .success(()) : .failure(interrupted))
+        }
+        loop.spawn {
+            do throws(Failure) {
+                let opened = try await shared.value.open()
+                tell(opened, story, wish)
+            } catch {
+                sharedCurtain.value.complete(.failure(error))
+            }
+        }
+        let ended = await curtain.isComplete()
+        await show.close()
+        let directory = show.directory ?? ""
+        story.done(
+            wish.keeps
+                ? "All has ended. What was written is kept: remove \(directory) when you have seen enough."
+                : "All has ended, and the directory of this run is removed.")
+        return ended.map {
+            Report(
+                "", json: ["event": "ended", "directory": .string(directory), "kept": .bool(wish.keeps)])
+        }
+    }
+
+    private static func tell(_ opened: DashboardSession.Opened, _ narration: Narration, _ wish: Options) {
+        guard wish.tells else { return Program.say("\(JSONWriter.text(.object(opened.json)))\n") }
+        narration.chapter("Open this in a browser on this machine")
+        narration.lines([("start here", opened.dashboard)])
+        narration.say("It says what to do first. What it shows in one window is there by itself too:")
+        narration.lines([
+            ("the website", opened.website), ("a phone", opened.phone), ("a second phone", opened.secondPhone),
+        ])
+        narration.say(
+            "The addresses carry a secret of this run: who does not know it is not let in. Ctrl-C ends all of it"
+                + (wish.keeps ? "." : " and leaves nothing behind."))
+    }
+}
+
+/// What runs while the demo is shown. Lives on its loop.
+final class DashboardSession {
+    struct Opened {
+        let dashboard: String
+        let website: String
+        let phone: String
+        let secondPhone: String
+        let relay: String
+        let pid: Int64
+        let directory: String
+        let mail: UInt16
+        let text: UInt16
+
+        var json: JSONObject {
+            [
+                "event": "ready", "theatre": .string(dashboard), "website": .string(website), "phone": .string(phone),
+                "phone_2": .string(secondPhone), "relay": .string(relay), "pid": .integer(pid),
+                "directory": .string(directory), "mail": .string("smtp://127.0.0.1:\(mail)"),
+                "sms": .string("http://127.0.0.1:\(text)/sms"),
+            ]
+        }
+    }
+
+    /// So that the cascade and a lock are seen in a minute, and nobody who plays with it runs into a limit.
+    static let policies = [
+        (name: "number", text: "2"), (name: "push-deadline", text: "10"), (name: "code-deadline", text: "20"),
+        (name: "guesses", text: "3"), (name: "push-limit", text: "100"), (name: "login-limit", text: "1000"),
+    ]
+
+    private let wish: Demo.Options
+    private let loop: EventLoop
+    private let narration: Narration
+    private let randomness: any Randomness
+    private let log = Log(minimum: .error)
+    private let feed: ActivityFeed
+    private let phoneInbox: PhoneInbox
+    private let scannedCode = ScannedCode()
+    private var sandbox: Sandbox?
+    private var servers: [HTTP1Server] = []
+    private var mails: MailCatcher?
+    private(set) var isOpen = false
+
+    init(_ wish: Demo.Options, loop: EventLoop, narration: Narration, randomness: any Randomness) {
+        self.wish = wish
+        self.loop = loop
+        self.narration = narration
+        self.randomness = randomness
+        feed = ActivityFeed(loop: loop)
+        phoneInbox = PhoneInbox(loop: loop, feed: feed, randomness: randomness)
+    }
+
+    var directory: String? { sandbox?.directory?.path }
+
+    func open() async throws(Failure) -> Opened {
+        let houses = try Origins(port: wish.port, loop: loop, randomness: randomness, log: log)
+        servers += houses.servers
+        let (feed, inbox, camera) = (feed, phoneInbox, scannedCode)
+        let texts = textCatcher()
+        let textPort = try serve(texts)
+        let mailPort = try catchMails()
+        let plan = Sandbox.Plan(
+            storage: wish.storage, keeps: wish.keeps, policies: Self.policies, catchers: (mailPort, textPort))
+        let stage = Sandbox(
+            loop: loop, narration: narration, plan: plan, randomness: randomness, onPush: { inbox.bring($0) },
+            onRequest: { feed.add($0) })
+        self.sandbox = stage
+        let access = try await stage.set()
+        narration.done(
+            "A mail server on 127.0.0.1:\(mailPort) and an SMS gateway on 127.0.0.1:\(textPort) keep what comes.")
+        let switches = LoopBound(FaultSwitches(sandbox: stage, feed: feed, phoneInbox: inbox, texts: texts), on: loop)
+        do {
+            let shop = try Shop(
+                access, responder: houses.website.responder, port: houses.website.port, loop: loop,
+                randomness: randomness,
+                observer: { feed.add($0) }, shown: { camera.shows($0) })
+            stage.onTearDown { await shop.close() }
+            let pipe = try RelayProxy(loop: loop, relay: access.relay, authority: access.authority)
+            stage.onTearDown { await pipe.close() }
+            let bridge = PhoneBackend(
+                responder: houses.phone.responder, origin: access.relay.text, run: houses.run, relayProxy: pipe,
+                phoneInbox: inbox,
+                scannedCode: camera, feed: feed)
+            let theatre = Dashboard(
+                responder: houses.dashboard.responder, website: houses.website.origin, phone: houses.phone.origin,
+                feed: feed,
+                switches: switches)
+            try houses.open(dashboard: theatre, website: shop, phone: bridge)
+        } catch {
+            throw Failure(.failed, "the pages cannot be served: \(error)", next: "Try again.")
+        }
+        isOpen = true
+        return Opened(
+            dashboard: houses.address(of: houses.dashboard), website: houses.address(of: houses.website),
+            phone: houses.address(of: houses.phone), secondPhone: houses.address(of: houses.phone, "/?phone=2"),
+            relay: access.relay.text, pid: Int64(stage.relay?.pid ?? 0), directory: directory ?? "",
+            mail: mailPort, text: textPort)
+    }
+
+    /// Whatever there is of it by now.
+    func close() async {
+        isOpen = false
+        feed.bell.notifyWaiters()
+        phoneInbox.bell.notifyWaiters()
+        for server in servers { server.stop() }
+        await sandbox?.tearDown()
+        mails?.stop()
+    }
+
+    private func textCatcher() -> SMSCatcher {
+        let (feed, inbox) = (feed, phoneInbox)
+        return SMSCatcher(
+            loop: loop,
+            taken: { text, isSlow in
+                feed.add(
+                    Message(
+                        .relay, .textGateway, "POST /sms",
+                        body: ["to": .string(text.to), "from": .string(text.from), "text": .string(text.text)]))
+                if isSlow { feed.add(.textDelayed) }
+            },
+            arrived: { text in
+                inbox.bring("sms", from: text.from, to: text.to, text: text.text, by: .textGateway)
+            })
+    }
+
+    private func serve(_ texts: SMSCatcher) throws(Failure) -> UInt16 {
+        do throws(SystemFailure) {
+            let server = try HTTP1Server(loop: loop, address: try Origins.address(port: 0), pages: texts, log: log)
+            servers.append(server)
+            try server.start()
+            return server.port
+        } catch {
+            throw Failure(.failed, "the SMS gateway cannot be started: \(error)", next: "Try again.")
+        }
+    }
+
+    private func catchMails() throws(Failure) -> UInt16 {
+        let (feed, inbox) = (feed, phoneInbox)
+        do throws(SystemFailure) {
+            let catcher = try MailCatcher(loop: loop) { mail in
+                feed.add(
+                    Message(
+                        .relay, .mailServer, "SMTP",
+                        body: [
+                            "from": .string(mail.from), "to": .string(mail.to), "subject": .string(mail.subject),
+                            "text": .string(mail.text),
+                        ]))
+                inbox.bring(
+                    "mail", from: mail.from, to: mail.to, subject: mail.subject, text: mail.text, by: .mailServer)
+            }
+            mails = catcher
+            return catcher.port
+        } catch {
+            throw Failure(.failed, "the mail server cannot be started: \(error)", next: "Try again.")
+        }
+    }
+}

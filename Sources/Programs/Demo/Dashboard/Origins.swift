@@ -1,0 +1,93 @@
+import Bytes
+import Crypto
+import Daemon
+import EventLoop
+import HTTP
+import HTTP1
+import Log
+import Synchronization
+import World
+
+/// The three origins: their ports, what their pages may do to each other, and the one secret that opens all three. Lives on
+/// its loop.
+///
+/// The ports are bound before anything else is made, since the pages and their policies name them; until `open` every request
+/// waits.
+final class Origins {
+    struct Origin {
+        let origin: String
+        let port: UInt16
+        let responder: PageResponder
+    }
+
+    let dashboard: Origin
+    let website: Origin
+    let phone: Origin
+    let servers: [HTTP1Server]
+    /// Which run this is, and no secret.
+    let run: String
+    private let secret: RunSecret
+    private let doors: [DeferredPages]
+
+    init(port: UInt16?, loop: EventLoop, randomness: any Randomness, log: Log) throws(Failure) {
+        let doors = (0..<3).map { _ in DeferredPages() }
+        var servers: [HTTP1Server] = []
+        do throws(SystemFailure) {
+            for (number, door) in doors.enumerated() {
+                let wanted = port.map { $0 + UInt16(number) } ?? 0
+                servers.append(
+                    try HTTP1Server(loop: loop, address: try Self.address(port: wanted), pages: door, log: log))
+            }
+        } catch {
+            for server in servers { server.stop() }
+            throw Failure(
+                .conflict, "the pages cannot be served: \(error.description)",
+                next: "Is something else listening there? Choose another --port, or leave it out.")
+        }
+        let ports = servers.map(\.port)
+        let origins = ports.map { "http://localhost:\($0)" }
+        func house(_ number: Int, frames: [String] = [], _ files: [PageFile]) -> Origin {
+            Origin(
+                origin: origins[number], port: ports[number],
+                responder: PageResponder(frames: frames, framedBy: number == 0 ? nil : origins[0], files: files))
+        }
+        dashboard = house(0, frames: Array(origins[1...]), Dashboard.files)
+        website = house(1, Shop.files)
+        phone = house(2, PhoneBackend.files)
+        secret = RunSecret(theatre: ports[0], randomness: randomness)
+        run = Hex.encode(randomness.bytes(16))
+        self.doors = doors
+        self.servers = servers
+    }
+
+    /// From here on they answer.
+    func open(dashboard: any Pages, website: any Pages, phone: any Pages) throws(SystemFailure) {
+        for (door, (pages, house)) in zip(
+            doors, [(dashboard, self.dashboard), (website, self.website), (phone, self.phone)])
+        {
+            door.open(AccessGate(pages: pages, responder: house.responder, secret: secret))
+        }
+        for server in servers { try server.start() }
+    }
+
+    func address(of house: Origin, _ path: String = "/") -> String { secret.address(of: house.origin, path: path) }
+
+    static func address(port: UInt16) throws(SystemFailure) -> SocketAddress {
+        guard let address = SocketAddress(host: "127.0.0.1", port: port) else {
+            throw SystemFailure("address 127.0.0.1", 0)
+        }
+        return address
+    }
+}
+
+/// What a server shows that was bound before its pages were made.
+private final class DeferredPages: Pages {
+    private let pages = Mutex<(any Pages)?>(nil)
+
+    func open(_ pages: any Pages) { self.pages.withLock { $0 = pages } }
+
+    func answer(_ request: Request) async -> Response {
+        guard let pages = pages.withLock({ $0 }) else { return Response(status: 503) }
+        return await pages.answer(request)
+    }
+}

@@ -1,0 +1,16 @@
+import TwoefayClient
+
+/// A carrier whose every word is told to somebody.
+struct ObservedTransport: RelayTransport {
+    let carrier: HTTP2Transport
+    let observer: MessageObserver
+
+    func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+        observer(Message(.website, .relay, call))
+        let reply = try await carrier.send(call)
+        observer(Message(.relay, .website, reply))
+        return reply
+    }
+
+    func pause(for duration: Duration) async { await carrier.pause(for: duration) }
+}

@@ -1,0 +1,121 @@
+import EventLoop
+import HTTP
+import HTTP1
+import JSON
+
+/// What the phone's page talks to: it carries to the relay what the page has signed, and brings what a phone gets besides. It
+/// has no key of any phone's and could sign nothing itself.
+final class PhoneBackend: Pages {
+    private let responder: PageResponder
+    private let origin: String
+    private let run: String
+    private let relayProxy: RelayProxy
+    private let phoneInbox: PhoneInbox
+    private let scannedCode: ScannedCode
+    private let feed: ActivityFeed
+
+    /// - Parameters:
+    ///   - origin: the relay's, which phones sign for.
+    ///   - run: which run of the demo this is; what a browser has kept of another is void.
+    init(
+        responder: PageResponder, origin: String, run: String, relayProxy: RelayProxy, phoneInbox: PhoneInbox,
+        scannedCode: ScannedCode, feed: ActivityFeed
+    ) {
+        self.responder = responder
+        self.origin = origin
+        self.run = run
+        self.relayProxy = relayProxy
+        self.phoneInbox = phoneInbox
+        self.scannedCode = scannedCode
+        self.feed = feed
+    }
+
+    static let files: [PageFile] = [
+        .baseCSS, .phoneCSS, .iconSVG, .phoneJS, .activationJS, .bellJS, .bytesJS, .callsJS, .contextJS, .deviceJS,
+        .elementsJS, .keyringJS, .requestsJS, .signingJS, .totpJS, .wordsJS, .screenAccountsJS, .screenCodesJS,
+        .screenEnrolJS, .screenMessagesJS, .screenQuestionJS, .screenSettingsJS,
+    ]
+
+    func answer(_ request: Request) async -> Response {
+        switch (request.method, request.path) {
+        case ("GET", "/"): return responder.page(PageFile.phoneHTML.text)
+        case ("GET", "/about"): return about(phone(FormText(query: request.query)["phone"]))
+        case ("GET", "/messages"): return await messages(FormText(query: request.query))
+        case ("POST", "/camera"):
+            guard let uri = scannedCode.seen else { return responder.json(["code": "nothing"], status: 404) }
+            return responder.json(["uri": .string(uri)])
+        case ("POST", let path) where path.hasPrefix("/relay/"):
+            let route = String(path.dropFirst("/relay".count))
+            guard Self.routes.contains(route) else { return responder.json(["code": "not_found"], status: 404) }
+            return await carry(request, to: route)
+        default: return responder.file(for: request) ?? responder.refusal(404, "There is no such page.")
+        }
+    }
+
+    private func phone(_ text: String?) -> Int {
+        text.flatMap { Int($0) }.flatMap { PhoneInbox.phones.contains($0) ? $0 : nil } ?? PhoneInbox.phones.lowerBound
+    }
+
+    private func about(_ phone: Int) -> Response {
+        responder.json([
+            "run": .string(run), "origin": .string(origin), "phone": .integer(Int64(phone)),
+            "push_token": .string(phoneInbox.pushTokens[phone - PhoneInbox.phones.lowerBound]),
+        ])
+    }
+
+    /// Held until there is something new.
+    private func messages(_ query: FormText) async -> Response {
+        let phone = phone(query["phone"])
+        let after = query["after"].flatMap { Int64($0) } ?? 0
+        let rings = phoneInbox.bell.rings
+        let isKnown = query["offline"].map { ($0 == "true") != phoneInbox.isOnline } ?? true
+        if isKnown, phoneInbox.messages(for: phone, after: after).messages.isEmpty {
+            await phoneInbox.bell.next(after: rings)
+        }
+        let (messages, last) = phoneInbox.messages(for: phone, after: after)
+        return responder.json([
+            "messages": .array(messages), "last": .integer(last), "offline": .bool(!phoneInbox.isOnline),
+        ])
+    }
+
+    // MARK: The relay
+
+    /// What a phone calls.
+    private static let routes = ["/verify", "/pending", "/success", "/failure", "/device", "/revoke"]
+    private static let there = [
+        "content-type", "dpop", "authorization", "prefer", "accept-language", "idempotency-key",
+    ]
+    private static let back = [
+        "content-type", "date", "dpop-nonce", "preference-applied", "request-id", "retry-after", "www-authenticate",
+    ]
+    /// Shown beside the body; the proof is long, and each has one.
+    private static let shown = ["prefer", "dpop-nonce", "retry-after", "www-authenticate"]
+
+    private func carry(_ request: Request, to route: String) async -> Response {
+        guard phoneInbox.isOnline else { return responder.json(["code": "offline"], status: 503) }
+        let phone = phone(request.fields["x-phone"])
+        // Browsers' pages post here; a page of HTTP/1.1 has no other method.
+        let method = route == "/device" && request.fields["x-method"] == "DELETE" ? "DELETE" : "POST"
+        let fields = Self.fields(request.fields, Self.there)
+        feed.add(Self.message(.phone, .relay, "\(method) \(route)", fields, request.body, phone))
+        guard let answer = await relayProxy.carry(method, route, fields, method == "DELETE" ? [] : request.body) else {
+            return responder.json(["code": "unreached"], status: 502)
+        }
+        feed.add(Self.message(.relay, .phone, String(answer.status), answer.fields, answer.body, phone))
+        // It was taken off the air meanwhile: then it has heard nothing.
+        guard phoneInbox.isOnline else { return responder.json(["code": "offline"], status: 503) }
+        return responder.bytes(answer.body, status: answer.status, fields: Self.fields(answer.fields, Self.back).all)
+    }
+
+    private static func fields(_ fields: Fields, _ names: [String]) -> Fields {
+        Fields(names.compactMap { name in fields[name].map { .init(name, $0) } })
+    }
+
+    private static func message(
+        _ from: Message.Party, _ to: Message.Party, _ head: String, _ fields: Fields, _ body: [UInt8], _ phone: Int
+    ) -> Message {
+        Message(
+            from, to, head, fields: Self.fields(fields, shown).all.map { "\($0.name): \($0.value)" },
+            body: (try? JSONReader.read(body))?.object ?? [:], phone: phone)
+    }
+}

@@ -1,0 +1,16 @@
+/// Falls once, for whatever reason comes first. Lives on its loop.
+final class Completion<Outcome: Sendable> {
+    private var outcome: Outcome?
+    private var waiting: CheckedContinuation<Outcome, Never>?
+
+    func complete(_ outcome: Outcome) {
+        guard self.outcome == nil else { return }
+        self.outcome = outcome
+        waiting?.resume(returning: outcome)
+    }
+
+    func isComplete() async -> Outcome {
+        if let outcome { return outcome }
+        return await withCheckedContinuation { waiting = $0 }
+    }
+}

@@ -1,0 +1,32 @@
+import Daemon
+import Domain
+import EventLoop
+import Relay
+import Storage
+import World
+
+extension Sandbox {
+    /// As an operator does with `twoefay user unlock`: those of these users who are locked or frozen. Who it was.
+    func unlock(_ usernames: [String]) async throws(Failure) -> [String] {
+        guard let settings else { return [] }
+        let (now, randomness) = (loop.time.now(), randomness)
+        return try await onThread { () throws(Failure) in
+            let masterKey = try settings.loadMasterKey().secret
+            let store = try settings.openStore()
+            defer { store.close() }
+            do throws(StoreFailure) {
+                var unlocked: [String] = []
+                for name in usernames {
+                    guard let user = try store.runBlocking(Accounts.user(name, of: Sandbox.website)) else { continue }
+                    let operation = Operations(masterKey: masterKey, randomness: randomness).new()
+                    let change = Locks.unlock(
+                        user.id, from: [.locked, .frozen], by: .operator, at: now, as: operation)
+                    if try store.runBlocking(change) { unlocked.append(name) }
+                }
+                return unlocked
+            } catch {
+                throw Failure(store: error)
+            }
+        }
+    }
+}

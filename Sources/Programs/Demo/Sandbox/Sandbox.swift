@@ -1,0 +1,278 @@
+import Bytes
+import Crypto
+import Daemon
+import EventLoop
+import FakeAPNs
+import HTTP
+import Log
+import Storage
+import World
+
+/// What every demo needs: a throw-away installation, the relay that runs it, a push service, and a website that is known.
+/// Lives on its loop. Whatever became of it, `tearDown` leaves nothing behind.
+final class Sandbox {
+    /// How this run's installation is set up.
+    struct Plan {
+        var storage: StorageText
+        /// What was written stays when the stage is struck.
+        var keeps: Bool
+        /// Of the website, as on the command line.
+        var policies: [(name: String, text: String)] = []
+        /// Where mails and text messages are caught; nil: none are sent.
+        var catchers: (mail: UInt16, text: UInt16)?
+    }
+
+    enum RelayState: String {
+        case starting, up, down
+    }
+
+    private(set) var directory: ScratchDirectory?
+    private(set) var relay: RelayProcess?
+    private(set) var relayState = RelayState.down
+    private(set) var pushService: FakeAPNs?
+    private(set) var origin = WebAddress(secure: true, host: "127.0.0.1", port: nil)
+    /// Called when the relay has ended without being told to.
+    var relayIsGone: (() -> Void)?
+
+    static let website = "shop"
+    /// What phones call it.
+    private static let displayName = "The Shop"
+
+    let loop: EventLoop
+    let narration: Narration
+    private let plan: Plan
+    let randomness: any Randomness
+    private let onPush: @Sendable (ReceivedPush) -> Void
+    private let onRequest: @Sendable (RecordedRequest) -> Void
+    private var cleanup: CleanupProcess?
+    private var closers: [() async -> Void] = []
+    private var settingsPath = ""
+    private(set) var settings: Settings?
+    private var isStruck = false
+    private var isBusy = false
+    private var idle: CheckedContinuation<Void, Never>?
+    /// Until the relay has it.
+    private var reserved: ReservedPort?
+
+    /// - Parameters:
+    ///   - onPush: called on the loop for every push that the push service accepts.
+    ///   - onRequest: called for every request of it, whatever it gets.
+    init(
+        loop: EventLoop, narration: Narration, plan: Plan, randomness: any Randomness,
+        onPush: @escaping @Sendable (ReceivedPush) -> Void,
+        onRequest: @escaping @Sendable (RecordedRequest) -> Void = { _ in }
+    ) {
+        self.loop = loop
+        self.narration = narration
+        self.plan = plan
+        self.randomness = randomness
+        self.onPush = onPush
+        self.onRequest = onRequest
+    }
+
+    func set() async throws(Failure) -> WebsiteAccess {
+        let program = try RelayProcess.program()
+        let caretaker = try CleanupProcess()
+        self.cleanup = caretaker
+        let directory = try ScratchDirectory()
+        self.directory = directory
+        if !plan.keeps { caretaker.removes(directory.path) }
+        let reserved = try ReservedPort()
+        self.reserved = reserved
+
+        let installation = try NewInstallation(
+            directory: directory.path, storage: plan.storage,
+            listen: HostPort(host: "127.0.0.1", port: reserved.number), hosts: ["127.0.0.1"])
+        let randomness = randomness
+        try await onThread { () throws(Failure) in
+            try installation.create(randomness: randomness, log: Log(minimum: .warning))
+        }
+        origin = installation.settings.origin
+        settingsPath = installation.settingsPath
+        narration.done(
+            "A new installation in \(directory.path): settings, keys, certificates, and an empty store "
+                + "(\(plan.storage.written)). An operator makes one with: twoefay init DIR")
+
+        let team = try await startPushService()
+        let settings = try write(team, into: installation)
+        self.settings = settings
+        let credentials = try await addWebsite(settings)
+        try await startRelay(program)
+        return try access(credentials, settings)
+    }
+
+    /// Something that is to be closed before the relay ends.
+    func onTearDown(_ close: @escaping () async -> Void) { closers.append(close) }
+
+    /// Ends what runs and, unless it is to be kept, removes what was written.
+    func tearDown() async {
+        isStruck = true
+        // Nothing may be written behind us any more.
+        if isBusy { await withCheckedContinuation { idle = $0 } }
+        for close in closers { await close() }
+        await relay?.end()
+        await pushService?.stop()
+        if !plan.keeps { directory?.remove() }
+        cleanup?.dismiss()
+    }
+
+    // MARK: The relay
+
+    /// As a machine that loses its power; it may be started again.
+    func killRelay() { relay?.kill() }
+
+    func startRelayAgain() async throws(Failure) {
+        guard relayState == .down else { return }
+        try await startRelay(try RelayProcess.program())
+    }
+
+    private func startPushService() async throws(Failure) -> FakeTeam {
+        do {
+            let team = try FakeTeam(names: ["127.0.0.1"], at: loop.time.now(), randomness: randomness)
+            let service = FakeAPNs(
+                loop: loop, tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
+                randomness: randomness, log: Log(minimum: .error), onPush: onPush, onRequest: onRequest)
+            pushService = service
+            let port = try await service.start()
+            narration.done(
+                "A push service on 127.0.0.1:\(port), in place of Apple's: it checks every push as Apple does, "
+                    + "and trusts the .p8 key that was made for this run.")
+            return team
+        } catch {
+            throw Failure(.failed, "the push service cannot be started: \(error)", next: "Try again.")
+        }
+    }
+
+    /// The installation's settings once more, with the push service and the catchers in them.
+    private func write(_ team: FakeTeam, into installation: NewInstallation) throws(Failure) -> Settings {
+        var settings = installation.settings
+        settings.push.endpoint = WebAddress(secure: true, host: "127.0.0.1", port: pushService?.port)
+        settings.push.topic = team.topic
+        settings.push.key = FileName("AuthKey_\(team.keyID).p8")
+        settings.push.keyID = team.keyID
+        settings.push.teamID = team.teamID
+        settings.push.authority = FileName("push-ca.pem")
+        settings.geolocation = FileName("places.mmdb")
+        if let catchers = plan.catchers {
+            let caught = try self.caught(by: catchers, installation)
+            settings.mail = caught.mail
+            settings.texts = caught.texts
+        }
+        let directory = installation.directory
+        do {
+            try Files.create(
+                Files.resolve("AuthKey_\(team.keyID).p8", in: directory), try team.key.pem().reveal(), mode: 0o600)
+            try Files.create(
+                Files.resolve("push-ca.pem", in: directory), try team.authority.certificatePEM(), mode: 0o644)
+            let places = LoopbackLocation.database(at: loop.time.now().seconds)
+            try Files.create(Files.resolve("places.mmdb", in: directory), places, mode: 0o644)
+            Files.remove(installation.settingsPath)
+            try Files.create(
+                installation.settingsPath, Array(SettingsExample.annotated(settings).utf8), mode: 0o600)
+        } catch {
+            throw Failure(.failed, "the settings cannot be written: \(error)", next: "Is the disk full?")
+        }
+        return settings
+    }
+
+    /// Settings in which mails and text messages go to the catchers.
+    private func caught(
+        by catchers: (mail: UInt16, text: UInt16), _ installation: NewInstallation
+    ) throws(Failure) -> Settings {
+        let text = """
+            origin: \(origin.settingsText)
+            listen: \(installation.settings.listen.settingsText)
+            storage: \(plan.storage.settingsText)
+            mail:
+              url: smtp://127.0.0.1:\(catchers.mail)
+              from: login@shop.example
+            sms:
+              allow: ["+"]
+              from: TheShop
+              limits: {user_hour: 1000, user_day: 1000}
+              gateways: \(SMSCatcher.settings(port: catchers.text))
+
+            """
+        do {
+            return try SettingsReader.read(Array(text.utf8), file: installation.settingsPath)
+        } catch {
+            throw Failure(.failed, "the catchers' settings are wrong: \(error.description)", next: "This is a bug.")
+        }
+    }
+
+    private func addWebsite(_ settings: Settings) async throws(Failure) -> NewWebsite.Credentials {
+        let website = try NewWebsite(
+            name: Self.website, displayName: Self.displayName, policies: plan.policies)
+        let credentials = try await onThread { () throws(Failure) in
+            let store = try settings.openStore()
+            defer { store.close() }
+            return try website.add(to: store, settings: settings, directory: settings.directory)
+        }
+        narration.done(
+            "The website \"shop\" is made known, and gets its client certificate, as by: twoefay website add shop")
+        return credentials
+    }
+
+    /// What waits for a disk or a database waits on a thread of its own: signals are still heard meanwhile.
+    func onThread<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        guard !isStruck else { throw Demo.interrupted }
+        let thread: WorkerThread
+        do {
+            thread = try WorkerThread(name: "aside")
+        } catch {
+            throw Failure(.failed, error.description, next: "The machine is out of threads.")
+        }
+        defer { thread.stop() }
+        isBusy = true
+        let result = await withCheckedContinuation {
+            (continuation: CheckedContinuation<Result<Value, Failure>, Never>) in
+            thread.post {
+                continuation.resume(returning: Result { () throws(Failure) in try work() })
+            }
+        }
+        isBusy = false
+        idle?.resume()
+        idle = nil
+        return try result.get()
+    }
+
+    private func startRelay(_ program: String) async throws(Failure) {
+        guard !isStruck else { throw Demo.interrupted }
+        let process = try RelayProcess(
+            program, ["--config", settingsPath], log: Files.resolve("twoefayd.log", in: directory?.path ?? ""),
+            on: loop)
+        relayState = .starting
+        relay = process
+        cleanup?.ends(process.pid)
+        guard await process.says("event=daemon.started") else {
+            relayState = .down
+            throw Failure(
+                .failed, "the relay did not start:\n" + process.tail.joined(separator: "\n"),
+                next: "Its last words are above.")
+        }
+        relayState = .up
+        process.onEnd = { [weak self] in
+            self?.relayState = .down
+            self?.cleanup?.forgetsRelay()
+            self?.relayIsGone?()
+        }
+        reserved = nil
+        narration.done("The relay, \(origin.settingsText): twoefayd as process \(process.pid)")
+    }
+
+    private func access(
+        _ credentials: NewWebsite.Credentials, _ settings: Settings
+    ) throws(Failure) -> WebsiteAccess {
+        do {
+            return WebsiteAccess(
+                name: Self.website, displayName: Self.displayName, relay: origin,
+                authority: try Files.read(settings.path(of: settings.tls.authority)),
+                certificate: try Files.read(credentials.certificatePath),
+                key: Secret(try Files.readPrivate(credentials.keyPath)))
+        } catch {
+            throw Failure(.failed, "the website's certificate cannot be read: \(error)", next: "Try again.")
+        }
+    }
+}

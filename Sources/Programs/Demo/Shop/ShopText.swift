@@ -1,0 +1,95 @@
+/// Every text of the website, by what it says. The two catalogues are English.swift and German.swift; the compiler sees that
+/// each has all of them.
+enum ShopText: Sendable, Hashable {
+    // The frame of every page.
+    case skip, menu, toStart, back, cancel, confirm, goOn, copy, copied
+    case logIn, logOut, loggedOut, signUp, members, phones, authenticator, recoveryCodes
+
+    // Signing up and logging in.
+    case welcome, whatThisIs, userName, nameRule, nameIsTaken, nameOrAddressIsTaken
+    case password, passwordRule, wrongPassword, tooManyGuesses
+    case email, emailUse, emailRule, mobileNumber, numberUse, numberRule, lookAgain
+    case noAccount
+    case signedUp(String)
+    /// For the phone, too.
+    case membersArea
+
+    // Waiting for the phone.
+    case lookAtPhone, typeNumber, useCode, askingPhone, phoneRang, phoneShows, openApp, stillTrying
+    case textOnItsWay, textSent, mailOnItsWay, mailSent, typeAppCode, typeTokenCode, typeAnyCode
+    case saidYes, saidYesThen, notLoggedIn, notDone, logInAgain
+    case denied, fraud, wrongNumber, expired, cancelled, superseded, undeliverable, locked, frozen, notProved
+
+    // Codes.
+    case enterCode, code, codeRule, wrongCode, otherWays, haveRecoveryCode, notThisWay
+    case orNumber(String)
+    case sendText(String)
+    case sendMail(String)
+    case waitSeconds(Int64)
+    case enterRecoveryCode, recoveryCode, recoveryCodeUse, wrongRecoveryCode
+
+    // Members.
+    case hello(String)
+    case cameByPhone, cameByApp, cameByCode, cameByRecoveryCode, cameBySignUp
+    case order, orderHint, yourOrders, payment, article, tea, kettle, samovar, payNeedsPhone
+    case pay(String)
+    case paid(String, String)
+
+    // Phones.
+    case noPhones, namelessPhone, phoneActive, phoneUnproved, phoneWaits, phoneSuspended
+    case addPhone, addAnotherPhone, openPhoneApp, scanThis, nameIt, qrOfActivation, cannotScan, waitingForPhone,
+        phoneIsThere
+    case rename, removePhone, removed, notRenamed
+    case newNameOf(String)
+    case renamed(String)
+    case remove(String)
+    case removeSure(String)
+
+    // What is left when something is removed.
+    case removeLastPhone, lostPhone, lastPhoneGoes, lastAppGoes, whatStays, nothingStays, messagesStay
+    case stayPhone, stayApp, stayToken, stayRecoveryCode
+    case stayText(String)
+    case stayMail(String)
+
+    // An app with codes, and recovery codes.
+    case authenticatorUse, authenticatorIsThere, addAuthenticator, authenticatorAdded
+    case removeAuthenticator, removeAuthenticatorSure, authenticatorRemoved
+    case scanWithApp, typeItsCode, qrOfSecret, secretIs, appCode, beginAnew
+    case recoveryCodesUse, recoveryCodesAreThere, makeRecoveryCodes, makeNewRecoveryCodes, shownOnce, haveThem
+
+    // Stopped.
+    case unlock, unlocked, stoppedByFraud, stoppedByGuesses, stoppedByOperator, askOperator, codesAreLocked
+
+    // When something is wrong.
+    case didNotWork, tryAgain, noSuchPage, formIsOld, relayIsAway
+    case relayRefused(String)
+
+    func text(in language: Language) -> String {
+        switch language {
+        case .english: english
+        case .german: german
+        }
+    }
+}
+
+/// By its tag.
+enum Language: String, Sendable, CaseIterable {
+    case english = "en"
+    case german = "de"
+
+    /// In itself.
+    var name: String {
+        switch self {
+        case .english: "English"
+        case .german: "Deutsch"
+        }
+    }
+
+    /// The first of what a browser wishes that there is. Weights are passed over: browsers send what they like best first.
+    init(accepted: String?) {
+        let wishes = (accepted ?? "").split(separator: ",").map { wish in
+            wish.prefix { $0 != ";" && $0 != "-" }.filter { $0 != " " }.lowercased()
+        }
+        self = wishes.lazy.compactMap { Language(rawValue: $0) }.first ?? .english
+    }
+}

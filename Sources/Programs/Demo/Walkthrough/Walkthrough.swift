@@ -1,0 +1,217 @@
+import Daemon
+import EventLoop
+import FakeAPNs
+import JSON
+import Phone
+import TwoefayClient
+import World
+
+/// Three logins, as two people live through them. The one that is to expire begins first: the least that a question may
+/// live is a minute, and the others are played in it.
+struct Walkthrough {
+    /// A login that was played.
+    struct LoginResult: Sendable {
+        let name: String
+        let person: String
+        let challenge: String
+        let expected: Ending
+        let verdict: Website.Verdict
+        let took: Duration
+
+        var outcome: LoginOutcome { verdict.outcome }
+        /// Who is let in has a receipt that holds; nobody else is.
+        var isRight: Bool {
+            expected == Ending(login: outcome.login, reason: outcome.reason, proof: outcome.proof)
+                && verdict.isLetIn == outcome.isSuccess
+        }
+    }
+
+    let sandbox: Sandbox
+    let narration: Narration
+    let website: Website
+    let pushService: FakeAPNs
+    let randomness: any Randomness
+
+    struct Ending: Sendable, Equatable {
+        let login: LoginOutcome.Login
+        var reason: Reason?
+        var proof: Proof?
+    }
+
+    /// A user with a phone.
+    private struct Person {
+        let name: String
+        let phone: ScriptedPhone
+    }
+
+    /// Time to look at a phone, so that it is seen that the website waits.
+    private static let glance = Duration.seconds(2)
+    private static let shortestLife = Duration.seconds(60)
+
+    func run() async throws -> [LoginResult] {
+        let (website, story) = (website, narration)
+        story.chapter("1. Two phones are bound, which is done once")
+        let alice = try await bind("alice", to: "Alice's phone", isFirst: true)
+        let bob = try await bind("bob", to: "Bob's phone", isFirst: false)
+
+        story.chapter("2. Bob logs in, and his phone lies in a drawer: this one will expire")
+        let forgotten = try await ask(bob, from: "192.0.2.8", living: Self.shortestLife)
+        async let runOut = Self.end(of: forgotten, at: website, story)
+        _ = try await ring(bob)
+        await sandbox.loop.sleep(for: Self.glance)
+        story.say(
+            "It rings, and nobody hears it. The Shop waits: the relay holds its POST /auth. The question lives "
+                + "\(Self.shortestLife.components.seconds) s, the least there is; two other logins are played meanwhile."
+        )
+
+        story.chapter("3. Alice logs in: this one will be approved")
+        let approved = try await play("approved", alice, from: "192.0.2.7") { context, number in
+            story.say(
+                "The Shop shows the number \(number ?? "none"). The phone shows what it has just asked for: "
+                    + "\(context.displayName), \(context.username), from \(context.ip ?? "nowhere"). "
+                    + "\"That is me\": she types the number and says yes.")
+            story.say(
+                "The phone signs that, with a digest of every byte that it showed. The Shop gets the same signature with "
+                    + "its answer, and checks it with the key that it pinned: it need not trust the relay.")
+            return .approve(number: number)
+        }
+
+        story.chapter("4. Somebody else has Alice's password: this one will be denied")
+        let denied = try await play("denied", alice, from: "203.0.113.99") { context, _ in
+            story.say("Her phone shows \(context.ip ?? "nowhere"), which is not hers. \"That is not me\": she says no.")
+            return .deny
+        }
+
+        story.chapter("5. Nobody answers for Bob")
+        let countdown = countDown(to: forgotten.expiresAt)
+        let (verdict, took) = await runOut
+        countdown.stop()
+        let expired = LoginResult(
+            name: "expired", person: bob.name, challenge: forgotten.challenge,
+            expected: Ending(login: .failure, reason: .expired), verdict: try verdict.get(), took: took)
+        return [approved, denied, expired]
+    }
+
+    private func bind(
+        _ name: String, to phoneName: String, isFirst: Bool
+    ) async throws -> Person {
+        let uri = try await website.register(name, email: "\(name)@example.com")
+        let activation = try ActivationURI(uri)
+        narration.say("The Shop shows the uri as a QR code, and \(phoneName) scans it:")
+        narration.say(uri)
+        if isFirst {
+            narration.say(
+                "The phone makes a key that never leaves it, connects to the relay, and goes on only if the relay's "
+                    + "authority has the key that 'pin' names. It proves that it has its own by signing what it sends.")
+        }
+        let story = narration
+        let phone = ScriptedPhone(loop: sandbox.loop, randomness: randomness) { story.message($0) }
+        sandbox.onTearDown { phone.close() }
+        try await phone.enrol(activation, name: phoneName)
+        try await website.pinPhones(of: name)
+        if isFirst {
+            story.say(
+                "The Shop pins the phone's key. With 'k', which the Shop put into the code and the relay never saw, the "
+                    + "phone has shown that the key is its own.")
+        }
+        return Person(name: name, phone: phone)
+    }
+
+    private func play(
+        _ name: String, _ person: Person, from ip: String,
+        decide: (ShownContext, String?) -> SignedStatement.Decision
+    ) async throws -> LoginResult {
+        let asked = try await ask(person, from: ip)
+        let (website, story) = (website, narration)
+        async let told = Self.end(of: asked, at: website, story)
+        let challenge = try await ring(person)
+        let question = try await person.phone.look(at: challenge)
+        await sandbox.loop.sleep(for: Self.glance)
+        let decision = decide(question.context, asked.number)
+        _ = try await person.phone.answer(decision, to: question)
+        let (verdict, took) = await told
+        let expected: Ending =
+            switch decision {
+            case .approve: Ending(login: .success, proof: .signed)
+            case .deny: Ending(login: .failure, reason: .denied, proof: .signed)
+            case .fraud: Ending(login: .failure, reason: .fraud, proof: .signed)
+            }
+        return LoginResult(
+            name: name, person: person.name, challenge: asked.challenge, expected: expected,
+            verdict: try verdict.get(), took: took)
+    }
+
+    private func ask(
+        _ person: Person, from ip: String, living life: Duration? = nil
+    ) async throws -> OpenLogin {
+        try await website.ask(
+            LoginRequest(
+                username: person.name, ip: ip, userAgent: "Firefox on Debian", service: "members", life: life))
+    }
+
+    private static func end(
+        of asked: OpenLogin, at website: Website, _ narration: Narration
+    ) async -> (Result<Website.Verdict, CallFault>, Duration) {
+        let start = narration.elapsed
+        let verdict: Result<Website.Verdict, CallFault>
+        do throws(CallFault) {
+            verdict = .success(try await website.verdict(on: asked))
+        } catch {
+            verdict = .failure(error)
+        }
+        return (verdict, narration.elapsed - start)
+    }
+
+    /// The push as the phone gets it, with the challenge that it will answer.
+    private func ring(_ person: Person) async throws -> String {
+        let push: ReceivedPush
+        do {
+            push = try await pushService.next()
+        } catch {
+            throw CallFailure.unable("no push came for \(person.name) in \(error.within)")
+        }
+        guard push.deviceToken == person.phone.pushToken, let challenge = push.challenge else {
+            throw CallFailure.unable("the push was not for \(person.name)")
+        }
+        narration.message(
+            Message(
+                .pushService, .phone, push.category ?? "push",
+                body: ["alert": .object(push.alert), "challenge": .string(challenge)]))
+        return challenge
+    }
+
+    private func countDown(to end: Timestamp) -> Countdown {
+        let countdown = Countdown(loop: sandbox.loop, end: end) { [narration] left in
+            narration.passing("Bob's question lives for another \(left) s …")
+        }
+        narration.say(
+            "There is nothing to do but to wait for \(countdown.left) s: nothing is shortened here.")
+        countdown.tick()
+        return countdown
+    }
+}
+
+/// Tells once a second how much is left.
+private final class Countdown {
+    private let loop: EventLoop
+    private let end: Timestamp
+    private let tell: (Int64) -> Void
+    private var isOver = false
+
+    init(loop: EventLoop, end: Timestamp, tell: @escaping (Int64) -> Void) {
+        self.loop = loop
+        self.end = end
+        self.tell = tell
+    }
+
+    /// Seconds, rounded up.
+    var left: Int64 { max(0, ((end - loop.time.now()).wholeMilliseconds + 999) / 1000) }
+
+    func tick() {
+        guard !isOver, left > 0 else { return }
+        tell(left)
+        loop.schedule(after: .seconds(1)) { self.tick() }
+    }
+
+    func stop() { isOver = true }
+}

@@ -1,0 +1,132 @@
+import Daemon
+import EventLoop
+import FakeAPNs
+import HTTP
+import JSON
+import TwoefayClient
+import World
+
+extension Demo {
+    /// Three logins in the terminal. Takes about a minute, and the calling thread.
+    public static func play(
+        _ wish: Options, randomness: any Randomness = SystemRandomness()
+    ) throws(Failure) -> Report {
+        try run { loop, signals in await run(wish, on: loop, signals, randomness) }
+    }
+
+    private static func run(
+        _ wish: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
+    ) async -> Result<Report, Failure> {
+        let story = Narration(loop: loop, isShown: wish.tells)
+        let plan = Sandbox.Plan(storage: wish.storage, keeps: wish.keeps, policies: [("number", "2")])
+        let stage = Sandbox(
+            loop: loop, narration: story, plan: plan, randomness: randomness,
+            onPush: { push in
+                story.message(
+                    Message(.relay, .pushService, "POST /3/device/\(push.deviceToken.prefix(12))…", body: push.payload))
+            })
+        let curtain = Completion<Result<[Walkthrough.LoginResult], Failure>>()
+        let (sharedStage, sharedCurtain) = (LoopBound(stage, on: loop), LoopBound(curtain, on: loop))
+        stage.relayIsGone = { sharedCurtain.value.complete(.failure(gone(sharedStage.value.relay))) }
+        loop.spawn {
+            _ = await signals.next()
+            sharedCurtain.value.complete(.failure(interrupted))
+        }
+        loop.spawn {
+            let played = await play(on: sharedStage.value, randomness)
+            sharedCurtain.value.complete(played)
+        }
+        let played = await curtain.isComplete()
+        await stage.tearDown()
+        return report(played, stage, story, keeps: wish.keeps)
+    }
+
+    private static func play(
+        on sandbox: Sandbox, _ randomness: any Randomness
+    ) async -> Result<[Walkthrough.LoginResult], Failure> {
+        let story = sandbox.narration
+        story.chapter("Twoefay, played on this machine")
+        story.say(
+            "All of this was made for this run and is thrown away at its end: so no token, code or address is hidden "
+                + "here. Nothing leaves this machine. Long texts are cut with \"…\".")
+        do throws(Failure) {
+            let access = try await sandbox.set()
+            guard let pushService = sandbox.pushService else { throw interrupted }
+            let website: Website
+            do {
+                website = try Website(access, loop: sandbox.loop, time: sandbox.loop.time, randomness: randomness) {
+                    story.message($0)
+                }
+            } catch {
+                throw Failure(.failed, "the website's certificate does not work: \(error)", next: "Try again.")
+            }
+            sandbox.onTearDown { await website.close() }
+            let play = Walkthrough(
+                sandbox: sandbox, narration: story, website: website, pushService: pushService, randomness: randomness)
+            do {
+                return .success(try await play.run())
+            } catch {
+                let words = sandbox.relay?.tail.joined(separator: "\n") ?? ""
+                throw Failure(
+                    .failed, "the play broke off: \(error)\n\(words)",
+                    next: "Above are the last words of the relay's log. Try again; --keep keeps all of it.")
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func gone(_ relay: RelayProcess?) -> Failure {
+        Failure(
+            .failed, "the relay ended by itself:\n" + (relay?.tail.joined(separator: "\n") ?? ""),
+            next: "Above are the last words of its log. Try again; --keep keeps all of it.")
+    }
+
+    private static func report(
+        _ played: Result<[Walkthrough.LoginResult], Failure>, _ sandbox: Sandbox, _ narration: Narration, keeps: Bool
+    ) -> Result<Report, Failure> {
+        let kept = keeps ? sandbox.directory?.path : nil
+        if case .success(let logins) = played {
+            narration.chapter("What came of it")
+            for login in logins {
+                let reason = login.outcome.reason.map { " (\($0.rawValue))" } ?? ""
+                let name = login.name + String(repeating: " ", count: max(0, 10 - login.name.count))
+                narration.verdict(
+                    "\(name)\(login.person)'s login: \(login.outcome.login.rawValue)\(reason), told after "
+                        + "\(login.took.inSeconds)" + (login.isRight ? "" : ", and not as it should be"),
+                    isRight: login.isRight)
+            }
+        }
+        if let kept {
+            narration.done("The relay has ended. What was written is kept: remove \(kept) when you have seen enough.")
+        } else {
+            narration.done("The relay has ended, and the directory of this run is removed.")
+        }
+        return played.map { logins in
+            let isRight = logins.allSatisfy(\.isRight)
+            return Report(
+                "",
+                json: .object([
+                    "ended_as_they_should": .bool(isRight), "logins": .array(logins.map(\.json)),
+                    "seconds": .number(Double(narration.elapsed.wholeMilliseconds) / 1000),
+                    "relay": .object([
+                        "origin": .string(sandbox.origin.settingsText),
+                        "pid": sandbox.relay.map { .integer(Int64($0.pid)) } ?? .null,
+                    ]),
+                    "directory": sandbox.directory.map { .string($0.path) } ?? .null, "kept": .bool(keeps),
+                    "steps": .array(narration.steps),
+                ]), code: isRight ? .ok : .failed)
+        }
+    }
+}
+
+extension Walkthrough.LoginResult {
+    fileprivate var json: JSONValue {
+        .object([
+            "login": .string(name), "user": .string(person), "challenge": .string(challenge),
+            "result": .string(outcome.login.rawValue), "reason": outcome.reason.map { .string($0.rawValue) } ?? .null,
+            "proof": outcome.proof.map { .string($0.rawValue) } ?? .null, "let_in": .bool(verdict.isLetIn),
+            "as_it_should": .bool(isRight), "seconds": .number(Double(took.wholeMilliseconds) / 1000),
+        ])
+    }
+}

@@ -1,0 +1,105 @@
+import Daemon
+import Domain
+import Relay
+import Storage
+import World
+
+/// Where an operator's commands meet the store: they change it directly, as a relay would, and a relay that runs sees it
+/// at its next request.
+struct OperatorStore {
+    let now: Timestamp
+    let settings: Settings
+    private let store: Store
+
+    init(_ settings: Settings, time: any TimeSource = SystemTime()) throws(Failure) {
+        self.settings = settings
+        store = try settings.openStore()
+        now = time.now()
+    }
+
+    func close() { store.close() }
+
+    func read<Answer>(_ query: Query<Answer>) throws(Failure) -> Answer {
+        do throws(StoreFailure) {
+            return try store.runBlocking(query)
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
+    /// Many at once, which the store takes in few transactions. All of them are tried; the first failure is told.
+    func readAll<Answer>(_ queries: [Query<Answer>]) throws(Failure) -> [Answer] {
+        do throws(StoreFailure) {
+            return try store.runBlocking(queries)
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
+    /// Rows that old keys have signed are signed with today's.
+    func signAgain() throws(Failure) {
+        do throws(StoreFailure) {
+            _ = try store.signAnewBlocking()
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
+    /// A change, under an operation of its own.
+    func run<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer {
+        try read(change(try newOperation()))
+    }
+
+    /// The same; nil if a row that the change relies on is not genuine.
+    func runIfGenuine<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer? {
+        let query = change(try newOperation())
+        do throws(StoreFailure) {
+            return try store.runBlocking(query)
+        } catch {
+            guard case .forged = error else { throw Failure(store: error) }
+            return nil
+        }
+    }
+
+    func newOperation() throws(Failure) -> Operation {
+        Operations(masterKey: try settings.loadMasterKey().secret, randomness: SystemRandomness()).new()
+    }
+
+    func website(named name: String) throws(Failure) -> Websites.Listed {
+        guard let website = try read(Websites.named(name)) else {
+            throw Failure(
+                .notFound, "there is no website \(name)", next: "'twoefay website list' shows those there are.")
+        }
+        return website
+    }
+
+    static let usersWebsite = Command.Option("website", .one("NAME"), "Whose user that is; it must be given.")
+
+    /// The user whom the first operand and --website name.
+    func user(_ invocation: Invocation) throws(Failure) -> Accounts.User {
+        guard let website = invocation.value("website") else {
+            throw Failure(
+                .usage, "--website is missing",
+                next: "User names are each website's own. 'twoefay website list' shows the websites.")
+        }
+        let username = invocation.operand(0)
+        if let user = try read(Accounts.user(username, of: website)) { return user }
+        _ = try self.website(named: website)
+        throw Failure(
+            .notFound, "\(website) has no user \(username)",
+            next: "Names are written as the website gave them to /register, capitals included.")
+    }
+
+    /// The phone whose id the first operand is.
+    func device(_ invocation: Invocation) throws(Failure) -> Accounts.Device {
+        let text = invocation.operand(0)
+        let next = "'twoefay device list USER --website NAME' shows the phones of a user; log and audit name them too."
+        guard let id = DeviceID(text) else {
+            throw Failure(.usage, "DEVICE must be the 32 digits of a phone's id", next: next)
+        }
+        guard let device = try read(Accounts.device(id)) else {
+            throw Failure(.notFound, "there is no phone \(text)", next: next)
+        }
+        return device
+    }
+}

@@ -1,0 +1,184 @@
+import Bytes
+import Crypto
+import Daemon
+import EventLoop
+import HTTP
+import JSON
+import Phone
+import TLS
+import World
+
+/// The commands about the phone itself, rather than about what is asked.
+extension Tool {
+    static let listPhones = Subcommand(
+        command: Command("phone list", "Lists the phones that are bound here.", options: [Keyring.option])
+    ) { invocation throws(Failure) in
+        let keyring = try Keyring(invocation)
+        let entries = try keyring.all()
+        let table = Table(
+            ["DEVICE", "WEBSITE", "RELAY", "NAME", "CERTIFICATE UNTIL"],
+            entries.map { entry in
+                let phone = entry.enrolment
+                return [
+                    phone.device ?? "not bound yet", phone.website, phone.relay.text, phone.name ?? "",
+                    phone.certificate?.notAfter.rfc3339 ?? "",
+                ]
+            })
+        let none = "There is no phone in \(keyring.directory). 'twoefay phone enrol URI' binds one."
+        return Report(
+            entries.isEmpty ? none : table.text,
+            json: .object(["phones": .array(entries.map { .object($0.json) })]))
+    }
+
+    static let showPhone = Subcommand(
+        command: Command(
+            "phone show", "Shows one phone: who it is for the relay, and its public key.",
+            options: [Keyring.option, Keyring.choice])
+    ) { invocation throws(Failure) in
+        let entry = try Keyring(invocation).chosen(invocation)
+        let object = entry.json
+        let lines = object.members.map { member in
+            "\(member.name): \(member.value.string ?? JSONWriter.text(member.value))"
+        }
+        return Report(lines.joined(separator: "\n"), json: .object(object))
+    }
+
+    static let changePhone = Subcommand(
+        command: Command(
+            "phone change", "Tells the relay another name or push token of the phone, or renews its certificate.",
+            options: [
+                Keyring.option, Keyring.choice, PhoneOptions.dpop,
+                .init("name", .one("TEXT"), "What you call the phone."),
+                .init("dev-token", .one("TOKEN"), "Where a push service finds the phone from now on."),
+                .init("no-dev-token", .nothing, "No push service finds it from now on: it asks by itself."),
+                .init("renew", .nothing, "Get a new certificate now. It is done anyway when few days are left."),
+            ])
+    ) { invocation throws(Failure) in
+        let help = "Run 'twoefay phone change --help' for what it takes."
+        let (name, renews, isSilent) = (
+            invocation.value("name"), invocation.has("renew"), invocation.has("no-dev-token")
+        )
+        guard !isSilent || invocation.value("dev-token") == nil else {
+            throw Failure(.usage, "--dev-token and --no-dev-token say two different things", next: help)
+        }
+        let token = isSilent ? "" : invocation.value("dev-token")
+        guard name != nil || token != nil || renews else {
+            throw Failure(.usage, "there is nothing to change", next: help)
+        }
+        let keyring = try Keyring(invocation)
+        let entry = try keyring.chosen(invocation)
+        let identity = PhoneOptions.identity(invocation)
+        let changed = try onLoop { loop throws(Failure) in
+            do throws(CallFailure) {
+                let phone = try Responder(entry.enrolment, by: identity, loop: loop)
+                defer { phone.close() }
+                return try await phone.change(pushToken: token, name: name, renews: renews || phone.isToRenew)
+            } catch {
+                throw Failure(error)
+            }
+        }
+        let saved = try keyring.update(entry, changed)
+        let until = changed.certificate?.notAfter.rfc3339 ?? ""
+        return Report(
+            "The relay knows it. The certificate lasts until \(until).", json: .object(saved.json))
+    }
+
+    static let unbindPhone = Subcommand(
+        command: Command(
+            "phone unbind", "Has the relay forget the phone, and removes its key.",
+            options: [
+                Keyring.option, Keyring.choice, PhoneOptions.dpop,
+                .init(
+                    "forget", .nothing, "Remove the key without asking the relay, which then may still know the phone."),
+            ])
+    ) { invocation throws(Failure) in
+        let keyring = try Keyring(invocation)
+        let entry = try keyring.chosen(invocation)
+        let identity = PhoneOptions.identity(invocation)
+        if !invocation.has("forget") {
+            guard entry.enrolment.device != nil else {
+                throw Failure(
+                    .failed, "the phone is not bound yet", next: "'twoefay phone unbind --forget' removes its key.")
+            }
+            try onLoop { loop throws(Failure) in
+                do throws(CallFailure) {
+                    let phone = try Responder(entry.enrolment, by: identity, loop: loop)
+                    defer { phone.close() }
+                    try await phone.unbind()
+                } catch {
+                    throw Failure(error)
+                }
+            }
+        }
+        keyring.remove(entry)
+        return Report(
+            invocation.has("forget")
+                ? "The key is removed. The relay was not asked."
+                : "The relay knows this phone no more; its key is removed.",
+            json: .object([
+                "device": entry.enrolment.device.map { .string($0) } ?? .null,
+                "website": .string(entry.enrolment.website),
+                "asked_relay": .bool(!invocation.has("forget")),
+            ]))
+    }
+
+    static let revokePhone = Subcommand(
+        command: Command(
+            "phone revoke", "Unbinds a lost phone, from anywhere, with the code that was shown when it was bound.",
+            operands: [.init("CODE", "The revocation code; - reads it from standard input.")],
+            options: [
+                .init("relay", .one("ORIGIN"), "The relay, https://HOST:PORT; 'phone enrol' named it."),
+                .init(
+                    "pin", .one("PIN"), "Believe only a relay whose authority has this key, as the activation says it."),
+                .init("ca", .one("FILE"), "Believe this authority too, besides this machine's."),
+            ])
+    ) { invocation throws(Failure) in
+        let help = "Run 'twoefay phone revoke --help' for what it takes."
+        let code = invocation.operand(0) == "-" ? readLine() ?? "" : invocation.operand(0)
+        guard let origin = invocation.value("relay"), let relay = WebAddress(origin) else {
+            throw Failure(.usage, "--relay must be the relay's https://HOST:PORT", next: help)
+        }
+        let roots = try roots(invocation, help)
+        try onLoop { loop throws(Failure) in
+            do throws(CallFailure) {
+                try await Revocation.revoke(code, at: relay, believing: roots, loop: loop)
+            } catch {
+                throw Failure(error, unauthenticated: "Is the code complete?")
+            }
+        }
+        return Report("The phone is unbound.", json: .object(["revoked": true]))
+    }
+
+    private static func roots(_ invocation: Invocation, _ help: String) throws(Failure) -> TLSClientContext.Roots {
+        if let text = invocation.value("pin") {
+            guard let pin = Base64URL.decode(text), pin.count == 32 else {
+                throw Failure(.usage, "--pin is no SHA-256 in base64url", next: help)
+            }
+            return .pinned(pin)
+        }
+        guard let path = invocation.value("ca") else { return .system }
+        do throws(Files.Problem) {
+            return .systemAnd(try Files.read(path))
+        } catch {
+            throw Failure(.notFound, error.text, next: "It is the ca.pem of the relay's operator.")
+        }
+    }
+}
+
+extension Keyring.Entry {
+    /// All but the private key and what is secret beside it.
+    fileprivate var json: JSONObject {
+        let phone = enrolment
+        return [
+            "device": phone.device.map { .string($0) } ?? .null, "state": phone.device == nil ? "begun" : "bound",
+            "website": .string(phone.website), "relay": .string(phone.relay.text),
+            "name": phone.name.map { .string($0) } ?? .null, "platform": .string(phone.platform.rawValue),
+            "environment": .string(phone.environment.rawValue),
+            "dev_token": phone.pushToken.map { .string($0) } ?? .null,
+            "pin": .string(Base64URL.encode(phone.pin)), "thumbprint": .string(phone.thumbprint),
+            "jwk": .object(phone.key.publicKey.jwk),
+            "certificate_expires_at": phone.certificate.map { .string($0.notAfter.rfc3339) } ?? .null,
+            "made_at": .string(phone.madeAt.rfc3339), "path": .string(path),
+        ]
+    }
+}

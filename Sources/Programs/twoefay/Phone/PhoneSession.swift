@@ -1,0 +1,225 @@
+import Daemon
+import EventLoop
+import JSON
+import Phone
+import World
+
+/// Some phones and their person: each phone asks its relay, and what is asked comes before the person, one at a time.
+/// Lives on its loop.
+final class PhoneSession {
+    struct Options: Sendable {
+        let identity: Responder.Identity
+        let uv: SignedStatement.UserVerification
+        /// Nil: a person decides.
+        let auto: Auto?
+        let number: String?
+        let isOnce: Bool
+    }
+
+    /// A request, and the phone that can answer it.
+    private struct Item {
+        let phone: PolledPhone
+        let question: ChallengePrompt
+    }
+
+    let wish: Options
+    let keyring: Keyring
+    let loop: EventLoop
+    let telling: PhoneOutput
+    private let keyboard: Keyboard
+    private var phones: [PolledPhone] = []
+    private var queue: [Item] = []
+    private var current: Item?
+    private var answered: Int64 = 0
+    private var end: Result<Report, Failure>?
+    private var waiting: CheckedContinuation<Result<Report, Failure>, Never>?
+
+    init(_ wish: Options, keyring: Keyring, loop: EventLoop, telling: PhoneOutput) throws(Failure) {
+        self.wish = wish
+        self.keyring = keyring
+        self.loop = loop
+        self.telling = telling
+        do throws(SystemFailure) {
+            keyboard = try Keyboard(loop: loop)
+        } catch {
+            throw Failure(.failed, error.description, next: "The machine is out of threads.")
+        }
+    }
+
+    func run(_ entries: [Keyring.Entry], until signals: Signals) async throws(Failure) -> Report {
+        for entry in entries { phones.append(try PolledPhone(entry, of: self)) }
+        let titles = entries.map(\.title).joined(separator: ", ")
+        telling(
+            "Watching for \(titles). Ctrl-C ends it.", "watching",
+            [
+                "phones": .array(
+                    phones.map {
+                        ["device": .string($0.device), "website": .string($0.website), "relay": .string($0.relay)]
+                    })
+            ])
+        let shared = LoopBound(self, on: loop)
+        loop.spawn {
+            _ = await signals.next()
+            shared.value.finish()
+        }
+        for phone in phones { phone.start() }
+        let result = await withCheckedContinuation { continuation in
+            if let end { continuation.resume(returning: end) } else { waiting = continuation }
+        }
+        keyboard.giveUp()
+        for phone in phones { phone.stop() }
+        return try result.get()
+    }
+
+    // MARK: What phones tell
+
+    /// All that a phone is asked now.
+    func offer(_ questions: [ChallengePrompt], to phone: PolledPhone) {
+        let open = Set(questions.map(\.challenge))
+        queue.removeAll { $0.phone === phone && !open.contains($0.question.challenge) }
+        if let current, current.phone === phone, !open.contains(current.question.challenge) { keyboard.giveUp() }
+        for question in questions where phone.isNew(question) { queue.append(Item(phone: phone, question: question)) }
+        goOn()
+    }
+
+    /// A phone that is of no use any more. The others go on.
+    func drop(_ phone: PolledPhone, _ failure: Failure) {
+        phones.removeAll { $0 === phone }
+        guard !phones.isEmpty else { return finish(.failure(failure)) }
+        phone.tell(failure.text, "trouble", ["error": .string(failure.message)])
+    }
+
+    // MARK: One at a time
+
+    private func goOn() {
+        guard end == nil, current == nil, !queue.isEmpty else { return }
+        let item = queue.removeFirst()
+        current = item
+        let (shared, held) = (LoopBound(self, on: loop), LoopBound(item, on: loop))
+        loop.spawn {
+            await shared.value.handle(held.value)
+            shared.value.current = nil
+            shared.value.goOn()
+        }
+    }
+
+    private func handle(_ item: Item) async {
+        let (phone, question) = (item.phone, item.question)
+        phone.tell(question.shown, "request", question.json(device: phone.device))
+        let keyboard = keyboard
+        let limit = loop.schedule(after: question.timeLeft) { keyboard.giveUp() }
+        let choice = await choice(about: question)
+        loop.cancel(limit)
+        guard end == nil else { return }
+        switch choice {
+        case .ignore: break
+        case .nothing: phone.tell("This is over.", "over", ["challenge": .string(question.challenge)])
+        case .broken(let failure): finish(.failure(failure))
+        case .decision(let decision):
+            do throws(CallFailure) {
+                let login = try await phone.answer(decision, to: question, uv: wish.uv)
+                answered += 1
+                phone.tell(
+                    "\(decision.told): the relay says \(login).", "answered",
+                    [
+                        "challenge": .string(question.challenge), "decision": .string(decision.word),
+                        "login": .string(login),
+                    ])
+                if wish.isOnce { finish(.success(report(decision.isMeant(by: login) ? .ok : .failed))) }
+            } catch {
+                phone.tell(
+                    "The answer does not count: \(error.description)", "trouble",
+                    ["challenge": .string(question.challenge), "error": .string(error.description)])
+                if wish.isOnce { finish(.failure(Failure(error))) }
+            }
+        }
+    }
+
+    private enum Choice {
+        case decision(SignedStatement.Decision)
+        case ignore
+        /// The time was over, or somebody else has answered.
+        case nothing
+        case broken(Failure)
+    }
+
+    private func choice(about question: ChallengePrompt) async -> Choice {
+        let needsNumber = question.context.numberDigits > 0
+        switch wish.auto {
+        case .ignore: return .ignore
+        case .deny: return .decision(.deny)
+        case .fraud: return .decision(.fraud)
+        case .approve:
+            guard needsNumber else { return .decision(.approve(number: nil)) }
+            if let number = wish.number { return .decision(.approve(number: number)) }
+            if let line = await keyboard.line() { return .decision(.approve(number: line)) }
+            guard keyboard.isAtEnd else { return .nothing }
+            return .broken(
+                Failure(
+                    .failed, "a number is asked for, and standard input has no further line",
+                    next: "Give it with --number, or write one line for each request."))
+        case nil: return await personsChoice(about: question, needsNumber: needsNumber)
+        }
+    }
+
+    private func personsChoice(about question: ChallengePrompt, needsNumber: Bool) async -> Choice {
+        while true {
+            guard let line = await typed("[a]pprove, [d]eny, [f]raud (this was not me), [i]gnore: ") else {
+                return personIsGone()
+            }
+            switch line.lowercased() {
+            case "a", "approve":
+                guard needsNumber else { return .decision(.approve(number: nil)) }
+                guard let number = await typed("The number that \(question.asker) shows: ") else {
+                    return personIsGone()
+                }
+                guard let fault = question.fault(ofNumber: number) else {
+                    return .decision(.approve(number: number))
+                }
+                telling.prompt("No: \(fault).\n")
+            case "d", "deny": return .decision(.deny)
+            case "f", "fraud": return .decision(.fraud)
+            case "i", "ignore": return .ignore
+            default: continue
+            }
+        }
+    }
+
+    private func typed(_ prompt: String) async -> String? {
+        let telling = telling
+        return await keyboard.line { telling.prompt(prompt) }
+    }
+
+    private func personIsGone() -> Choice {
+        telling.prompt("\n")
+        if keyboard.isAtEnd { finish() }
+        return .nothing
+    }
+
+    // MARK: The end
+
+    private func report(_ code: ExitCode) -> Report {
+        Report("", json: .object(["event": "ended", "answered": .integer(answered)]), code: code)
+    }
+
+    private func finish() { finish(.success(report(.ok))) }
+
+    private func finish(_ result: Result<Report, Failure>) {
+        guard end == nil else { return }
+        end = result
+        waiting?.resume(returning: result)
+    }
+}
+
+extension SignedStatement.Decision {
+    var told: String {
+        switch self {
+        case .approve: "Approved"
+        case .deny: "Denied"
+        case .fraud: "Reported as fraud"
+        }
+    }
+
+    /// Whether the relay understood it as it was said.
+    func isMeant(by login: String) -> Bool { login == (word == "approve" ? "success" : "failure") }
+}

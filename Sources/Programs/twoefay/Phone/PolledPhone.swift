@@ -1,0 +1,120 @@
+import Crypto
+import Daemon
+import EventLoop
+import HTTP
+import JSON
+import Phone
+import World
+
+/// One phone that asks its relay again and again what there is. Lives on its loop.
+final class PolledPhone {
+    private let watching: PhoneSession
+    private let loop: EventLoop
+    private let entry: Keyring.Entry
+    private var responder: Responder
+    private var isOver = false
+    /// Questions and refusals that were told already.
+    private var known: Set<String> = []
+
+    /// Between two requests, where the relay answers at once and says nothing new.
+    private static let pause: Duration = .seconds(2)
+    private static let longestPause: Duration = .seconds(30)
+
+    init(_ entry: Keyring.Entry, of watching: PhoneSession) throws(Failure) {
+        self.entry = entry
+        self.watching = watching
+        loop = watching.loop
+        do throws(CallFailure) {
+            responder = try Responder(entry.enrolment, by: watching.wish.identity, loop: watching.loop)
+        } catch {
+            throw Failure(error)
+        }
+    }
+
+    var device: String { responder.device }
+    var website: String { responder.enrolment.website }
+    var relay: String { responder.enrolment.relay.text }
+
+    func start() {
+        let shared = LoopBound(self, on: loop)
+        loop.spawn { await shared.value.watch() }
+    }
+
+    func stop() {
+        isOver = true
+        responder.close()
+    }
+
+    func tell(_ text: String, _ event: String, _ members: JSONObject) {
+        guard !isOver else { return }
+        var all: JSONObject = ["device": .string(device), "website": .string(website)]
+        for member in members.members { all.set(member.name, member.value) }
+        watching.telling(text, event, all)
+    }
+
+    /// True the first time.
+    func isNew(_ question: ChallengePrompt) -> Bool { known.insert(question.challenge).inserted }
+
+    func answer(
+        _ decision: SignedStatement.Decision, to question: ChallengePrompt, uv: SignedStatement.UserVerification
+    ) async throws(CallFailure) -> String {
+        try await responder.answer(decision, to: question, uv: uv)
+    }
+
+    private func watch() async {
+        var troubles = 0
+        var open: [String] = []
+        while !isOver {
+            do throws(CallFailure) {
+                try await renew()
+                let start = loop.time.instant()
+                let pending = try await responder.pending(waiting: Responder.longestWait, knowing: open)
+                troubles = 0
+                let hadEnds = !Set(open).isSubset(of: pending.challenges)
+                open = pending.challenges
+                if isOver { return }
+                let hasNews = take(pending) || hadEnds
+                // A second watcher of this phone would take the relay from the first, and the first from the second.
+                if !hasNews && loop.time.instant() - start < Self.pause { await loop.sleep(for: Self.pause) }
+            } catch {
+                if isOver { return }
+                guard error.mayPass else { return watching.drop(self, Failure(error)) }
+                troubles += 1
+                let pause = min(Self.longestPause, .seconds(1 << min(troubles, 5)))
+                tell(
+                    "\(error.description); trying again in \(pause.wholeMilliseconds / 1000) s.", "trouble",
+                    [
+                        "error": .string(error.description),
+                        "again_in_milliseconds": .integer(pause.wholeMilliseconds),
+                    ])
+                await loop.sleep(for: pause)
+            }
+        }
+    }
+
+    /// Whether there was anything new in it.
+    private func take(_ pending: Responder.Pending) -> Bool {
+        let count = known.count
+        for refused in pending.refused where known.insert(refused.challenge ?? "").inserted {
+            tell(
+                "A request was not shown, and cannot be answered here: \(refused.reason).", "refused",
+                ["challenge": refused.challenge.map { .string($0) } ?? .null, "reason": .string(refused.reason)])
+        }
+        watching.offer(pending.questions, to: self)
+        return known.count > count
+    }
+
+    private func renew() async throws(CallFailure) {
+        guard responder.isToRenew else { return }
+        let enrolment = try await responder.change(renews: true)
+        do throws(Failure) {
+            try watching.keyring.update(entry, enrolment)
+        } catch {
+            throw .unable(error.text)
+        }
+        responder.close()
+        responder = try Responder(enrolment, by: watching.wish.identity, loop: loop)
+        let until = enrolment.certificate?.notAfter.rfc3339 ?? ""
+        tell("The certificate is renewed, until \(until).", "renewed", ["expires_at": .string(until)])
+    }
+}

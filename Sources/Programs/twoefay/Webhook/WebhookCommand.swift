@@ -1,0 +1,240 @@
+import Bytes
+import Daemon
+import Domain
+import JSON
+import Storage
+import Webhooks
+import World
+
+extension Tool {
+    static let webhookCommand = Subcommand(
+        command: Command(
+            "website callback", "Changes a callback's secret, tries the callback out, and has it called or not.",
+            operands: [
+                .init("NAME", "A website that 'website list' shows."),
+                .init("ACTION", "One of: \(WebhookAction.allCases.map(\.rawValue).joined(separator: ", "))."),
+            ],
+            options: [
+                .init("at-once", .nothing, "With secret: the one before counts no more, for others have seen it."),
+                .init("out", .one("DIR"), "With secret: where NAME.secret.new is written; here if left out."),
+                .init(
+                    "since", .one("TIME"), "With replay: only what was to be told since then, as 2026-11-22T08:00:00Z."),
+            ],
+            notes: """
+                secret    makes a new one and writes it into a file. Both are signed with for a day: the website takes it up meanwhile.
+                disable   calls the website no more. What it is to be told waits for 30 days.
+                enable    calls it again, with all that waits. A relay disables a website by itself that answers 410, or where
+                          nothing has arrived for three days.
+                test      sends it an event that means nothing (twoefay.test), from this machine, and says what came of it.
+                          Exit status 0: it was taken. 1: it was not. 5: there was no answer.
+                replay    has tried again what nobody tries any more.
+                  twoefay --config /etc/twoefay/twoefay.yaml website callback shop secret --out /root
+                """)
+    ) { invocation throws(Failure) in
+        let action = try WebhookAction(invocation)
+        let settings = try Settings.load(invocation)
+        let desk = try OperatorStore(settings)
+        defer { desk.close() }
+        let callback = try WebhookEndpointCommands(desk.website(named: invocation.operand(0)), desk)
+        switch action {
+        case .secret: return try callback.rotate(invocation)
+        case .disable: return try callback.disable()
+        case .enable: return try callback.enable()
+        case .test: return try callback.test()
+        case .replay: return try callback.replay(since: invocation.value("since"))
+        }
+    }
+}
+
+private enum WebhookAction: String, CaseIterable {
+    case secret, disable, enable, test, replay
+
+    init(_ invocation: Invocation) throws(Failure) {
+        let word = invocation.operand(1)
+        let next = "Run 'twoefay website callback --help' for what it takes."
+        guard let action = WebhookAction(rawValue: word) else {
+            let words = Self.allCases.map(\.rawValue)
+            let near = Spelling.nearest(to: word, among: words).map { "; did you mean \($0)?" } ?? ""
+            throw Failure(.usage, "ACTION \(word) is none of \(words.joined(separator: ", "))\(near)", next: next)
+        }
+        for (option, owner) in [("at-once", Self.secret), ("out", .secret), ("since", .replay)]
+        where invocation.has(option) && owner != action {
+            throw Failure(.usage, "--\(option) belongs to \(owner.rawValue), not to \(word)", next: next)
+        }
+        self = action
+    }
+}
+
+extension OperatorStore {
+    /// All that a website is to be told is due now.
+    func makeWebhooksDue(of website: WebsiteID) throws(Failure) {
+        var next: Timestamp? = WebhookEndpoints.farthest
+        for _ in 0..<WebhookEndpoints.makeDueLimit {
+            guard let upTo = next else { return }
+            next = try read(WebhookEndpoints.makeDue(website, at: now, upTo: upTo))
+        }
+    }
+}
+
+/// A callback that is there, at the operator's desk.
+struct WebhookEndpointCommands {
+    let name: String
+    let id: WebsiteID
+    let url: String
+    let view: WebhookEndpoints.View
+    let store: OperatorStore
+
+    init(_ website: Websites.Listed, _ store: OperatorStore) throws(Failure) {
+        guard let url = website.traits.webhookURL else {
+            throw Failure(
+                .notFound, "\(website.name) has no callback",
+                next: "'twoefay website edit \(website.name) --callback URL' gives it one, and makes its secret.")
+        }
+        guard let view = try store.read(WebhookEndpoints.find(website.id)) else {
+            throw Failure(
+                .notFound, "the callback of \(website.name) has no secret",
+                next: "'twoefay website edit \(website.name) --callback \(url.asShellWord)' makes one.")
+        }
+        (name, id, self.url, self.view, self.store) = (website.name, website.id, url, view, store)
+    }
+
+    // MARK: Its secret
+
+    func rotate(_ invocation: Invocation) throws(Failure) -> Report {
+        let isAtOnce = invocation.has("at-once")
+        if !isAtOnce, let until = view.formerUntil, until > store.now {
+            throw Failure(
+                .conflict, "two secrets of \(name) are valid already, until \(until.rfc3339)",
+                next:
+                    "Nothing was changed. Wait until then; or, if others have seen one of them, give --at-once: only the new one counts then."
+            )
+        }
+        let masterKey = try store.settings.loadMasterKey()
+        let new = WebhookSecret.make(SystemRandomness())
+        let secrets =
+            isAtOnce
+            ? WebhookSecrets(current: new) : try masterKey.open(view, of: id).rotated(to: new, at: store.now)
+        let sealed = try masterKey.seal(secrets, of: id)
+        let path = Files.resolve("\(name).secret.new", in: invocation.value("out") ?? "")
+        do throws(Files.Problem) {
+            try new.write(to: path)
+        } catch {
+            throw Failure(
+                error.exists ? .conflict : .failed, error.text,
+                next: "Nothing was changed. Choose another directory with --out, or move that file away.")
+        }
+        try change(writing: path) { operation in
+            WebhookEndpoints.rotate(
+                id, from: view.sealed, to: sealed, formerUntil: secrets.former?.until, at: store.now, as: operation)
+        }
+        let until = secrets.former?.until
+        return Report(
+            until.map {
+                """
+                The new secret of \(name) is in \(path). Until \($0.rfc3339) every webhook is signed with both: give the website the
+                new one by then. It may accept both meanwhile; afterwards only the new one is signed with.
+                """
+            } ?? """
+                The new secret of \(name) is in \(path), and is the only one that is signed with from now on.
+                Until the website has it, it takes no webhook; each is tried again, for a day and three hours.
+                """,
+            json: .object([
+                "website": .string(name), "secret": .string(path), "former_until": .text(until?.rfc3339),
+            ]))
+    }
+
+    private func change(
+        writing path: String, _ change: (Operation) -> Query<Bool>
+    ) throws(Failure) {
+        let isChanged: Bool
+        do throws(Failure) {
+            isChanged = try store.run(change)
+        } catch {
+            throw Failure(
+                error.code, error.message,
+                next:
+                    "Whether the secret in \(path) counts is not known. Have another made once the store answers, with --at-once: "
+                    + "only that one counts then.")
+        }
+        guard isChanged else {
+            Files.remove(path)
+            throw Failure(
+                .conflict, "somebody else changed the callback of \(name) at the same moment",
+                next: "Nothing was changed here. Look at 'twoefay website show \(name)', and try again.")
+        }
+    }
+
+    // MARK: Whether it is called
+
+    func disable() throws(Failure) -> Report {
+        guard try store.run({ WebhookEndpoints.disable(id, at: store.now, as: $0) }) else {
+            throw Failure(
+                .conflict, "\(name) is disabled already\(try since())",
+                next: "Nothing was changed. 'twoefay website callback \(name) enable' has it called again.")
+        }
+        return Report(
+            """
+            \(name) is called no more; what is under way comes to its end. What it is to be told waits, for 30 days.
+            'twoefay website callback \(name) enable' has it called again, with all that waits.
+            """, json: json("disabled"))
+    }
+
+    func enable() throws(Failure) -> Report {
+        // In front of it: whoever is stopped in between finds it disabled, and enables it once more.
+        if view.health.isDisabled { try store.makeWebhooksDue(of: id) }
+        guard try store.run({ WebhookEndpoints.enable(id, at: store.now, as: $0) }) else {
+            throw Failure(
+                .conflict, "\(name) is enabled already: it is called",
+                next:
+                    "Nothing was changed. 'twoefay website show \(name)' says how it stands, and 'twoefay website callback \(name) test' tries it."
+            )
+        }
+        var lines = ["\(name) is called again, by whichever relay runs. \(counted(view.waiting)) waited, due now."]
+        if view.dead > 0 {
+            lines.append(
+                "\(counted(view.dead)) had been given up before: 'twoefay website callback \(name) replay' has those tried, too."
+            )
+        }
+        return Report(lines.joined(separator: "\n"), json: json("working"))
+    }
+
+    private func json(_ state: String) -> JSONValue {
+        .object([
+            "website": .string(name), "before": .string(view.health.word), "state": .string(state),
+            "waiting": .integer(view.waiting), "dead": .integer(view.dead),
+        ])
+    }
+
+    private func since() throws(Failure) -> String {
+        guard case .disabled(let reason, let since)? = try store.read(WebhookEndpoints.find(id))?.health.state else {
+            return ""
+        }
+        return ", since \(since.rfc3339): \(reason.shown)"
+    }
+
+    private func counted(_ count: Int64) -> String { count == 0 ? "Nothing" : "\(count)" }
+
+    // MARK: What was given up
+
+    func replay(since text: String?) throws(Failure) -> Report {
+        var since: Timestamp?
+        if let text {
+            since = Timestamp(rfc3339: text) ?? Timestamp(rfc3339: text + "T00:00:00Z")
+            guard since != nil else {
+                throw Failure(
+                    .usage, "--since \(text) is no time", next: "It is UTC, as 2026-11-22 or 2026-11-22T08:00:00Z.")
+            }
+        }
+        let count = try store.read(WebhookEndpoints.countDead(id, since: since, until: store.now))
+        let json: JSONValue = .object(["website": .string(name), "replayed": .integer(count)])
+        guard count > 0 else { return Report("Nothing was given up that \(name) was to be told.", json: json) }
+        _ = try store.run { WebhookEndpoints.replay(id, at: store.now, as: $0) }
+        while try store.read(WebhookEndpoints.replayDead(id, since: since, at: store.now)) {}
+        return Report(
+            "\(count) to be tried again, "
+                + (view.health.isDisabled
+                    ? "once \(name) is enabled: 'twoefay website callback \(name) enable'."
+                    : "by whichever relay runs, as if written just now."),
+            json: json)
+    }
+}

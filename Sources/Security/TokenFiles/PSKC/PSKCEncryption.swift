@@ -1,0 +1,179 @@
+import Bytes
+import Crypto
+
+/// What opens a key package that is encrypted; whoever ordered the tokens was given it on another way.
+public enum PSKCKey: Sendable {
+    case shared(Secret)
+    case password(Secret)
+}
+
+/// How the values of one container are encrypted and authenticated, as its first elements say.
+struct PSKCEncryption {
+    private let given: PSKCKey?
+    private var key: Secret?
+    private var need: SeedFaults.Need?
+    private var authentication: (algorithm: Authentication, key: Secret?)?
+
+    init(_ given: PSKCKey?) {
+        self.given = given
+        // A container may leave out what everybody knows.
+        if case .shared(let key) = given { self.key = key }
+    }
+
+    /// What is missing, if a value turns out to be encrypted.
+    var missing: SeedFaults.Need? { key == nil ? need ?? .key(nil) : nil }
+
+    // MARK: The key
+
+    mutating func read(encryptionKey element: XMLElement) throws(SeedFault) {
+        if let derived = element["DerivedKey"] {
+            need = .password(derived["MasterKeyName"]?.content)
+            if case .password(let password) = given { key = try Self.derive(derived, from: password) }
+        } else if element["X509Data"] != nil || element["KeyValue"] != nil {
+            throw element.fault(
+                "it is encrypted for the owner of a certificate (RSA), which is not read here; ask whoever made it for one "
+                    + "under a pre-shared key or a password (RFC 6030, 6.1 and 6.2)")
+        } else {
+            need = .key(element["KeyName"]?.content)
+            if case .password = given {
+                throw element.fault("it is encrypted under a pre-shared key, and not under a password")
+            }
+        }
+    }
+
+    private static let mostIterations = 10_000_000
+
+    private static func derive(_ element: XMLElement, from password: Secret) throws(SeedFault) -> Secret {
+        guard let method = element["KeyDerivationMethod"] else {
+            throw element.fault("it does not say how its key follows from the password")
+        }
+        guard method.attributes["Algorithm"]?.hasSuffix("#pbkdf2") == true,
+            let parameters = method["PBKDF2-params"]
+        else {
+            throw method.fault("its key follows from the password otherwise than by PBKDF2, the only way read here")
+        }
+        guard let salt = parameters["Salt", "Specified"]?.base64 else {
+            throw parameters.fault("the salt of PBKDF2 is missing or is no base64")
+        }
+        guard let iterations = parameters["IterationCount"]?.integer, (1...mostIterations).contains(iterations) else {
+            throw parameters.fault("IterationCount must be a number from 1 to \(mostIterations)")
+        }
+        let length = parameters["KeyLength"]?.integer ?? 16
+        guard [16, 24, 32].contains(length) else { throw parameters.fault("KeyLength must be 16, 24 or 32") }
+        let function: PBKDF2.Function
+        switch parameters["PRF"]?.attributes["Algorithm"].map(fragment) {
+        case nil, "hmac-sha1": function = .sha1
+        case "hmac-sha256": function = .sha256
+        case "hmac-sha512": function = .sha512
+        case .some(let other): throw parameters.fault("the function of PBKDF2, \(other), is not known here")
+        }
+        do throws(CryptoFailure) {
+            return try PBKDF2.derive(
+                from: password, salt: salt, iterations: iterations, count: length, function: function)
+        } catch {
+            throw parameters.fault(error.description)
+        }
+    }
+
+    /// What stands behind `#`, or the last `:` of Internet names.
+    private static func fragment(_ address: String) -> String {
+        String(address[(address.lastIndex(of: "#").map { address.index(after: $0) } ?? address.startIndex)...])
+            .lowercased()
+    }
+
+    // MARK: Authentication
+
+    private enum Authentication: String {
+        case sha1 = "hmac-sha1"
+        case sha256 = "hmac-sha256"
+        case sha512 = "hmac-sha512"
+
+        func code(_ key: Secret, _ message: [UInt8]) -> [UInt8] {
+            switch self {
+            case .sha1: HMAC.sha1(key: key, message)
+            case .sha256: HMAC.sha256(key: key, message)
+            case .sha512: HMAC.sha512(key: key, message)
+            }
+        }
+    }
+
+    mutating func read(macMethod element: XMLElement) throws(SeedFault) {
+        guard let name = element.attributes["Algorithm"].map(Self.fragment),
+            let algorithm = Authentication(rawValue: name)
+        else {
+            throw element.fault(
+                "its values are authenticated by \(element.attributes["Algorithm"] ?? "nobody knows what"); "
+                    + "HMAC with SHA-1, SHA-256 or SHA-512 is read here")
+        }
+        var secret: Secret?
+        if let wrapped = element["MACKey"], let key {
+            // It has no code of its own. If the key is not the right one, this is noise, and no value fits it.
+            secret = try Self.decrypt(wrapped, try Self.cipherValue(wrapped), under: key) ?? Secret([0])
+        } else {
+            secret = key
+        }
+        authentication = (algorithm, secret)
+    }
+
+    // MARK: Values
+
+    /// The bytes of an EncryptedValue. Its code is looked at before anything is decrypted: CBC alone would take every change.
+    func open(_ value: XMLElement, in field: XMLElement) throws(SeedFault) -> [UInt8] {
+        guard let key else { throw value.fault("encrypted, and no key was given") }
+        guard let authentication, let codeKey = authentication.key else {
+            throw value.fault("encrypted, but the file has no MACMethod before it that would tell changes")
+        }
+        guard let code = field["ValueMAC"]?.base64 else {
+            throw field.fault("encrypted without a ValueMAC, so that changes could not be told")
+        }
+        let bytes = try Self.cipherValue(value)
+        guard Secret.matches(authentication.algorithm.code(codeKey, bytes), code) else {
+            throw field.fault("its ValueMAC does not fit: the key or password is another one, or the file was changed")
+        }
+        guard let opened = try Self.decrypt(value, bytes, under: key) else {
+            throw value.fault("what it decrypts to has no end as XML encryption wants it")
+        }
+        return opened.reveal()
+    }
+
+    private static func cipherValue(_ element: XMLElement) throws(SeedFault) -> [UInt8] {
+        guard let bytes = element["CipherData", "CipherValue"]?.base64, bytes.count >= 32,
+            bytes.count.isMultiple(of: 16)
+        else { throw element.fault("its CipherValue is missing, no base64, or of no length that AES-CBC has") }
+        return bytes
+    }
+
+    private static let keyBytes = ["aes128-cbc": 16, "aes192-cbc": 24, "aes256-cbc": 32]
+
+    /// Nil if the padding is none.
+    private static func decrypt(
+        _ element: XMLElement, _ bytes: [UInt8], under key: Secret
+    ) throws(SeedFault) -> Secret? {
+        let algorithm = element["EncryptionMethod"]?.attributes["Algorithm"]
+        guard let size = algorithm.flatMap({ keyBytes[fragment($0)] }) else {
+            throw element.fault(
+                "encrypted by \(algorithm ?? "nobody knows what"); AES-128, -192 and -256 in CBC are read here")
+        }
+        guard key.count == size else {
+            throw element.fault("encrypted under a key of \(size) bytes; the one given has \(key.count)")
+        }
+        guard let plain = CBC.open(Array(bytes.dropFirst(16)), key: key, vector: Array(bytes.prefix(16))),
+            let padding = plain.last, (1...16).contains(padding)
+        else { return nil }
+        return Secret(Array(plain.dropLast(Int(padding))))
+    }
+}
+
+extension XMLElement {
+    /// As XML has it: with white space anywhere, and padded.
+    var base64: [UInt8]? {
+        let letters = text.utf8.filter { !$0.isXMLSpace }
+        return letters.isEmpty ? nil : Base64.decode(String(decoding: letters, as: UTF8.self))
+    }
+
+    /// Decimal digits alone.
+    var integer: Int? {
+        guard let content, content.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int(content)
+    }
+}

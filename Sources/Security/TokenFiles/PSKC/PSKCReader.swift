@@ -1,0 +1,73 @@
+import Bytes
+import World
+
+/// Reads portable symmetric key containers (RFC 6030), the files that makers of tokens send: plain ones, and ones under a
+/// pre-shared key or a password.
+public enum PSKCReader {
+    public static func read(
+        _ bytes: [UInt8], key: PSKCKey? = nil, at now: Timestamp
+    ) throws(SeedFaults) -> SeedFile {
+        var container = PSKCContainer(PSKCEncryption(key), now: now)
+        do throws(SeedFault) {
+            try XMLReader.read(bytes) { root throws(SeedFault) in
+                guard root.name == "KeyContainer" else {
+                    throw root.fault(
+                        "no key container of RFC 6030 (urn:ietf:params:xml:ns:keyprov:pskc); "
+                            + "files of its drafts must be converted first")
+                }
+                guard root.attributes["Version"] == "1.0" else {
+                    throw root.fault("Version must be 1.0, and is \(root.attributes["Version"] ?? "missing")")
+                }
+            } child: { element throws(SeedFault) in
+                try container.read(element)
+            }
+        } catch {
+            throw SeedFaults([error], need: container.need)
+        }
+        return try container.collector.file(empty: "it holds no key that makes codes")
+    }
+}
+
+/// One container, read from its first element to its last.
+private struct PSKCContainer {
+    private var lock: PSKCEncryption
+    private let now: Timestamp
+    var collector = SeedCollector()
+    /// Set where the reading ends for want of it.
+    private(set) var need: SeedFaults.Need?
+
+    init(_ lock: PSKCEncryption, now: Timestamp) {
+        self.lock = lock
+        self.now = now
+    }
+
+    mutating func read(_ element: XMLElement) throws(SeedFault) {
+        switch element.name {
+        case "EncryptionKey": try lock.read(encryptionKey: element)
+        case "MACMethod": try lock.read(macMethod: element)
+        case "KeyPackage":
+            for key in element.all("Key") { try read(key: key, of: element["DeviceInfo"]) }
+        case "Signature":
+            collector.remark("The file is signed; the signature is not verified here (xmlsec1 --verify does that).")
+        default: break
+        }
+    }
+
+    private mutating func read(key: XMLElement, of device: XMLElement?) throws(SeedFault) {
+        let reading = PSKCKeyReader(key: key, device: device, lock: lock, now: now)
+        guard reading.algorithm != "pin" else {
+            collector.remark("The file holds PINs too, which tokens check themselves: they are left out.")
+            return
+        }
+        // A value that cannot be opened says that none can.
+        if reading.isEncrypted, let missing = lock.missing {
+            need = missing
+            throw key.fault("the secrets are encrypted")
+        }
+        do throws(SeedFault) {
+            collector.add(try reading.seed())
+        } catch {
+            collector.add(error)
+        }
+    }
+}

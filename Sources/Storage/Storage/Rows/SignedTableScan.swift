@@ -1,0 +1,263 @@
+import Bytes
+import Domain
+import EventLoop
+import Relay
+import Synchronization
+import World
+
+/// Goes through all rows of a signed table, in the order of its primary key.
+final class SignedTableScan: Sendable {
+    static let all = SignedTable.all.map { SignedTableScan($0) }
+    /// Few enough that nobody waits for a page.
+    static let pageSize = 200
+
+    let table: SignedTable
+    let one: RowSearch
+    let every: RowSearch
+    let asSeen: RowSearch
+    /// Written only for a row that is as it was seen.
+    let auditAdoption: Statement
+    private let first: Statement
+    private let next: Statement
+
+    private init(_ table: SignedTable) {
+        self.table = table
+        let key = table.key.joined(separator: ", ")
+        let places = table.key.map { _ in "?" }.joined(separator: ", ")
+        one = RowSearch(table, where: table.hasKey)
+        every = RowSearch(table, where: "1 = 1")
+        asSeen = RowSearch(table, where: table.isAsSeen)
+        auditAdoption = Statement(
+            """
+            INSERT INTO audit (operation, at, event, outcome, note)
+            SELECT ?, ?, 'row.adopted', 'operator', ? FROM \(table.name) WHERE \(table.isAsSeen)
+            """ + Audit.once)
+        let select = "SELECT \(table.columns) FROM \(table.name)"
+        let page = " ORDER BY \(key) LIMIT \(Self.pageSize)"
+        first = Statement(select + page)
+        next = Statement(select + " WHERE (\(key)) > (\(places))" + page)
+    }
+
+    func page(after key: [SQLValue]?) -> BoundStatement {
+        key.map { BoundStatement(next, values: $0) } ?? BoundStatement(first)
+    }
+
+    static func of(_ table: SignedTable) -> SignedTableScan? { all.first { $0.table.name == table.name } }
+}
+
+/// The result of checking one row.
+public struct RowReport: Sendable {
+    public enum Verdict: Sendable, Equatable {
+        case genuine
+        /// No relay has signed it.
+        case unsigned
+        /// Signed under a key that is not in the master key file.
+        case unknownKey
+        /// The values are as they were signed, and these rights were given back by somebody else.
+        case rightsGivenBack([String])
+        /// Something else than rights is another value now. What it was is not kept.
+        case changed
+    }
+
+    public let table: SignedTable
+    public let verdict: Verdict
+    /// The values that the MAC covers, by column or expression.
+    public let columns: [(name: String, value: SQLValue)]
+    public let key: [SQLValue]
+    fileprivate let rights: Int64
+
+    init(_ row: CheckedRow, _ authenticator: RowAuthenticator) {
+        table = row.table
+        key = row.key
+        rights = row.rights
+        columns = Array(zip(row.table.covered, row.values)).map { (name: $0, value: $1) }
+        verdict = row.verdict(authenticator)
+    }
+
+    /// As operators write it: hexadecimal digits, and a colon between the columns of a longer key.
+    public var keyText: String { CheckedRow.text(of: key) }
+
+    /// What `SignedTable.isAsSeen` compares.
+    fileprivate var seen: [SQLValue] { columns.map(\.value) + [.integer(rights)] }
+}
+
+extension SignedRows {
+    /// All rows of all tables as they are, for a store that somebody vouches for as a whole.
+    package static let everythingAdopted = SignedTableScan.all.map { SignedRows($0.every).adopted }
+}
+
+extension CheckedRow {
+    fileprivate func verdict(_ authenticator: RowAuthenticator) -> RowReport.Verdict {
+        guard let mac else { return .unsigned }
+        guard authenticator.knows(mac) else { return .unknownKey }
+        if isGenuine(authenticator) { return .genuine }
+        let signed = table.allRights.filter {
+            authenticator.isGenuine(mac, of: values, in: table, rights: $0)
+        }
+        guard let most = signed.max() else { return .changed }
+        return .rightsGivenBack(
+            table.rights.enumerated().filter { 1 << $0.offset & rights & ~most != 0 }.map(\.element))
+    }
+
+    static func text(of key: [SQLValue]) -> String {
+        key.map { value in
+            switch value {
+            case .null: ""
+            case .integer(let number): String(number)
+            case .text(let text): text
+            case .blob(let bytes): Hex.encode(bytes)
+            }
+        }.joined(separator: ":")
+    }
+}
+
+extension Store {
+    /// Signs what older keys have signed with today's key, a page at a time. Returns how many rows it has signed.
+    public func signAgain() async throws(StoreFailure) -> Int {
+        guard let authenticator = rowAuthenticator, authenticator.hasOldKeys else { return 0 }
+        var count = 0
+        for walk in SignedTableScan.all {
+            var last: [SQLValue]?
+            while let page = try await page(of: walk, after: last) {
+                // A key that holds no bytes may come back changed; the walk must not find the same page for ever.
+                guard page.last?.key != last else { break }
+                last = page.last?.key
+                let stale = page.filter { row in
+                    row.mac.map { authenticator.isStale($0) } ?? false && row.isGenuine(authenticator)
+                }
+                if !stale.isEmpty {
+                    _ = try await run(
+                        Script("signAnew", rows: stale.map { SignedRows(walk.one, values: $0.key).lenient }))
+                }
+                count += stale.count
+            }
+        }
+        return count
+    }
+
+    /// The same for a program that has no loop.
+    public func signAnewBlocking() throws(StoreFailure) -> Int {
+        let loop: EventLoop
+        do throws(SystemFailure) {
+            loop = try EventLoop(name: "signing", time: SystemTime())
+        } catch {
+            throw .unavailable("\(error)")
+        }
+        let kept = Mutex<Result<Int, StoreFailure>>(.failure(.internal("a loop ended before its work")))
+        loop.post {
+            loop.spawn {
+                let outcome: Result<Int, StoreFailure>
+                do throws(StoreFailure) {
+                    outcome = .success(try await self.signAgain())
+                } catch {
+                    outcome = .failure(error)
+                }
+                kept.withLock { $0 = outcome }
+                loop.stop()
+            }
+        }
+        loop.run()
+        return try kept.withLock { $0 }.get()
+    }
+
+    private func page(of walk: SignedTableScan, after key: [SQLValue]?) async throws(StoreFailure) -> [CheckedRow]? {
+        let rows = try await run(Script("rows", reads: [walk.page(after: key)]))
+        let page = try rows[0].checked(walk.table)
+        return page.isEmpty ? nil : page
+    }
+}
+
+extension Rows {
+    fileprivate func checked(_ table: SignedTable) throws(StoreFailure) -> [CheckedRow] {
+        var checked: [CheckedRow] = []
+        for row in self {
+            do throws(SessionFailure) {
+                checked.append(try CheckedRow(row, of: table))
+            } catch {
+                throw .internal(error.message)
+            }
+        }
+        return checked
+    }
+}
+
+/// The queries of `twoefay rows`.
+public enum RowQueries {
+    /// Some rows after that key, the first ones without one. None when there are no more.
+    public static func page(
+        of table: SignedTable, after key: [SQLValue]?, with authenticator: RowAuthenticator
+    ) -> Query<[RowReport]> {
+        let steps = SignedTableScan.of(table).map { [$0.page(after: key)] } ?? []
+        return Query(script: Script("rows", reads: steps)) { rows throws(StoreFailure) in
+            guard let page = try rows.first?.checked(table) else { return [] }
+            return page.map { RowReport($0, authenticator) }
+        }
+    }
+
+    public static func row(
+        of table: SignedTable, key: [SQLValue], with authenticator: RowAuthenticator
+    ) -> Query<RowReport?> {
+        let steps = SignedTableScan.of(table).map { [BoundStatement($0.one.plain, values: key)] } ?? []
+        return Query(script: Script("row", reads: steps)) { rows throws(StoreFailure) in
+            try rows.first?.checked(table).first.map { RowReport($0, authenticator) }
+        }
+    }
+
+    /// Signs a row as it was seen, and leaves in the audit who vouched for it and why. Returns false
+    /// if it has changed or is gone. Otherwise somebody who writes to the store could put another row
+    /// in its place while the operator looks at it.
+    public static func adopt(
+        _ row: RowReport, reason: String, at now: Timestamp, as operation: Operation
+    ) -> Query<Bool> {
+        guard let walk = SignedTableScan.of(row.table) else { return Query(script: Script("adopt")) { _ in false } }
+        let note = "\(row.table.name) \(row.keyText): \(reason)"
+        let audit = BoundStatement(
+            walk.auditAdoption, values: [.id(operation), .timestamp(now), .text(note)] + row.seen)
+        return Query(
+            change: Change(
+                "adopt", operation, rows: [SignedRows(walk.asSeen, values: row.seen).adopted], [audit])
+        ) { rows in rows.happened }
+    }
+
+    /// Counts the rows that each key has signed, by the first bytes of their MACs.
+    public static func counts(of authenticator: RowAuthenticator) -> Query<[String: Int64]> {
+        let reads = SignedTable.all.indices.map { BoundStatement(countStatements[$0]) }
+        return Query(script: Script("rekey", reads: reads)) { tables throws(StoreFailure) in
+            var counts: [String: Int64] = [:]
+            for rows in tables {
+                for row in rows {
+                    let tag = try row.blob(0)
+                    counts[authenticator.keyID(tag: tag) ?? Hex.encode(tag), default: 0] += try row.integer(1)
+                }
+            }
+            return counts
+        }
+    }
+
+    /// A table and a key as an operator writes them; nil if there is no such table, or the key is none of it.
+    public static func key(_ text: String, of table: SignedTable) -> [SQLValue]? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == table.key.count else { return nil }
+        var key: [SQLValue] = []
+        for (name, part) in zip(table.key, parts) {
+            if name == "counter" {
+                guard let number = Int64(part) else { return nil }
+                key.append(.integer(number))
+            } else {
+                guard let bytes = Hex.decode(String(part)), !bytes.isEmpty else { return nil }
+                key.append(.blob(bytes))
+            }
+        }
+        return key
+    }
+}
+
+/// Rows with the empty mark of an INSERT (`WrittenRows`) have no MAC. MariaDB pads it with zeros.
+private let countStatements = SignedTable.all.map {
+    Statement(
+        """
+        SELECT substr(mac, 1, \(RowAuthenticator.tagBytes)), count(*) FROM \($0.name)
+        WHERE substr(mac, 1, \(RowAuthenticator.tagBytes)) NOT IN (x'', x'00000000')
+        /*S! AND typeof(mac) = 'blob' */ GROUP BY 1
+        """)
+}

@@ -1,0 +1,91 @@
+import Domain
+import Relay
+import World
+
+extension Store {
+    /// Reads claimed rows together. If a single row may be the cause of a failure, each row is read by itself.
+    func read<Row>(
+        _ claimed: [OutboxEntryID], together: Query<[Row]>, each: (OutboxEntryID) -> Query<[Row]>
+    ) async throws(StoreFailure) -> ClaimedRows<Row> {
+        guard !claimed.isEmpty else { return ClaimedRows() }
+        do throws(StoreFailure) {
+            return ClaimedRows(try await run(together))
+        } catch {
+            guard error.mayBeOfOneRow else { throw error }
+        }
+        var found = ClaimedRows<Row>()
+        for id in claimed {
+            do throws(StoreFailure) {
+                found.rows += try await run(each(id))
+            } catch {
+                guard error.mayBeOfOneRow else { throw error }
+                found.failed.append(FailedEntry(id, error))
+            }
+        }
+        return found
+    }
+
+    public func setAside(_ errand: OutboxEntryID, by relay: RelayID, at now: Timestamp) async throws(StoreFailure) {
+        let step: BoundStatement
+        if try await isForged(errand) {
+            step = FailedEntries.dead(errand, by: relay, at: now)
+        } else {
+            let pause = try await run(FailedEntries.pause(errand, at: now))
+            step = FailedEntries.waiting(errand, by: relay, until: now + pause)
+        }
+        try await run(Query(script: Script("set aside", writes: [step])) { _ in () })
+    }
+
+    /// Whether no key has signed the row as it is. A row under a key that this relay does not know may be genuine for
+    /// another relay.
+    private func isForged(_ errand: OutboxEntryID) async throws(StoreFailure) -> Bool {
+        guard let authenticator = rowAuthenticator else { return false }
+        let row = try await run(RowQueries.row(of: .outbox, key: [.id(errand)], with: authenticator))
+        return row.map { [.unsigned, .changed].contains($0.verdict) } ?? false
+    }
+}
+
+/// Rows of the outbox that are taken out of the way of others. The statements look for what this relay holds or nobody
+/// does: if another relay has taken the row meanwhile, it goes on.
+enum FailedEntries {
+    /// The reason of a dead row, for operators.
+    private static let forged = "forged"
+
+    private static let shortestPause = Duration.seconds(30)
+    private static let longestPause = Duration.seconds(3600)
+
+    static func dead(_ errand: OutboxEntryID, by relay: RelayID, at now: Timestamp) -> BoundStatement {
+        BoundStatement(die, .timestamp(now), .text(forged), .id(errand), .id(relay))
+    }
+
+    static func waiting(_ errand: OutboxEntryID, by relay: RelayID, until due: Timestamp) -> BoundStatement {
+        BoundStatement(wait, .timestamp(due), .timestamp(due), .id(errand), .id(relay))
+    }
+
+    /// How long a row waits whose other rows are to be repaired: longer each time. The tries of a callback, which are
+    /// few, are not used up: it waits as long again as it has waited.
+    static func pause(_ errand: OutboxEntryID, at now: Timestamp) -> Query<Duration> {
+        Query(script: Script("set aside", reads: [BoundStatement(tries, .id(errand))])) { rows in
+            // Nothing of such a row is relied on.
+            let attempts = (try? rows[0].first?.integer(0)) ?? 0
+            let createdAt = (try? rows[0].first?.optionalMoment(1)) ?? nil
+            let pause = createdAt.map { now - $0 } ?? shortestPause * (1 << Int(min(max(attempts - 1, 0), 7)))
+            return min(max(pause, shortestPause), longestPause)
+        }
+    }
+}
+
+private let tries = Statement("SELECT attempts, created_at FROM outbox WHERE id = ?")
+
+private let ours = " WHERE id = ? AND dead_at IS NULL AND" + RetriedEntries.isOurs
+
+private let die = Statement(
+    """
+    UPDATE outbox SET dead_at = ?, reason = ?, due_at = NULL, call_at = NULL, holder = NULL, claim = NULL
+    """ + ours)
+
+private let wait = Statement(
+    """
+    UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE ? END,
+    call_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL
+    """ + ours)

@@ -1,0 +1,67 @@
+import Domain
+import GSM
+import Relay
+import World
+
+extension Store: SMSUsageStore {
+    public func addUsage(_ sent: SMSUsage) async throws(StoreFailure) {
+        let day = SQLValue.text(SMSCharge.day(sent.at))
+        // The message's own id: one that is sent anew counts anew, and has the row that a retry looks for.
+        let script = Script(
+            "note text", operation: sent.message.bytes,
+            writes: [BoundStatement(auditSent, .id(sent.message), .timestamp(sent.at), .text(sent.prefix.text))]
+                + ["", sent.prefix.text].map { scope in
+                    BoundStatement(addSent, day, .text(scope), .integer(Int64(sent.parts)), .integer(sent.cost))
+                })
+        try await run(Query(script: script) { _ in () })
+    }
+}
+
+/// The account of a day's text messages, as operators ask for it.
+public struct SMSUsageReport: Sendable, Equatable {
+    public struct Line: Sendable, Equatable {
+        public let prefix: String
+        /// That were begun, and of those the ones that a gateway took.
+        public let messages: Int64
+        public let sent: Int64
+        public let parts: Int64
+        public let cost: Int64
+    }
+
+    public let total: Line
+    /// By the beginnings of numbers, the busiest first.
+    public let prefixes: [Line]
+
+    public static func query(of day: Timestamp) -> Query<SMSUsageReport> {
+        Query(script: Script("texts", reads: [BoundStatement(readDay, .text(SMSCharge.day(day)))])) {
+            rows throws(StoreFailure) in
+            var lines: [Line] = []
+            for row in rows[0] {
+                lines.append(
+                    Line(
+                        prefix: try row.text(0), messages: try row.integer(1), sent: try row.integer(2),
+                        parts: try row.integer(3), cost: try row.integer(4)))
+            }
+            let total = lines.first { $0.prefix.isEmpty } ?? Line(prefix: "", messages: 0, sent: 0, parts: 0, cost: 0)
+            return SMSUsageReport(total: total, prefixes: lines.filter { !$0.prefix.isEmpty })
+        }
+    }
+}
+
+private let auditSent = Statement(
+    Audit.columns + " VALUES (?, ?, 'sms.accounted', NULL, NULL, NULL, NULL, ?, NULL)" + Audit.once)
+
+private let addSent = Statement(
+    """
+    INSERT INTO text_tally (period, scope, messages, sent, parts, cost) VALUES (?, ?, 0, 1, ?, ?)
+    /*M! ON DUPLICATE KEY UPDATE sent = text_tally.sent + 1, parts = text_tally.parts + VALUES(parts),
+    cost = text_tally.cost + VALUES(cost) */
+    /*S! ON CONFLICT DO UPDATE SET sent = sent + 1, parts = parts + excluded.parts, cost = cost + excluded.cost */
+    """)
+
+/// A user's id is longer than any beginning of a number.
+private let readDay = Statement(
+    """
+    SELECT scope, messages, sent, parts, cost FROM text_tally WHERE period = ? AND length(scope) < 9
+    ORDER BY messages DESC, scope
+    """)

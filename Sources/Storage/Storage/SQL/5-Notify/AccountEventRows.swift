@@ -1,0 +1,62 @@
+import Domain
+import World
+
+/// What websites and users are told of beside their logins: rows of the outbox, written with the change itself.
+enum AccountEventRows {
+    /// So long it is tried to mail somebody.
+    static let life = Duration.seconds(24 * 3600)
+
+    /// To be put behind the change's audit, whose row may have an id of its own. Websites without a callback and users
+    /// without an address get no row.
+    ///
+    /// - Parameters:
+    ///   - challenge: whose end the website is told of before this.
+    ///   - event: nothing is told unless the audit calls the change so; nil where it is always told.
+    static func steps(
+        _ announcement: AccountEvent, user: UserID, device: DeviceID?, challenge: ChallengeID? = nil,
+        after event: String? = nil, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
+    ) -> [BoundStatement] {
+        func values(_ kind: String, _ more: SQLValue...) -> [SQLValue] {
+            let id = id(of: announcement, kind, operation)
+            let audit: [SQLValue] = [.id(user), .id(noted ?? operation.id), .text(event)]
+            return [.id(id), .word(announcement), .id(device), .timestamp(now)] + more + audit
+        }
+        return [
+            BoundStatement(
+                toWebsite,
+                values: values("callback", .timestamp(now + WebhookRows.life), .timestamp(now), .id(challenge))),
+            BoundStatement(toUser, values: values("mail", .timestamp(now + life), .timestamp(now))),
+        ]
+    }
+
+    /// The rows that `steps` writes. Their ids follow from the operation: nobody knows them before.
+    static func rows(_ announcement: AccountEvent, as operation: Operation) -> [SignedRows] {
+        ["callback", "mail"].map { .entry(id(of: announcement, $0, operation)).signed }
+    }
+
+    private static func id(of announcement: AccountEvent, _ kind: String, _ operation: Operation) -> OutboxEntryID {
+        operation.identifier("\(kind) \(announcement.rawValue)")
+    }
+}
+
+/// Two equal requests at one moment are one change, and tell it once.
+private let told = "AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))"
+
+private let toWebsite = Statement(
+    into: .outbox, once: true,
+    """
+    INSERT INTO outbox (id, kind, event, device_id, created_at, expires_at, call_at, challenge_id, place, website_id,
+    user_id, attempts)
+    SELECT ?, '\(WebhookRows.kind)', ?, ?, ?, ?, ?, ?, \(WebhookRows.afterEnd), w.id, u.id, 0
+    FROM user u JOIN website w ON w.id = u.website_id WHERE u.id = ? AND w.callback IS NOT NULL
+    """ + " " + told)
+
+/// Its address is looked up when it is sent: the user may have another one by then.
+private let toUser = Statement(
+    into: .outbox, once: true,
+    """
+    INSERT INTO outbox (id, kind, event, device_id, user_id, created_at, expires_at, due_at, attempts)
+    SELECT ?, 'mail', ?, ?, u.id, ?, ?, ?, 0 FROM user u
+    WHERE u.id = ? AND (u.email IS NOT NULL OR EXISTS
+    (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = 'mail' AND f.state = 'active'))
+    """ + " " + told)

@@ -1,0 +1,187 @@
+import Domain
+import Relay
+import Webhooks
+import World
+
+/// The rows of the outbox that websites are told with.
+enum WebhookRows {
+    static let kind = "callback"
+
+    /// So long a website is told of what happened. It may be disabled all the while.
+    static let life = Duration.seconds(30 * 86_400)
+
+    /// The place of what came of a challenge's end. The end itself has place 0.
+    static let afterEnd = 1
+}
+
+extension Store: WebhookStore {
+    public func dueEndpoints(at now: Timestamp) async throws(StoreFailure) -> [DueEndpoint] {
+        let script = Script("websites to call", reads: [BoundStatement(websitesWithDue, .timestamp(now))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                var websites: [DueEndpoint] = []
+                var failure: StoreFailure?
+                for row in rows[0] {
+                    do throws(StoreFailure) {
+                        websites.append(try row.callableWebsite())
+                    } catch {
+                        failure = error
+                    }
+                }
+                // A website whose row cannot be read keeps no other from being called.
+                if websites.isEmpty, let failure { throw failure }
+                return websites
+            })
+    }
+
+    public func leaseWebhooks(_ claim: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow> {
+        let taken = try await run(WebhookRows.take(claim))
+        return try await read(taken, together: WebhookRows.taken(claim, rows: .claimed(claim.id))) {
+            WebhookRows.taken(claim, $0, rows: .called($0))
+        }
+    }
+
+    public func webhookBacklog(at now: Timestamp) async throws(StoreFailure) -> WebhookBacklog {
+        let script = Script(
+            "call backlog",
+            reads: [BoundStatement(oldestDue), BoundStatement(countDead), BoundStatement(countWebsites)])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                let oldest = try rows[0].first?.optionalMoment(0)
+                return WebhookBacklog(
+                    oldestDue: oldest.flatMap { $0 <= now ? $0 : nil }, dead: try rows[1].first?.integer(0) ?? 0,
+                    disabled: try rows[2].first?.integer(1) ?? 0, websites: try rows[2].first?.integer(0) ?? 0)
+            })
+    }
+}
+
+extension WebhookRows {
+    /// Leases what is due. Which rows that are is found by the script itself, so they are checked when they are read.
+    fileprivate static func take(_ claim: WebhookLease) -> Query<[OutboxEntryID]> {
+        let script = Script(
+            "claim calls",
+            writes: [
+                BoundStatement(
+                    takeDue, .id(claim.relay), .id(claim.id), .timestamp(claim.leasedUntil), .id(claim.website),
+                    .timestamp(claim.now), .id(claim.website), .id(claim.relay), .integer(Int64(claim.limit)))
+            ], reads: [BoundStatement(idsOfClaimed, .id(claim.id))])
+        return Query(script: script) { rows in rows[0].entries }
+    }
+
+    /// Reads what was leased.
+    ///
+    /// - Parameter call: nil stands for all.
+    fileprivate static func taken(
+        _ claim: WebhookLease, _ call: OutboxEntryID? = nil, rows: [SignedRows]
+    ) -> Query<[WebhookRow]> {
+        let script = Script(
+            "claimed calls", rows: [.website(claim.website)] + rows,
+            reads: [
+                BoundStatement(claimed, .id(claim.id), .id(claim.website), .id(call), .id(call)),
+                BoundStatement(stepsOfClaimed, .id(claim.id), .id(call), .id(call)),
+            ])
+        return Query(script: script) { rows throws(StoreFailure) in
+            var steps: [ChallengeID: [ChallengeRow.Step]] = [:]
+            for row in rows[1] { steps[try row.id(4), default: []].append(try ChallengeSteps.read(row)) }
+            var calls: [WebhookRow] = []
+            for row in rows[0] { calls.append(try row.call(steps)) }
+            return calls
+        }
+    }
+}
+
+extension [SignedRows] {
+    /// Everything that the calls of a claim tell.
+    fileprivate static func claimed(_ claim: OperationID) -> [SignedRows] {
+        [.entries(claimed: claim), .users(claimed: claim), .challenges(claimed: claim), .devices(claimed: claim)]
+    }
+
+    /// Everything that one call tells.
+    fileprivate static func called(_ call: OutboxEntryID) -> [SignedRows] {
+        [.entry(call), .user(of: call), .challenge(of: call), .device(of: call)]
+    }
+}
+
+extension Rows {
+    /// The ids of rows of the outbox. A row whose key is no id is nobody's: nothing could name it.
+    var entries: [OutboxEntryID] { compactMap { try? $0.id(0) } }
+}
+
+extension Row {
+    fileprivate func callableWebsite() throws(StoreFailure) -> DueEndpoint {
+        let tries = Int(try integer(2))
+        let state = try optionalMoment(1).map { WebhookHealth.State.failing(since: $0, attempts: tries) }
+        return DueEndpoint(
+            id: try id(0), standing: WebhookHealth(state ?? .working),
+            place: EndpointRevision(url: try text(3), operation: try id(4)))
+    }
+
+    fileprivate func call(_ steps: [ChallengeID: [ChallengeRow.Step]]) throws(StoreFailure) -> WebhookRow {
+        let device: DeviceID? = try optionalID(13)
+        let challenge: ChallengeID? = try optionalID(18)
+        return WebhookRow(
+            id: try id(0), event: try text(1), website: try id(2), websiteName: try text(3), url: try text(4),
+            secrets: try blob(5), formerUntil: try optionalMoment(6), user: try id(7), token: try id(8),
+            challenge: try challenge.map { id throws(StoreFailure) in try self.challenge(18, steps[id] ?? []) },
+            device: try device.map { id throws(StoreFailure) in
+                WebhookDevice(
+                    id: id, name: try optionalText(14), platform: try word(15), publicKey: try optionalBlob(16),
+                    binding: try optionalText(17))
+            },
+            createdAt: try timestamp(9), expiresAt: try timestamp(10), failures: Int(try integer(11)),
+            place: Int(try integer(12)))
+    }
+}
+
+/// When that is due which is due for longest, of a website `cb`: the first entry of an index. Those that are dead, very
+/// many maybe, are not passed on the way.
+private let firstDue = """
+    (SELECT o.call_at FROM outbox o WHERE o.website_id = cb.website_id AND o.dead_at IS NULL ORDER BY o.call_at LIMIT 1)
+    """
+
+private let websitesWithDue = Statement(
+    """
+    SELECT cb.website_id, cb.since, cb.tries, w.callback, cb.operation FROM callback cb JOIN website w ON w.id = cb.website_id
+    WHERE cb.state = 'active' AND w.state = 'active' AND w.callback IS NOT NULL AND
+    """ + " " + firstDue + " <= ?")
+
+/// What has an earlier one before it is passed over. It is no sooner due than that, so there are few of them in the way.
+private let takeDue = Statement(
+    """
+    UPDATE outbox SET holder = ?, claim = ?, call_at = ?
+    WHERE /*S! id IN (SELECT o.id FROM outbox o WHERE o.*/ website_id = ? AND dead_at IS NULL AND call_at <= ?
+    AND EXISTS (SELECT 1 FROM callback cb JOIN website w ON w.id = cb.website_id
+    WHERE cb.website_id = ? AND cb.state = 'active' AND w.state = 'active' AND w.callback IS NOT NULL)
+    AND (holder IS NULL OR holder = ? OR NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = holder))
+    AND NOT EXISTS (SELECT 1 FROM outbox e WHERE e.challenge_id = /*M! outbox. */ /*S! o. */ challenge_id
+    AND e.kind = '\(WebhookRows.kind)' AND e.dead_at IS NULL AND e.place < /*M! outbox. */ /*S! o. */ place)
+    ORDER BY call_at LIMIT ? /*S! ) */
+    """)
+
+private let idsOfClaimed = Statement("SELECT id FROM outbox WHERE claim = ? ORDER BY created_at, place")
+
+private let claimed = Statement(
+    """
+    SELECT o.id, o.event, o.website_id, w.name, w.callback, cb.secrets, cb.former_until, o.user_id, u.token,
+    o.created_at, o.expires_at, o.attempts, o.place, d.id, d.name, d.platform, d.public_key, d.binding,
+    """ + Challenges.columns + """
+         FROM outbox o JOIN website w ON w.id = o.website_id JOIN callback cb ON cb.website_id = w.id
+        JOIN user u ON u.id = o.user_id
+        LEFT JOIN challenge c ON c.id = o.challenge_id LEFT JOIN device d ON d.id = o.device_id
+        WHERE o.claim = ? AND o.website_id = ? AND (? IS NULL OR o.id = ?) ORDER BY o.created_at, o.place
+        """)
+
+private let stepsOfClaimed = Statement(
+    """
+    SELECT s.factor, s.state, s.at, s.reason, s.challenge_id FROM outbox o JOIN step s ON s.challenge_id = o.challenge_id
+    WHERE o.claim = ? AND (? IS NULL OR o.id = ?) ORDER BY s.challenge_id, s.ordinal
+    """)
+
+private let oldestDue = Statement("SELECT min(" + firstDue + ") FROM callback cb WHERE cb.state = 'active'")
+
+/// Of an index alone: where there is no due time, those that are dead stand together.
+private let countDead = Statement(
+    "SELECT count(*) FROM outbox WHERE due_at IS NULL AND dead_at IS NOT NULL AND kind = '\(WebhookRows.kind)'")
+
+private let countWebsites = Statement(
+    "SELECT count(*), count(CASE state WHEN 'disabled' THEN 1 END) FROM callback")

@@ -1,0 +1,163 @@
+import Domain
+import Relay
+import World
+
+/// What an operator sees of the outbox, and does to it.
+public enum OutboxAdmin {
+    public struct Row: Sendable, Equatable {
+        public enum State: String, Sendable, CaseIterable {
+            /// Nobody tries any more.
+            case dead
+            /// A relay that moves its beat has it in hand.
+            case held
+            /// A relay had it in hand that is dead; another takes it when it is due.
+            case left
+            /// Its time is over, and nobody has taken it yet.
+            case due
+            case waiting
+            /// A callback to a website that is not called any more: until an operator enables it.
+            case shelved
+        }
+
+        public let id: OutboxEntryID
+        public let kind: String
+        /// What it tells; nil for whatever belongs to a login.
+        public let event: String?
+        public let website: String?
+        public let username: String?
+        public let challenge: ChallengeID?
+        public let createdAt: Timestamp?
+        /// Of a dead one nil.
+        public let dueAt: Timestamp?
+        public let expiresAt: Timestamp?
+        public let deadAt: Timestamp?
+        public let attempts: Int64
+        /// What came of the last try.
+        public let reason: String?
+        public let holder: RelayID?
+        public let holderLives: Bool
+        /// It goes to a website that is not called any more.
+        public let isShelved: Bool
+
+        public func state(at now: Timestamp) -> State {
+            guard deadAt == nil, let dueAt else { return .dead }
+            if holder != nil, holderLives { return .held }
+            if isShelved { return .shelved }
+            if holder != nil { return .left }
+            return dueAt <= now ? .due : .waiting
+        }
+
+        /// What a website is told stays in the outbox when its login has ended; whatever else belongs to a login goes with
+        /// it. A dead row of a login is one that no relay wrote.
+        public var goesWithLogin: Bool { challenge != nil && kind != "callback" && deadAt == nil }
+    }
+
+    /// Which rows; nil stands for all.
+    public struct Filter: Sendable {
+        public var kind: String?
+        public var onlyDead = false
+        public var website: String?
+        public var username: String?
+        public var limit = 100
+
+        public init() {}
+    }
+
+    /// The oldest first. There are no codes in them: a code stands nowhere.
+    public static func list(_ wanted: Filter) -> Query<[Row]> {
+        let (kind, website, username) = (
+            SQLValue.text(wanted.kind), SQLValue.text(wanted.website), SQLValue.text(wanted.username)
+        )
+        let step = BoundStatement(
+            rows, kind, kind, .bool(wanted.onlyDead), website, website, username, username,
+            .integer(Int64(wanted.limit)))
+        return Query(script: Script("outbox", reads: [step])) { rows throws(StoreFailure) in
+            var list: [Row] = []
+            for row in rows[0] { list.append(try row.entry()) }
+            return list
+        }
+    }
+
+    public static func row(_ id: OutboxEntryID) -> Query<Row?> {
+        Query(script: Script("outbox", reads: [BoundStatement(rowByID, .id(id))])) { rows throws(StoreFailure) in
+            try rows[0].first?.entry()
+        }
+    }
+
+    /// A dead one is tried again, as if it had been written just now; false where there is no such row. One that is not
+    /// genuine stays dead: no relay would send it.
+    public static func replay(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
+        change(
+            "replay", rows: [.entry(id).signed], operation,
+            BoundStatement(auditReplay, .id(operation), .timestamp(now), .id(id)),
+            BoundStatement(
+                revive, .timestamp(now), .timestamp(now + AccountEventRows.life), .id(id), .id(operation)),
+            BoundStatement(
+                reviveWebhook, .timestamp(now), .timestamp(now + WebhookRows.life), .id(id), .id(operation)))
+    }
+
+    /// Takes a row out that does not go with its login; false where there is none.
+    public static func drop(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
+        change(
+            "drop", rows: [], operation,
+            BoundStatement(auditDrop, .id(operation), .timestamp(now), .id(id)), StepSettlement.drop(id, as: operation))
+    }
+
+    private static func change(
+        _ name: StaticString, rows: [SignedRows], _ operation: Operation, _ steps: BoundStatement...
+    ) -> Query<Bool> {
+        Query(change: Change(name, operation, rows: rows, steps)) { rows in rows.happened }
+    }
+}
+
+extension Row {
+    fileprivate func entry() throws(StoreFailure) -> OutboxAdmin.Row {
+        OutboxAdmin.Row(
+            id: try id(0), kind: try text(1), event: try optionalText(2), website: try optionalText(3),
+            username: try optionalText(4), challenge: try optionalID(5), createdAt: try optionalMoment(6),
+            dueAt: try optionalMoment(7), expiresAt: try optionalMoment(8), deadAt: try optionalMoment(9),
+            attempts: try integer(10), reason: try optionalText(11), holder: try optionalID(12),
+            holderLives: try bool(13), isShelved: try bool(14))
+    }
+}
+
+private let columns = """
+    SELECT o.id, o.kind, o.event, w.name, u.username, o.challenge_id, o.created_at, coalesce(o.due_at, o.call_at),
+    o.expires_at, o.dead_at, o.attempts, o.reason, o.holder,
+    CASE WHEN EXISTS (SELECT 1 FROM relay r WHERE r.id = o.holder) THEN 1 ELSE 0 END,
+    CASE WHEN EXISTS (SELECT 1 FROM callback cb WHERE cb.website_id = o.website_id AND cb.state = 'disabled')
+    THEN 1 ELSE 0 END
+    FROM outbox o LEFT JOIN challenge c ON c.id = o.challenge_id
+    LEFT JOIN user u ON u.id = coalesce(o.user_id, c.user_id)
+    LEFT JOIN website w ON w.id = coalesce(o.website_id, u.website_id)
+    """
+
+private let rows = Statement(
+    columns + """
+         WHERE (? IS NULL OR o.kind = ?) AND (? = 0 OR o.dead_at IS NOT NULL) AND (? IS NULL OR w.name = ?)
+        AND (? IS NULL OR u.username = ?) ORDER BY coalesce(o.created_at, o.due_at), o.id LIMIT ?
+        """)
+private let rowByID = Statement(columns + " WHERE o.id = ?")
+
+private let ofEntry =
+    " u.website_id, u.id, o.challenge_id, o.device_id, o.event, NULL FROM outbox o LEFT JOIN user u ON u.id = o.user_id"
+
+private let auditReplay = Statement(
+    Audit.columns + " SELECT ?, ?, 'outbox.replayed'," + ofEntry + " WHERE o.id = ? AND o.dead_at IS NOT NULL"
+        + Audit.once)
+
+private let auditDrop = Statement(
+    Audit.columns + " SELECT ?, ?, 'outbox.dropped'," + ofEntry
+        + " WHERE o.id = ? AND (o.challenge_id IS NULL OR o.kind = 'callback' OR o.dead_at IS NOT NULL)" + Audit.once)
+
+private let revive = Statement(
+    """
+    UPDATE outbox SET dead_at = NULL, doubted_at = NULL, attempts = 0, due_at = ?, expires_at = ?
+    WHERE id = ? AND kind <> 'callback' AND
+    """ + StepSettlement.settled)
+
+private let reviveWebhook = Statement(
+    """
+    UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, claim = NULL, call_at = ?, expires_at = ?
+    WHERE id = ? AND kind = 'callback' AND
+    """ + StepSettlement.settled)

@@ -1,0 +1,246 @@
+import Domain
+import Relay
+import Webhooks
+import World
+
+/// What the operator's tool does with the callbacks of websites.
+public enum WebhookEndpoints {
+    /// The secrets that are signed with, as they lie in the store: see `WebhookSecretSeal`.
+    public struct Secrets: Sendable, Equatable {
+        public let sealed: [UInt8]
+        public let sealedBy: String
+
+        public init(sealed: [UInt8], sealedBy: String) {
+            self.sealed = sealed
+            self.sealedBy = sealedBy
+        }
+    }
+
+    /// A callback where there was none.
+    public struct New: Sendable {
+        public let url: String
+        public let secrets: Secrets
+
+        public init(url: String, secrets: Secrets) {
+            self.url = url
+            self.secrets = secrets
+        }
+    }
+
+    public struct View: Sendable {
+        public let sealed: [UInt8]
+        /// Until when a second secret is valid, too.
+        public let formerUntil: Timestamp?
+        public let health: WebhookHealth
+        /// What the website is still to be told, and since when it was to be told the oldest of it.
+        public let waiting: Int64
+        public let oldest: Timestamp?
+        /// What nobody tries any more.
+        public let dead: Int64
+    }
+
+    /// Nil for a website without a callback.
+    public static func find(_ website: WebsiteID) -> Query<View?> {
+        let reads = [BoundStatement(callback, .id(website)), BoundStatement(countWebhooks, .id(website))]
+        return Query(script: Script("callback", reads: reads)) { rows throws(StoreFailure) in
+            guard let row = rows[0].first, let counts = rows[1].first else { return nil }
+            return View(
+                sealed: try row.blob(0), formerUntil: try row.optionalMoment(1), health: try row.health(2),
+                waiting: try counts.integer(0), oldest: try counts.optionalMoment(1), dead: try counts.integer(2))
+        }
+    }
+
+    // MARK: Changes
+
+    /// False where they are others by now: somebody else has changed them.
+    public static func rotate(
+        _ website: WebsiteID, from old: [UInt8], to new: Secrets, formerUntil: Timestamp?, at now: Timestamp,
+        as operation: Operation
+    ) -> Query<Bool> {
+        change(
+            "rotate", website, "callback.rotated", at: now, as: operation,
+            BoundStatement(
+                changeSecrets, .blob(new.sealed), .text(new.sealedBy), .timestamp(formerUntil), .id(operation),
+                .id(website), .blob(old)))
+    }
+
+    /// What the website is to be told waits from now on. False where it is disabled already.
+    public static func disable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
+        change(
+            "disable", website, "callback.disabled", at: now, as: operation,
+            BoundStatement(stop, .word(WebhookHealth.Reason.operator), .timestamp(now), .id(operation), .id(website)))
+    }
+
+    /// It begins anew, with all the patience there is; `makeDue` goes before it. False where it is not disabled.
+    public static func enable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
+        change(
+            "enable", website, "callback.enabled", at: now, as: operation,
+            BoundStatement(start, .id(operation), .id(website)))
+    }
+
+    /// Of what waits for later all is due now, some at a time: up to `farthest` first, then up to what each says, so often
+    /// at most, until it says nil.
+    public static func makeDue(_ website: WebsiteID, at now: Timestamp, upTo: Timestamp) -> Query<Timestamp?> {
+        WebhookRows.makeDue(website, at: now, upTo: upTo)
+    }
+
+    public static let makeDueLimit = WebhookRows.makeDueLimit
+    public static let farthest = WebhookRows.farthest
+
+    /// Has what nobody tries any more tried again, as if it had been written just now; noted, once, in front of the rows.
+    public static func replay(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
+        Query(change: Change("replay", operation, [audit("callback.replayed", website, at: now, as: operation)])) {
+            $0.happened
+        }
+    }
+
+    /// How many there are of these, no younger than `since`, that died up to now.
+    public static func countDead(_ website: WebsiteID, since: Timestamp?, until now: Timestamp) -> Query<Int64> {
+        let read = BoundStatement(deadWebhooks, .id(website), .timestamp(now), .timestamp(since), .timestamp(since))
+        return Query(script: Script("dead calls", reads: [read])) { rows throws(StoreFailure) in
+            try rows[0].first?.integer(0) ?? 0
+        }
+    }
+
+    /// Some of these, the others in further transactions: relays come in between. True while there may be more.
+    public static func replayDead(_ website: WebsiteID, since: Timestamp?, at now: Timestamp) -> Query<Bool> {
+        let which: [SQLValue] = [.id(website), .timestamp(now), .timestamp(since), .timestamp(since)]
+        let script = Script(
+            "replay dead",
+            writes: [BoundStatement(revive, values: [.timestamp(now), .timestamp(now + WebhookRows.life)] + which)],
+            reads: [BoundStatement(deadWebhooks, values: which)])
+        return Query(script: script) { rows throws(StoreFailure) in try rows[0].first?.integer(0) ?? 0 > 0 }
+    }
+
+    /// Some of what a website without a callback was to be told. True while there may be more.
+    public static func drop(_ website: WebsiteID) -> Query<Bool> {
+        let script = Script(
+            "drop calls", writes: [BoundStatement(dropWebhooks, .id(website), .id(website))],
+            reads: [BoundStatement(anyWebhook, .id(website), .id(website))])
+        return Query(script: script) { rows in rows.first?.isEmpty == false }
+    }
+
+    /// What becomes of the callback of a website whose row this very change has written.
+    ///
+    /// - Parameter secrets: of one that begins.
+    static func steps(
+        of website: WebsiteID, from old: String?, to new: String?, _ secrets: Secrets?, as operation: Operation
+    ) -> [BoundStatement] {
+        let mine: [SQLValue] = [.id(website), .id(operation)]
+        if let secrets {
+            return [
+                BoundStatement(end, values: [.id(website)] + mine),
+                BoundStatement(begin, values: [.blob(secrets.sealed), .text(secrets.sealedBy), .id(operation)] + mine),
+            ]
+        }
+        return old == new ? [] : [BoundStatement(new == nil ? end : move, values: [.id(website)] + mine)]
+    }
+
+    private static func change(
+        _ name: StaticString, _ website: WebsiteID, _ event: String, at now: Timestamp, as operation: Operation,
+        _ step: BoundStatement
+    ) -> Query<Bool> {
+        let noted = BoundStatement(
+            auditChange, .id(operation), .timestamp(now), .text(event), .id(website), .id(operation))
+        return Query(change: Change(name, operation, [step, noted])) { $0.happened }
+    }
+
+    private static func audit(
+        _ event: String, _ website: WebsiteID, at now: Timestamp, as operation: Operation
+    ) -> BoundStatement {
+        BoundStatement(auditWord, .id(operation), .timestamp(now), .text(event), .id(website))
+    }
+}
+
+extension Row {
+    /// Three columns and one more: state, stopped_by, since, tries.
+    func health(_ column: Int) throws(StoreFailure) -> WebhookHealth {
+        let since = try optionalMoment(column + 2)
+        switch try text(column) {
+        case "active":
+            let tries = try integer(column + 3)
+            guard let since, tries > 0 else { return WebhookHealth() }
+            return WebhookHealth(.failing(since: since, attempts: Int(tries)))
+        case "disabled":
+            let reason: WebhookHealth.Reason = try word(column + 1)
+            return WebhookHealth(.disabled(reason, since: try timestamp(column + 2)))
+        case let other: throw .internal("column \(column) holds the unknown word \(other)")
+        }
+    }
+}
+
+private let callback = Statement(
+    """
+    SELECT cb.secrets, cb.former_until, cb.state, cb.stopped_by, cb.since, cb.tries FROM callback cb
+    JOIN website w ON w.id = cb.website_id WHERE cb.website_id = ? AND w.callback IS NOT NULL
+    """)
+
+private let countWebhooks = Statement(
+    "SELECT count(call_at), min(CASE WHEN dead_at IS NULL THEN created_at END), count(dead_at) FROM outbox "
+        + "/*M! FORCE INDEX (outbox_call) */ WHERE website_id = ?")
+
+// MARK: With the website
+
+private let ownOperation = " EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.operation = ?)"
+
+private let begin = Statement(
+    """
+    INSERT INTO callback (website_id, secrets, sealed_by, state, tries, operation)
+    SELECT w.id, ?, ?, 'active', 0, ? FROM website w WHERE w.id = ? AND w.operation = ?
+    """)
+
+private let end = Statement("DELETE FROM callback WHERE website_id = ? AND" + ownOperation)
+
+/// Of what was tried elsewhere nothing is held against the new place. One that is disabled stays so.
+private let move = Statement(
+    "UPDATE callback SET since = NULL, tries = 0 WHERE website_id = ? AND state = 'active' AND" + ownOperation)
+
+private let leftovers = "website_id = ? AND EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.callback IS NULL)"
+
+private let dropWebhooks = Statement(
+    """
+    DELETE FROM outbox WHERE
+    /*M! \(leftovers) LIMIT 500 */
+    /*S! rowid IN (SELECT rowid FROM outbox WHERE \(leftovers) LIMIT 500) */
+    """)
+private let anyWebhook = Statement("SELECT 1 FROM outbox WHERE " + leftovers + " LIMIT 1")
+
+// MARK: Of itself
+
+private let changeSecrets = Statement(
+    "UPDATE callback SET secrets = ?, sealed_by = ?, former_until = ?, operation = ? WHERE website_id = ? AND secrets = ?"
+)
+
+private let stop = Statement(
+    """
+    UPDATE callback SET state = 'disabled', stopped_by = ?, since = ?, operation = ?
+    WHERE website_id = ? AND state = 'active'
+    """)
+
+private let start = Statement(
+    """
+    UPDATE callback SET state = 'active', stopped_by = NULL, since = NULL, tries = 0, operation = ?
+    WHERE website_id = ? AND state = 'disabled'
+    """)
+
+private let auditChange = Statement(
+    Audit.columns + """
+         SELECT ?, ?, ?, cb.website_id, NULL, NULL, NULL, 'operator', NULL FROM callback cb
+        WHERE cb.website_id = ? AND cb.operation = ?
+        """ + Audit.once)
+
+private let auditWord = Statement(
+    Audit.columns + """
+         SELECT ?, ?, ?, cb.website_id, NULL, NULL, NULL, 'operator', NULL FROM callback cb WHERE cb.website_id = ?
+        """ + Audit.once)
+
+private let dead = "website_id = ? AND dead_at <= ? AND (? IS NULL OR created_at >= ?)"
+
+private let deadWebhooks = Statement("SELECT count(*) FROM outbox WHERE " + dead)
+
+private let revive = Statement(
+    """
+    UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, claim = NULL, call_at = ?, expires_at = ? WHERE
+    /*M! \(dead) LIMIT 500 */
+    /*S! rowid IN (SELECT rowid FROM outbox WHERE \(dead) LIMIT 500) */
+    """)

@@ -1,0 +1,61 @@
+import Domain
+import Relay
+import World
+
+extension Store: HeartbeatStore {
+    public func sendHeartbeat(_ relay: RelayID, at now: Timestamp) async throws(StoreFailure) -> [Heartbeat] {
+        let script = Script(
+            "beat",
+            writes: [
+                BoundStatement(moveBeat, .id(relay)),
+                BoundStatement(firstBeat, .id(relay), .timestamp(now), .id(relay)),
+            ],
+            reads: [BoundStatement(beats)])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                var beats: [Heartbeat] = []
+                for row in rows[0] { beats.append(Heartbeat(relay: try row.id(0), count: try row.integer(1))) }
+                return beats
+            })
+    }
+
+    public func removeDeadRelay(_ relay: RelayID, at count: Int64?, now: Timestamp) async throws(StoreFailure) {
+        let count = count.map { SQLValue.integer($0) } ?? .null
+        let (at, row) = (SQLValue.timestamp(now), [SQLValue.id(relay), count, count])
+        let script = Script(
+            "bury",
+            writes: [
+                BoundStatement(holdRelay, values: row),
+                BoundStatement(freeEntries, values: [at, at, .id(relay), count] + row.dropLast()),
+                BoundStatement(freeChore, values: [.id(relay), count] + row.dropLast()),
+                BoundStatement(dropRelay, values: row),
+            ])
+        try await run(Query(script: script) { _ in () })
+    }
+
+    public func probe() async throws(StoreFailure) {
+        _ = try await run(Script("probe", reads: [BoundStatement(StoreStatus.countRelays)]))
+    }
+}
+
+private let moveBeat = Statement("UPDATE relay SET beat = beat + 1 WHERE id = ?")
+private let firstBeat = Statement(
+    """
+    INSERT INTO relay (id, beat, started_at) SELECT ?, 0, ? /*M! FROM DUAL */
+    WHERE NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = ?)
+    """)
+private let beats = Statement("SELECT id, beat FROM relay")
+
+private let thatRelay = "id = ? AND (? IS NULL OR beat = ?)"
+/// Until the end of the transaction its beat does not move: it is dead for all that follows, or for nothing of it.
+private let holdRelay = Statement("UPDATE relay SET beat = beat WHERE " + thatRelay)
+private let ofThatRelay = " holder = ? AND (? IS NULL OR EXISTS (SELECT 1 FROM relay r WHERE r.id = ? AND r.beat = ?))"
+
+/// Each at its own time: callbacks have none but `call_at`.
+private let freeEntries = Statement(
+    """
+    UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE ? END,
+    call_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL WHERE
+    """ + ofThatRelay)
+private let freeChore = Statement("UPDATE chore SET holder = NULL WHERE" + ofThatRelay)
+private let dropRelay = Statement("DELETE FROM relay WHERE " + thatRelay)

@@ -1,0 +1,95 @@
+import Crypto
+import Domain
+import Relay
+
+extension Store: KeyRotationStore {
+    public func factors(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedFactor] {
+        let read = BoundStatement(sealedFactors, .text(key), .integer(Int64(skipping)))
+        return try await run(
+            Query(script: Script("reseal", reads: [read])) { rows throws(StoreFailure) in
+                var factors: [SealedFactor] = []
+                for row in rows[0] {
+                    factors.append(
+                        SealedFactor(
+                            id: try row.id(0), kind: try row.word(1), user: try row.id(2), website: try row.id(3),
+                            secret: try row.blob(4)))
+                }
+                return factors
+            })
+    }
+
+    public func webhooks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets] {
+        let read = BoundStatement(sealedEndpoints, .text(key), .integer(Int64(skipping)))
+        return try await run(
+            Query(script: Script("reseal", reads: [read])) { rows throws(StoreFailure) in
+                var secrets: [SealedSecrets] = []
+                for row in rows[0] { secrets.append(SealedSecrets(website: try row.id(0), secrets: try row.blob(1))) }
+                return secrets
+            })
+    }
+
+    /// Run twice, it changes nothing the second time.
+    public func reseal(_ secrets: [ReencryptedSecrets]) async throws(StoreFailure) {
+        let writes = secrets.map {
+            BoundStatement(resealEndpoint, .blob($0.new), .text($0.key), .id($0.website), .blob($0.old))
+        }
+        try await run(Query(script: Script("reseal", writes: writes)) { _ in () })
+    }
+
+    /// Run twice, it changes nothing the second time. A row that is not genuine is sealed anew like the others, and is
+    /// not signed: it must not keep the others under the old key.
+    public func reseal(_ factors: [ResealedFactor]) async throws(StoreFailure) {
+        let writes = factors.map { BoundStatement(sealAnew, .blob($0.new), .text($0.key), .id($0.id), .blob($0.old)) }
+        let rows = factors.map { SignedRows.factor($0.id).lenient }
+        try await run(Query(script: Script("reseal", rows: rows, writes: writes)) { _ in () })
+    }
+}
+
+/// What is sealed under which of the installation's keys.
+public enum KeyUse {
+    /// By the id of the key.
+    public static let factors = counted(factorsByKey)
+    public static let webhooks = counted(endpointsByKey)
+    /// Secrets of operations. They are not sealed anew, but dropped within a day.
+    public static let operations = counted(secretsByKey)
+
+    private static func counted(_ statement: Statement) -> Query<[String: Int64]> {
+        Query(script: Script("rekey", reads: [BoundStatement(statement)])) {
+            rows throws(StoreFailure) -> [String: Int64] in
+            var counts: [String: Int64] = [:]
+            for row in rows[0] { counts[try row.text(0)] = try row.integer(1) }
+            return counts
+        }
+    }
+
+    /// Answers that are kept for repeated requests: they say under which key in their first bytes, and are kept for a day.
+    public static func answers(sealedBy key: String) -> Query<Int64> {
+        let beginning = Sealer.beginning(underKey: key)
+        let read = BoundStatement(answersByKey, .integer(Int64(beginning.count)), .blob(beginning))
+        return Query(script: Script("rekey", reads: [read])) { rows throws(StoreFailure) in
+            try rows[0].first?.integer(0) ?? 0
+        }
+    }
+}
+
+private let sealedFactors = Statement(
+    """
+    SELECT f.id, f.kind, f.user_id, u.website_id, f.secret FROM factor f JOIN user u ON u.id = f.user_id
+    WHERE f.sealed_by = ? AND f.secret IS NOT NULL LIMIT 100 OFFSET ?
+    """)
+
+private let sealAnew = Statement("UPDATE factor SET secret = ?, sealed_by = ? WHERE id = ? AND secret = ?")
+
+/// One for each website.
+private let sealedEndpoints = Statement(
+    "SELECT website_id, secrets FROM callback WHERE sealed_by = ? ORDER BY website_id LIMIT 100 OFFSET ?")
+private let resealEndpoint = Statement(
+    "UPDATE callback SET secrets = ?, sealed_by = ? WHERE website_id = ? AND secrets = ?")
+private let endpointsByKey = Statement("SELECT sealed_by, count(*) FROM callback GROUP BY sealed_by")
+
+private let factorsByKey = Statement(
+    "SELECT sealed_by, count(*) FROM factor WHERE sealed_by IS NOT NULL GROUP BY sealed_by")
+
+private let secretsByKey = Statement("SELECT sealed_by, count(*) FROM operation_secret GROUP BY sealed_by")
+
+private let answersByKey = Statement("SELECT count(*) FROM idempotency WHERE substr(answer, 1, ?) = ?")

@@ -1,0 +1,108 @@
+import Curl
+import DeliveryOutcomes
+import Domain
+import EventLoop
+import TestSupport
+import Testing
+
+@testable import SMS
+
+/// Gateways that are slow, down, or answer what nobody asked for. What is known not to have been taken goes to the next one;
+/// what may have been taken goes to nobody else.
+@Suite struct BadGatewayTests {
+    private func dialect(_ gateway: TestGateway) throws -> GenericHTTPDialect {
+        GenericHTTPDialect(
+            method: "POST", url: try RequestTemplate(gateway.url + "/?to={to}"), body: try RequestTemplate("{text}"))
+    }
+
+    @Test func unreachableGatewayIsDown() async throws {
+        let gateway = try await TestGateway { _ in .status(200) }
+        await gateway.goDown()
+        try await Fixture.with { scene in
+            let by = try dialect(gateway)
+            #expect(await scene.send(message(), by: by).word == .down)
+        }
+        #expect(gateway.asked.isEmpty)
+    }
+
+    @Test func unansweredRequestIsAmbiguous() async throws {
+        let gateway = try await TestGateway { _ in .silence }
+        try await Fixture.with { scene in
+            let outcome = try await scene.send(message(), by: dialect(gateway), within: .seconds(2))
+            // On a machine that is slow enough it was not even heard.
+            #expect(outcome.word == .ambiguous || gateway.asked.isEmpty)
+        }
+    }
+
+    @Test func connectionClosedAfterTheRequestIsAmbiguous() async throws {
+        let gateway = try await TestGateway { _ in .hangUp }
+        try await Fixture.with { scene in
+            let one = try dialect(gateway)
+            for number in 1...3 { #expect(await scene.send(message(number), by: one).word == .ambiguous) }
+        }
+        // Nobody asked again behind our back.
+        #expect(gateway.asked.count == 3)
+    }
+
+    /// Whoever keeps connections would be heard twice where the second message finds a dead one.
+    @Test func connectionIsNotReused() async throws {
+        let gateway = try await TestGateway { _ in .status(200) }
+        try await Fixture.with { scene in
+            let web = HTTPGateway(name: "one", dialect: try dialect(gateway))
+            let first = await scene.loop.perform { await web.send(message(1), within: timeout) }
+            gateway.answer { _ in .hangUp }
+            let second = await scene.loop.perform { await web.send(message(2), within: timeout) }
+            #expect(first == .accepted && second.word == .ambiguous)
+            await web.close()
+        }
+        #expect(gateway.asked.count == 2)
+    }
+
+    @Test(
+        "what is no answer",
+        arguments: [
+            ("SSH-2.0-OpenSSH\r\n", GatewayOutcome.Word.ambiguous), ("HTTP/1.1 204 Fine\r\n\r\n", .accepted),
+            ("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n", .fault),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\nxxxx", .ambiguous),
+            ("HTTP/1.1 503 Later\r\nretry-after: 3\r\ncontent-length: 1000\r\n\r\n", .busy),
+        ])
+    func malformedGatewayAnswerIsHandled(_ text: String, _ word: GatewayOutcome.Word) async throws {
+        let gateway = try await TestGateway { _ in .raw(text) }
+        try await Fixture.with { scene in
+            let one = try dialect(gateway)
+            let outcome = await scene.send(message(), by: one, within: .seconds(3))
+            #expect(outcome.word == word || gateway.asked.isEmpty)
+        }
+    }
+
+    @Test func ambiguousMessageIsNotSentElsewhere() async throws {
+        let (first, second) = (try await TestGateway { _ in .hangUp }, try await TestGateway { _ in .status(200) })
+        try await Fixture.with { scene in
+            let gateways = [
+                HTTPGateway(name: "first", dialect: try dialect(first)),
+                HTTPGateway(name: "second", dialect: try dialect(second)),
+            ]
+            let exchange = scene.exchange(gateways, [.init(gateway: "first"), .init(gateway: "second")])
+            guard case .ambiguous(_) = await scene.send(message(1), over: exchange).outcome else {
+                Issue.record("it was said to be known")
+                return
+            }
+            #expect(second.asked.isEmpty)
+            // Nor at the next attempt, whatever became of the first gateway.
+            await first.goDown()
+            guard case .retryAfter(_, _) = await scene.send(message(1), over: exchange).outcome else {
+                Issue.record("it was not to be asked again")
+                return
+            }
+            #expect(second.asked.isEmpty)
+            // Others have nothing to do with it.
+            #expect(await scene.send(message(2), over: exchange).outcome == .accepted(by: "second"))
+            try await first.comeBack()
+            scene.time.advance(by: .seconds(5))
+            first.answer { _ in .status(200) }
+            #expect(await scene.send(message(1), over: exchange).outcome == .accepted(by: "first"))
+            await exchange.close()
+        }
+        #expect(second.asked.count == 1)
+    }
+}

@@ -1,0 +1,265 @@
+import DeliveryOutcomes
+import Domain
+import EventLoop
+import GSM
+import Log
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import SMS
+
+@Suite struct SMSDispatcherTests {
+    private static let routes = ["first", "second"].map { SMSRouting.Route(gateway: $0) }
+
+    private func pair(
+        _ scene: Fixture, _ answer: @escaping @Sendable (SMSMessage) async -> GatewayOutcome
+    ) -> (ScriptedGateway, ScriptedGateway, SMSDispatcher) {
+        let (first, second) = (ScriptedGateway("first", answer), ScriptedGateway("second"))
+        return (first, second, scene.exchange([first, second], Self.routes))
+    }
+
+    @Test(
+        "who does not take it leaves it to the next",
+        arguments: [
+            GatewayOutcome.down("x"), .busy(nil, "x"), .busy(.seconds(10), "x"), .fault("x"), .unsuited("x"),
+        ])
+    func unacceptedMessageGoesToTheNextGateway(_ outcome: GatewayOutcome) async throws {
+        try await Fixture.with { scene in
+            let (first, second, exchange) = pair(scene) { _ in outcome }
+            let report = await scene.send(message(), over: exchange)
+            #expect(report.outcome == .accepted(by: "second") && report.gateway == "second")
+            #expect(report.attempts.map(\.outcome) == [outcome, .accepted])
+            #expect(first.got == [message().id] && second.got == [message().id])
+        }
+    }
+
+    @Test func refusedNumberIsNotTriedElsewhere() async throws {
+        try await Fixture.with { scene in
+            let (_, second, exchange) = pair(scene) { _ in .refused("no such number") }
+            #expect(await scene.send(message(), over: exchange).outcome == .refused("first: no such number"))
+            #expect(second.got.isEmpty)
+        }
+    }
+
+    @Test func messageWithoutAnAcceptingGatewayIsUndeliverable() async throws {
+        try await Fixture.with { scene in
+            let (first, second, exchange) = pair(scene) { _ in .down("x") }
+            second.answer { _ in .unsuited("y") }
+            #expect(await scene.send(message(), over: exchange).outcome == .retryAfter(nil, "first: x; second: y"))
+            first.answer { _ in .fault("z") }
+            #expect(await scene.send(message(), over: exchange).outcome == .undeliverable("first: z; second: y"))
+        }
+        try await Fixture.with { scene in
+            let german = SMSRouting.Route(gateway: "first", prefixes: [NumberPrefix.country(of: "+49")])
+            let exchange = scene.exchange([ScriptedGateway("first")], [german])
+            let outcome = await scene.send(message(1, to: "+12025550123"), over: exchange).outcome
+            #expect(outcome == .undeliverable("no gateway takes numbers of that country"))
+        }
+    }
+
+    @Test func openCircuitsReturnRetryAfter() async throws {
+        try await Fixture.with { scene in
+            let (_, second, exchange) = pair(scene) { _ in .fault("x") }
+            second.answer { _ in .busy(.seconds(60), "y") }
+            _ = await scene.send(message(1), over: exchange)
+            scene.time.advance(by: .seconds(1))
+            let report = await scene.send(message(2), over: exchange)
+            #expect(report.attempts.isEmpty)
+            guard case .retryAfter(.seconds(4), _) = report.outcome else {
+                Issue.record("\(report.outcome)")
+                return
+            }
+            #expect(exchange.fault != nil && exchange.openCircuits == ["first", "second"])
+            // Nobody would find out whether they are back, if none were let come until they are.
+            scene.time.advance(by: .seconds(4))
+            #expect(exchange.fault == nil && exchange.openCircuits == ["second"])
+        }
+    }
+
+    @Test func replacedGatewaysGetLaterMessages() async throws {
+        try await Fixture.with { scene in
+            let (old, kept, exchange) = pair(scene) { _ in .ambiguous("no answer") }
+            #expect(await scene.send(message(1), over: exchange).outcome == .ambiguous("first: no answer"))
+            kept.answer { _ in .fault("x") }
+            old.answer { _ in .unsuited("y") }
+            _ = await scene.send(message(2), over: exchange)
+            #expect(exchange.openCircuits == ["second"])
+
+            let new = ScriptedGateway("first")
+            exchange.adopt(SMSDispatcher.Setup([new, kept], routing: SMSRouting(Self.routes)))
+            #expect(await scene.send(message(3), over: exchange).outcome == .accepted(by: "first"))
+            #expect(new.got == [message(3).id] && old.got.count == 2)
+            // Whoever stays is left alone as before.
+            #expect(exchange.openCircuits == ["second"])
+
+            // The first one may have that message, and no other gateway is to bring it, whoever is there now.
+            exchange.adopt(SMSDispatcher.Setup([kept], routing: SMSRouting([Self.routes[1]])))
+            guard case .ambiguous(_) = await scene.send(message(1), over: exchange).outcome else {
+                Issue.record("it was given to another gateway")
+                return
+            }
+            #expect(kept.got == [message(2).id])
+        }
+    }
+
+    @Test func messageInFlightStaysWithItsGateway() async throws {
+        try await Fixture.with { scene in
+            let began = Mutex<CheckedContinuation<Void, Never>?>(nil)
+            let goOn = Mutex<CheckedContinuation<Void, Never>?>(nil)
+            let old = ScriptedGateway("first") { _ in
+                await withCheckedContinuation { hold in
+                    goOn.withLock { $0 = hold }
+                    began.withLock { $0 }?.resume()
+                }
+                return .down("slow")
+            }
+            let (exchange, new) = (scene.exchange([old], [Self.routes[0]]), ScriptedGateway("first"))
+            let report = Mutex<SMSReport?>(nil)
+            await withCheckedContinuation { (ready: CheckedContinuation<Void, Never>) in
+                began.withLock { $0 = ready }
+                scene.loop.post {
+                    scene.loop.spawn {
+                        let done = await exchange.send(message(1), left: .seconds(300))
+                        report.withLock { $0 = done }
+                    }
+                }
+            }
+            exchange.adopt(SMSDispatcher.Setup([new], routing: SMSRouting([Self.routes[0]])))
+            #expect(await scene.send(message(2), over: exchange).outcome == .accepted(by: "first"))
+            await scene.loop.perform { goOn.withLock { $0 }?.resume() }
+            while report.withLock({ $0 }) == nil { await scene.loop.perform {} }
+            // What the old one did is no news of the new one.
+            #expect(report.withLock { $0 }?.outcome == .retryAfter(nil, "first: slow"))
+            for number in 3...5 { _ = await scene.send(message(number), over: exchange) }
+            #expect(old.got == [message(1).id] && new.got.count == 4 && exchange.openCircuits.isEmpty)
+        }
+    }
+
+    /// The first gateway is dead from nine to ten past nine.
+    @Test func gatewayOutageIsBridgedByTheSecondGateway() async throws {
+        try await Fixture.with { scene in
+            let nine = scene.time.instant()
+            let isDead = Mutex(true)
+            let (first, second, exchange) = pair(scene) { _ in
+                isDead.withLock { $0 } ? .down("nobody listens") : .accepted
+            }
+            var sent = 0
+            // A message every second, for half an hour.
+            for second in 0..<1800 {
+                if second == 600 { isDead.withLock { $0 = false } }
+                scene.time.advance(to: nine + .seconds(Int64(second)))
+                sent += 1
+                let outcome = await scene.send(message(sent), over: exchange).outcome
+                guard case .accepted(_) = outcome else {
+                    Issue.record("\(second): \(outcome)")
+                    return
+                }
+            }
+            let before = Set((0..<600).map { message($0 + 1).id })
+            // Every message was brought to one that took it, and to no two.
+            let late = first.got.filter { !before.contains($0) }
+            #expect(second.got.count + late.count == sent && Set(second.got).isDisjoint(with: late))
+            // While it was dead it was asked now and then: three times, and after 5, 10, 20, 40, 80, 160 and 300 s.
+            #expect(first.got.count { before.contains($0) } == 9)
+            // It is back within five minutes, and then has all again.
+            #expect(late.count >= 900 && late.last == message(sent).id)
+            #expect(scene.sink.lines.count { $0.contains("event=sms.gateway.left_alone") } == 1)
+            #expect(scene.sink.lines.count { $0.contains("event=sms.gateway.back") } == 1)
+        }
+    }
+
+    @Test func hangingGatewayDelaysMessagesOnlyBriefly() async throws {
+        try await Fixture.with { scene in
+            let time = scene.time
+            let (first, second, exchange) = pair(scene) { _ in
+                time.advance(by: .seconds(10))
+                return .ambiguous("no answer in time")
+            }
+            for number in 1...3 {
+                guard case .ambiguous(_) = await scene.send(message(number), over: exchange).outcome else {
+                    Issue.record("\(number)")
+                    return
+                }
+            }
+            // From here on it is left alone.
+            for number in 4...20 {
+                #expect(await scene.send(message(number), over: exchange).outcome == .accepted(by: "second"))
+            }
+            #expect(first.got.count == 3 && second.got.count == 17)
+        }
+    }
+
+    /// Three messages at once: nobody knows what became of them, and the gateway is left alone for it.
+    @Test func ambiguousMessageIsRetriedAtTheSameGateway() async throws {
+        try await Fixture.with { scene in
+            let (first, second, exchange) = pair(scene) { _ in .ambiguous("no answer in time") }
+            for number in 1...3 { _ = await scene.send(message(number), over: exchange) }
+            scene.time.advance(by: .seconds(1))
+            let reason = "first: no answer before, and now: left alone for a while"
+            for number in 1...3 {
+                let outcome = await scene.send(message(number), over: exchange).outcome
+                #expect(outcome == .retryAfter(.seconds(4), reason))
+            }
+            scene.time.advance(by: .seconds(4))
+            first.answer { _ in .down("not reached") }
+            let outcome = await scene.send(message(1), over: exchange).outcome
+            #expect(outcome == .retryAfter(.seconds(10), "first: no answer before, and now: not reached"))
+            scene.time.advance(by: .seconds(10))
+            first.answer { _ in .accepted }
+            for number in 1...3 {
+                #expect(await scene.send(message(number), over: exchange).outcome == .accepted(by: "first"))
+            }
+            // Twice each: what was not reached has heard nothing.
+            #expect(first.got.count == 7 && second.got.isEmpty)
+        }
+    }
+
+    @Test func expiredMessageIsNotSent() async throws {
+        try await Fixture.with { scene in
+            let time = scene.time
+            let (first, second, exchange) = pair(scene) { _ in
+                time.advance(by: .seconds(25))
+                return .down("not reached")
+            }
+            guard case .retryAfter(_, _) = await scene.send(message(1), over: exchange).outcome else {
+                Issue.record("it was sent")
+                return
+            }
+            #expect(first.got.count == 1 && second.got.isEmpty)
+            _ = await scene.send(message(2), over: exchange, left: .milliseconds(500))
+            #expect(first.got.count == 1 && second.got.isEmpty)
+        }
+    }
+
+    @Test func segmentsAndCostsAreReported() async throws {
+        final class Seen: SMSObserver {
+            let sent = Mutex<[String]>([])
+            let tried = Mutex<[String]>([])
+            func tried(gateway: String, _ outcome: GatewayOutcome.Word, after: Duration) {
+                tried.withLock { $0.append("\(gateway) \(outcome.rawValue)") }
+            }
+            func sent(gateway: String, parts: Int, cost: Int64) {
+                sent.withLock { $0.append("\(gateway) \(parts) \(cost)") }
+            }
+        }
+        try await Fixture.with { scene in
+            let seen = Seen()
+            let gateways = [ScriptedGateway("first") { _ in .down("x") }, ScriptedGateway("second")]
+            let exchange = scene.exchange(
+                gateways, [.init(gateway: "first"), .init(gateway: "second", tariff: [.all: 75_000])], observer: seen)
+            let report = await scene.send(
+                message(1, String(repeating: "x", count: 161)), over: exchange)
+            #expect(report.parts == 2 && report.cost == 150_000)
+            #expect(seen.sent.withLock { $0 } == ["second 2 150000"])
+            #expect(seen.tried.withLock { $0 } == ["first down", "second accepted"])
+        }
+    }
+
+    @Test func smsMessageDoesNotPrintItsText() {
+        let one = message(1, "code 123456")
+        #expect(!"\(one)".contains("123456") && !String(reflecting: one).contains("123456"))
+        #expect(!"\(one)".contains(one.to))
+    }
+}

@@ -1,0 +1,59 @@
+import Testing
+import Webhooks
+import World
+
+@Suite("When a call is tried") struct RetryScheduleTests {
+    private let now = Timestamp(seconds: 1_800_000_000)
+
+    @Test(
+        "After so many failures, in seconds; nil: never again",
+        arguments: [
+            (0, 0), (1, 5), (2, 300), (3, 1800), (4, 7200), (5, 18_000), (6, 36_000), (7, 36_000), (8, nil), (9, nil),
+            (.max, nil), (-1, 0),
+        ] as [(Int, Int64?)])
+    func pauseFollowsTheScheduleByFailureCount(failures: Int, seconds: Int64?) {
+        let due = RetrySchedule.standard.next(failures: failures, at: now, chance: 0)
+        #expect(due == seconds.map { now + .seconds($0) })
+    }
+
+    @Test(
+        "What Retry-After adds, in seconds",
+        arguments: [
+            // It never shortens a pause.
+            (1, 0, 5), (1, 4, 5), (3, 60, 1800), (1, -7, 5),
+            (1, 6, 6), (1, 120, 120), (3, 1801, 1801), (7, 36_000, 36_000),
+            // It is at most as long as the longest pause.
+            (1, 36_001, 36_000), (1, 4_000_000_000, 36_000),
+        ] as [(Int, Int64, Int64)])
+    func retryAfterLengthensThePause(failures: Int, wish: Int64, seconds: Int64) {
+        let due = RetrySchedule.standard.next(failures: failures, retryAfter: .seconds(wish), at: now, chance: 0)
+        #expect(due == now + .seconds(seconds))
+    }
+
+    @Test func retryAfterAddsNoAttempt() {
+        #expect(RetrySchedule.standard.next(failures: 8, retryAfter: .seconds(1), at: now, chance: 0) == nil)
+    }
+
+    @Test(
+        "Chance makes it longer, by a quarter at most",
+        arguments: [(0, 7_200_000), (0.5, 8_100_000), (1, 9_000_000), (-1, 7_200_000), (7, 9_000_000)]
+            as [(Double, Int64)])
+    func jitterAddsUpToAQuarter(chance: Double, milliseconds: Int64) {
+        #expect(RetrySchedule.standard.next(failures: 4, at: now, chance: chance) == now + .milliseconds(milliseconds))
+        let wish = RetrySchedule.standard.next(failures: 1, retryAfter: .seconds(7200), at: now, chance: chance)
+        #expect(wish == now + .milliseconds(milliseconds))
+    }
+
+    /// A website that is down for a day gets by itself whatever happened meanwhile, however chance has it.
+    @Test(arguments: [0, 0.999]) func lastAttemptIsMoreThanADayAfterTheFirst(chance: Double) {
+        var due = now
+        var tries = 1
+        while let next = RetrySchedule.standard.next(failures: tries, at: due, chance: chance) {
+            due = next
+            tries += 1
+        }
+        #expect(tries == 8)
+        #expect(due - now >= .seconds(27 * 3600))
+        #expect(due - now < .seconds(36 * 3600))
+    }
+}

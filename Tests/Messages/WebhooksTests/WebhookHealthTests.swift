@@ -1,0 +1,89 @@
+import Testing
+import Webhooks
+import World
+
+@Suite("How it stands with a website") struct WebhookHealthTests {
+    private let start = Timestamp(seconds: 1_800_000_000)
+    private let failed = WebhookOutcome.Meaning.failed(isOverloaded: false, retryAfter: nil)
+
+    /// Fails at these seconds, and gives what the last of them changed.
+    private func fail(_ standing: inout WebhookHealth, at seconds: some Sequence<Int64>) -> [WebhookHealth.Change] {
+        seconds.compactMap { standing.record(failed, at: start + .seconds($0)) }
+    }
+
+    private let days3: Int64 = 3 * 86_400
+
+    @Test func endpointIsDisabledOnceAfterThreeDays() {
+        var standing = WebhookHealth()
+        #expect(fail(&standing, at: stride(from: 0, to: days3, by: 3600)).isEmpty)
+        #expect(standing.state == .failing(since: start, attempts: 72))
+        #expect(fail(&standing, at: [days3, days3 + 1]) == [.disabled(.failures)])
+        #expect(standing.state == .disabled(.failures, since: start + .seconds(days3)))
+    }
+
+    @Test func endpointIsDisabledOnlyAfterEnoughAttempts() {
+        var standing = WebhookHealth()
+        #expect(fail(&standing, at: (0..<9).map { days3 * $0 }).isEmpty)
+        #expect(fail(&standing, at: [days3 * 9]) == [.disabled(.failures)])
+    }
+
+    @Test func successResetsTheFailureCount() {
+        var standing = WebhookHealth()
+        _ = fail(&standing, at: stride(from: 0, to: days3, by: 3600))
+        #expect(standing.record(.delivered, at: start + .seconds(days3)) == .recovered)
+        #expect(standing.state == .working)
+        #expect(fail(&standing, at: [days3 + 1]).isEmpty)
+    }
+
+    @Test(
+        "A success is news after an outage: so many failures, over so many seconds",
+        arguments: [(1, 86_400, false), (2, 86_400, false), (3, 299, false), (3, 300, true), (50, 301, true)]
+            as [(Int64, Int64, Bool)])
+    func recoveryIsReportedAfterFiveMinutesOfFailures(tries: Int64, seconds: Int64, isNews: Bool) {
+        var standing = WebhookHealth()
+        _ = fail(&standing, at: 0..<tries)
+        #expect(standing.isDown == (tries >= 3))
+        let change = standing.record(.delivered, at: start + .seconds(seconds))
+        #expect(change == (isNews ? .recovered : nil))
+        #expect(standing.record(.delivered, at: start + .seconds(seconds + 1)) == nil)
+    }
+
+    @Test func status410DisablesTheEndpointOnce() {
+        var standing = WebhookHealth()
+        #expect(standing.record(.unsubscribed, at: start) == .disabled(.gone))
+        #expect(standing.record(.unsubscribed, at: start) == nil)
+        #expect(standing.isDisabled)
+    }
+
+    @Test(
+        "What was under way enables nothing",
+        arguments: [.delivered, .unsubscribed, .notAttempted, .failed(isOverloaded: true, retryAfter: nil)]
+            as [WebhookOutcome.Meaning])
+    func lateOutcomeDoesNotEnableADisabledEndpoint(meaning: WebhookOutcome.Meaning) {
+        var standing = WebhookHealth()
+        #expect(standing.disable(.operator, at: start) == .disabled(.operator))
+        #expect(standing.record(meaning, at: start + .seconds(days3)) == nil)
+        #expect(standing.state == .disabled(.operator, since: start))
+    }
+
+    @Test func operatorEnablesTheEndpoint() {
+        var standing = WebhookHealth()
+        #expect(standing.enable() == false)
+        _ = fail(&standing, at: (0...9).map { days3 * $0 })
+        #expect(standing.isDisabled)
+        #expect(standing.enable() == true)
+        #expect(standing.state == .working)
+        #expect(fail(&standing, at: [days3 * 10]).isEmpty)
+    }
+
+    @Test func unattemptedWebhookChangesNothing() {
+        var standing = WebhookHealth(.failing(since: start, attempts: 2))
+        #expect(standing.record(.notAttempted, at: start + .seconds(days3)) == nil)
+        #expect(standing.state == .failing(since: start, attempts: 2))
+    }
+
+    @Test func clockSetBackDoesNotDisable() {
+        var standing = WebhookHealth()
+        #expect(fail(&standing, at: (0..<50).map { -days3 * $0 }).isEmpty)
+    }
+}

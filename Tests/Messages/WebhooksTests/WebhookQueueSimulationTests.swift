@@ -1,0 +1,200 @@
+import TestSupport
+import Testing
+import Webhooks
+import World
+
+/// Websites with their lines, and what stands in for the store: calls with their due times. Virtual time; by a seed.
+private struct SimulatedEndpoints {
+    typealias Line = WebhookQueue<Int, Int>
+
+    struct Call {
+        let website: Int
+        let thread: Int
+        let rank: Int
+        let born: Timestamp
+        var due: Timestamp?
+        var failures = 0
+        var isHeld = false
+        var isDead = false
+        var arrivals: [Timestamp] = []
+    }
+
+    let chance: SeededRandomness
+    var now = Timestamp(seconds: 1_800_000_000)
+    var calls: [Call] = []
+    var lines: [Line]
+    var notices: [(website: Int, reason: WebhookHealth.Reason)] = []
+    var mostUnderWay = 0
+    private var underWay: [(call: Int, ends: Timestamp, outcome: WebhookOutcome)] = []
+
+    init(_ count: Int, seed: UInt64) {
+        chance = SeededRandomness(seed: seed)
+        lines = (0..<count).map { _ in Line() }
+    }
+
+    mutating func happen(at website: Int, thread: Int, ranks: Range<Int>) {
+        for rank in ranks.reversed() {
+            calls.append(Call(website: website, thread: thread, rank: rank, born: now, due: now))
+        }
+    }
+
+    /// As a relay does with what is due: never before what comes first in its thread.
+    private mutating func claim() {
+        for website in lines.indices {
+            var room = lines[website].room(at: now)
+            for call in calls.indices where room > 0 && calls[call].website == website {
+                let one = calls[call]
+                guard let due = one.due, due <= now, !one.isHeld,
+                    !calls.contains(where: { $0.thread == one.thread && $0.rank < one.rank && isOpen($0) })
+                else { continue }
+                calls[call].isHeld = true
+                lines[website].add(.init(call, thread: one.thread, ordinal: one.rank, failures: one.failures))
+                room -= 1
+            }
+        }
+    }
+
+    private func isOpen(_ call: Call) -> Bool { call.due != nil }
+
+    /// Until everything has come to its end, or for so long.
+    mutating func run(
+        for limit: Duration, _ answer: (_ website: Int, Timestamp) -> (after: Duration, WebhookOutcome)
+    ) {
+        let end = now + limit
+        while now <= end {
+            claim()
+            for website in lines.indices {
+                while let entry = lines[website].next(at: now) {
+                    let (after, outcome) = answer(website, now)
+                    if outcome.meaning == .delivered { calls[entry.call].arrivals.append(now + after) }
+                    underWay.append((entry.call, now + after, outcome))
+                }
+                mostUnderWay = max(mostUnderWay, lines[website].underWayCount)
+            }
+            let next = ([end + .milliseconds(1)] + underWay.map(\.ends) + resting + waiting).filter { $0 > now }.min()
+            guard let next else { return }
+            now = next
+            for ended in underWay where ended.ends <= now { act(ended.call, ended.outcome) }
+            underWay.removeAll { $0.ends <= now }
+        }
+    }
+
+    private var resting: [Timestamp] { lines.compactMap { $0.restEnd(at: now) } }
+    private var waiting: [Timestamp] { calls.filter { !$0.isHeld }.compactMap(\.due) }
+
+    private mutating func act(_ call: Int, _ outcome: WebhookOutcome) {
+        let website = calls[call].website
+        let chance = Double(chance.number(below: 1000)) / 1000
+        for effect in lines[website].end(call, outcome, at: now, chance: chance) {
+            switch effect {
+            case .delivered(let call): calls[call].due = nil
+            case .retry(let call, let due, let failures): putBack(call, due, failures)
+            case .dead(let call, let failures):
+                putBack(call, nil, failures)
+                calls[call].isDead = true
+            case .suspended(let call, let failures): putBack(call, nil, failures)
+            case .disabled(let reason): notices.append((website, reason))
+            case .recovered:
+                for call in calls.indices where calls[call].website == website && !calls[call].isHeld {
+                    if calls[call].due != nil { calls[call].due = min(calls[call].due ?? now, now) }
+                }
+            }
+        }
+    }
+
+    private mutating func putBack(_ call: Int, _ due: Timestamp?, _ failures: Int) {
+        calls[call].due = due
+        calls[call].failures = failures
+        calls[call].isHeld = false
+    }
+
+    func latest(at website: Int) -> Duration {
+        calls.filter { $0.website == website }.map { ($0.arrivals.first ?? now) - $0.born }.max() ?? .zero
+    }
+
+    /// Of every thread, each call has first arrived after those before it.
+    var isInOrder: Bool {
+        Dictionary(grouping: calls, by: \.thread).values.allSatisfy { thread in
+            let arrivals = thread.sorted { $0.rank < $1.rank }.compactMap(\.arrivals.first)
+            return arrivals == arrivals.sorted()
+        }
+    }
+}
+
+@Suite("Many websites") struct WebhookQueueSimulationTests {
+    private let good = (after: Duration.milliseconds(20), WebhookOutcome.answered(status: 204))
+
+    @Test(
+        "One that is slow, dead or wild delays no other",
+        arguments: [
+            (.seconds(15), .unanswered(.timeout)), (.milliseconds(5), .unanswered(.unreachable)),
+            (.seconds(14), .answered(status: 200)), (.milliseconds(5), .answered(status: 302)),
+            (.milliseconds(5), .answered(status: 429, retryAfter: .seconds(3600))),
+            (.milliseconds(5), .unanswered(.refusedAddress)), (.milliseconds(5), .answered(status: 410)),
+        ] as [(Duration, WebhookOutcome)])
+    func endpointsDoNotDelayEachOther(after: Duration, outcome: WebhookOutcome) {
+        var websites = SimulatedEndpoints(3, seed: 1)
+        for thread in 0..<300 { websites.happen(at: thread % 3, thread: thread, ranks: 0..<1) }
+        websites.run(for: .seconds(60)) { website, _ in website == 0 ? (after, outcome) : good }
+        for website in [1, 2] {
+            let calls = websites.calls.filter { $0.website == website }
+            #expect(calls.allSatisfy { $0.arrivals.count == 1 && $0.failures == 0 })
+            // A hundred, four at a time, of 20 ms each: as if the others were not there.
+            #expect(websites.latest(at: website) == .milliseconds(500))
+        }
+        #expect(websites.mostUnderWay == 4)
+    }
+
+    @Test("One that is down for a day gets everything when it is back", arguments: 1...8 as ClosedRange<UInt64>)
+    func endpointDownForADayGetsEveryWebhook(seed: UInt64) {
+        var websites = SimulatedEndpoints(1, seed: seed)
+        let back = websites.now + .seconds(86_400)
+        for hour in 0..<30 {
+            websites.happen(at: 0, thread: hour, ranks: 0..<3)
+            websites.run(for: .seconds(3599)) { _, now in
+                now < back ? (.milliseconds(5), .unanswered(.unreachable)) : good
+            }
+        }
+        websites.run(for: .seconds(40 * 3600)) { _, _ in good }
+        #expect(websites.calls.allSatisfy { $0.arrivals.count == 1 })
+        #expect(websites.notices.isEmpty)
+        #expect(websites.isInOrder)
+        let late = websites.calls.filter { $0.born < back }.compactMap(\.arrivals.first).max()
+        // The first try that succeeds brings all the others along; the longest pause between tries is ten hours and a quarter.
+        #expect(late.map { $0 - back < .seconds(45_001) } == true)
+    }
+
+    @Test("One that answers as it likes gets everything in order", arguments: 1...20 as ClosedRange<UInt64>)
+    func randomlyFailingEndpointGetsEveryWebhookInOrder(seed: UInt64) {
+        var websites = SimulatedEndpoints(2, seed: seed)
+        let chance = SeededRandomness(seed: seed &+ 1000)
+        for thread in 0..<40 { websites.happen(at: thread % 2, thread: thread, ranks: 0..<4) }
+        websites.run(for: .seconds(7 * 86_400)) { _, _ in
+            let after = Duration.milliseconds(Int64(chance.number(below: 15_000)))
+            return switch chance.number(below: 8) {
+            case 0: (after, .answered(status: 500))
+            case 1: (.seconds(15), .unanswered(.timeout))
+            case 2: (after, .answered(status: 429, retryAfter: .seconds(Int64(chance.number(below: 200)))))
+            case 3: (after, .unsent)
+            default: (after, .answered(status: 200))
+            }
+        }
+        #expect(websites.calls.allSatisfy { $0.arrivals.count == 1 || $0.isDead })
+        #expect(websites.calls.filter(\.isDead).allSatisfy { $0.failures == 8 })
+        #expect(websites.calls.filter(\.isDead).count < 8)
+        #expect(websites.isInOrder)
+        #expect(websites.lines.allSatisfy { $0.isEmpty })
+        #expect(websites.notices.isEmpty)
+    }
+
+    @Test func permanentlyFailingEndpointIsDisabledOnce() {
+        var websites = SimulatedEndpoints(1, seed: 3)
+        for day in 0..<5 {
+            websites.happen(at: 0, thread: day, ranks: 0..<2)
+            websites.run(for: .seconds(86_399)) { _, _ in (.seconds(15), .unanswered(.timeout)) }
+        }
+        #expect(websites.notices.map(\.reason) == [.failures])
+        // Nothing is lost: what was not tried eight times waits for an operator.
+        #expect(websites.calls.allSatisfy { $0.arrivals.isEmpty && ($0.isDead || $0.failures < 8) })
+    }
+}

@@ -1,0 +1,43 @@
+import HTTP
+import JSON
+import TestSupport
+import Testing
+
+@testable import API
+
+struct OpenAPITests {
+    @Test func everyRouteIsDescribed() async throws {
+        let rig = try await APIRig()
+        let response = await rig.stranger.send("GET", "/openapi.json")
+        #expect(response.status == 200)
+        #expect(response["openapi"] == "3.1.0")
+        #expect(response["servers"] == [["url": .string(RelayRig.origin)]])
+        let paths = try #require(response["paths"]?.object)
+        for route in API.table.routes {
+            let operation = paths[route.path.text]?.object?[route.method.lowercased()]?.object
+            #expect(operation?["summary"]?.string == route.summary, "\(route.method) \(route.path.text)")
+            let statuses = operation?["responses"]?.object?.names ?? []
+            #expect(statuses.contains { $0.hasPrefix("2") })
+            #expect(statuses.contains("default"))
+        }
+        let register = paths["/register"]?.object?["post"]?.object
+        let schema = register?["requestBody"]?.object?["content"]?.object?["application/json"]?.object?["schema"]?
+            .object
+        #expect(schema?["required"] == ["username"])
+        #expect(schema?["properties"]?.object?["email"]?.object?["maxLength"] == 254)
+        #expect(register?["security"] == [["website": []]])
+        let verify = paths["/verify"]?.object?["post"]?.object
+        #expect(verify?["security"] == [[:], ["website": []]])
+        let revoke = paths["/revoke"]?.object?["post"]?.object
+        #expect(revoke?["responses"]?.object?.names == ["204", "400", "429", "default"])
+        let show = paths["/user/{username}"]?.object?["get"]?.object
+        #expect(show?["parameters"]?.array?.first?.object?["in"] == "path")
+    }
+
+    @Test func everyProblemHasAnErrorStatus() {
+        for code in Problem.Code.allCases {
+            #expect((400...599).contains(code.status))
+            #expect(!code.title.isEmpty)
+        }
+    }
+}

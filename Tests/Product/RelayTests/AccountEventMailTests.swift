@@ -1,0 +1,202 @@
+import DeliveryOutcomes
+import Domain
+import Log
+import Metrics
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Users are told by mail of what happens to their accounts.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct AccountEventMailTests {
+    /// Ada has bound a phone just now.
+    private struct Fixture {
+        let rig: RelayRig
+        let shop: Website
+        let ada: Person
+        let phone: PhoneCredential
+
+        init(_ kind: StoreKind, email: String? = "ada@example.com") async throws {
+            rig = try await RelayRig(kind)
+            shop = try await rig.shop("shop", ["number": "0"])
+            ada = try await Person.registered("ada", at: shop, rig, email: email)
+            phone = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
+        }
+
+        func mails(_ condition: String = "1 = 1") throws -> Int64 {
+            try rig.count("SELECT count(*) FROM outbox WHERE kind = 'mail' AND \(condition)")
+        }
+
+        /// An operator locks Ada out and lets her in again.
+        func lockAndUnlock() async throws {
+            let (store, user, now) = (rig.store, phone.user, rig.time.now())
+            _ = try await rig.on { try await store.run(Locks.lock(user, at: now, as: $0.operations.new())) }
+            _ = try await rig.on { relay in
+                try await store.unlock(
+                    user, from: [.locked], by: .operator, at: now, as: relay.operations.new())
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func accountEventsAreMailed(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        let rig = scene.rig
+        let boundAt = rig.time.now()
+        try await rig.round(after: .seconds(1))
+        let phone = scene.phone.id
+        try await rig.on { relay in try await relay.unbind(phone, ofUser: "ada", by: scene.shop) }
+        try await rig.round(after: .seconds(1))
+        try await scene.lockAndUnlock()
+        try await rig.round(after: .seconds(1))
+        var told: [String] = []
+        for mail in rig.mails.sent {
+            guard case .announcement(let announcement, let device, let at) = mail.content else {
+                throw RigFailure("no announcement: \(mail)")
+            }
+            told.append("\(announcement.rawValue) \(device ?? "-")")
+            #expect(mail.to == "ada@example.com" && mail.website == "The shop")
+            #expect(at == boundAt + .seconds(Int64(told.count) - 1) && mail.expiresAt == at + .seconds(86_400))
+        }
+        #expect(told == ["device.bound Phone", "device.unbound Phone", "user.locked -"])
+        #expect(try scene.mails() == 0)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'accepted'") == 3)
+        let lines = rig.sink.drain().filter { $0.contains("event=mail.accepted") }
+        #expect(lines.count == 3 && lines[0].contains("kind=device.bound"), "\(lines)")
+        #expect(lines.allSatisfy { !$0.contains("example.com") })
+    }
+
+    @Test(arguments: StoreKind.all) func fraudReportIsMailed(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.shop("shop", ["answers": "signed", "number": "0"])
+        let ada = try await Person.registered("ada", at: shop, rig, email: "ada@example.com")
+        let phone = try TestPhone(pushToken: "first")
+        let credential = try await ada.bound(phone, ada.code)
+        let asked = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(ada.token)), by: shop, as: relay.operations.new())
+        }
+        _ = try await rig.decide(.fraud, asked.challenge, by: (phone, credential))
+        try await rig.round(after: .seconds(1))
+        let told = rig.mails.sent.compactMap { mail -> AccountEvent? in
+            guard case .announcement(let announcement, _, _) = mail.content else { return nil }
+            return announcement
+        }
+        #expect(Set(told) == [.deviceBound, .userFrozen] && told.count == 2)
+    }
+
+    /// Where codes go, rather than what the website once gave.
+    @Test(arguments: StoreKind.all) func eventMailGoesToTheConfirmedAddress(kind: StoreKind) async throws {
+        for email in ["old@example.com", nil] {
+            let scene = try await Fixture(kind, email: email)
+            let user = scene.phone.user
+            // With an address from /register there is a factor already.
+            if email == nil {
+                try scene.rig.addFactor(.mail, of: user, at: scene.shop, address: "new@example.com")
+            } else {
+                try scene.rig.execute("UPDATE factor SET address = 'new@example.com' WHERE kind = 'mail'")
+            }
+            try scene.rig.addFactor(
+                .mail, of: user, at: scene.shop, address: "waiting@example.com", state: .waiting)
+            try await scene.lockAndUnlock()
+            try await scene.rig.round(after: .seconds(1))
+            #expect(scene.rig.mails.sent.count == (email == nil ? 1 : 2))
+            #expect(Set(scene.rig.mails.sent.map(\.to)) == ["new@example.com"])
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func eventMailIsRetriedForADayAndThenDead(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        let rig = scene.rig
+        rig.mails.answer(.undeliverable("wrong password"))
+        rig.mails.answerOtherwise { _ in .retryAfter(nil, "421 busy") }
+        for _ in 0..<(23 * 4) { try await rig.round(after: .seconds(900)) }
+        #expect(try scene.mails("due_at IS NOT NULL AND dead_at IS NULL AND reason = '421 busy'") == 1)
+        for _ in 0..<8 { try await rig.round(after: .seconds(900)) }
+        #expect(
+            try scene.mails("due_at IS NULL AND dead_at IS NOT NULL AND reason = '421 busy' AND holder IS NULL") == 1)
+        let tries = rig.mails.sent.count
+        #expect((20...36).contains(tries), "\(tries)")
+        #expect(Set(rig.mails.sent.map(\.id)).count == 1)
+        for _ in 0..<8 { try await rig.round(after: .seconds(900)) }
+        #expect(rig.mails.sent.count == tries)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.dead' AND outcome = '421 busy'") == 1)
+    }
+
+    /// Metrics and operators see what is late and what is dead; a month later it is gone.
+    @Test(arguments: StoreKind.all) func deadLettersAreCountedAndFinallyDeleted(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        let rig = scene.rig
+        rig.time.advance(by: .seconds(90))
+        try await rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(rig.registry.number("twoefay_outbox_late_seconds") == 90)
+        #expect(rig.registry.number("twoefay_outbox_dead") == 0)
+        rig.mails.answer(.refused("550 no such user"))
+        try await rig.round(after: .zero)
+        try await rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(rig.registry.number("twoefay_outbox_late_seconds") == 0)
+        #expect(rig.registry.number("twoefay_outbox_dead") == 1)
+        rig.time.advance(by: Relay.deadFor)
+        try await rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(try scene.mails() == 1)
+        rig.time.advance(by: .seconds(1))
+        try await rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(try scene.mails() == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func permanentlyRefusedEventMailIsDeadAtOnce(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        scene.rig.mails.answer(.refused("550 no such user"))
+        try await scene.rig.round(after: .seconds(1))
+        #expect(try scene.mails("due_at IS NULL AND dead_at IS NOT NULL AND reason = '550 no such user'") == 1)
+        #expect(scene.rig.sink.drain().contains { $0.contains("level=warning event=mail.refused") })
+    }
+
+    /// A later installation has no use for it, and an operator cannot do anything about it.
+    @Test(arguments: StoreKind.all) func eventMailIsDroppedWithoutAMailServer(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        let other = try scene.rig.another()
+        let errand = try #require(
+            OutboxEntryID(try scene.rig.text("SELECT lower(hex(id)) FROM outbox WHERE kind = 'mail'")))
+        try await scene.rig.on { _ in await other.deliver(errand) }
+        #expect(try scene.mails() == 0)
+        #expect(
+            try scene.rig.count(
+                "SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'no mail is set up'") == 1)
+        // An installation without mails is nothing to be alarmed about.
+        let lines = scene.rig.sink.drain().filter { $0.contains("event=mail.") }
+        #expect(lines.count == 1 && lines[0].contains("level=info event=mail.undeliverable"), "\(lines)")
+    }
+
+    @Test(arguments: StoreKind.all) func eventMailsPerUserAreLimited(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        let rig = scene.rig
+        rig.mails.answer(.retryAfter(nil, "busy"))
+        for _ in 0..<12 { try await scene.lockAndUnlock() }
+        // The one that is put off is of this round, whichever it is: rows that are due together have no order.
+        try await rig.round(after: .seconds(60))
+        let bob = try await Person.registered("bob", at: scene.shop, rig, email: "bob@example.com")
+        _ = try await bob.bound(try TestPhone(pushToken: "bob"), bob.code)
+        for _ in 0..<2 { try await rig.round(after: .seconds(60)) }
+        let mine = rig.mails.sent.filter { $0.to == "ada@example.com" }
+        #expect(Set(mine.map(\.id)).count == NotificationBudget.most && mine.count == NotificationBudget.most + 1)
+        #expect(rig.mails.sent.filter { $0.to == "bob@example.com" }.count == 1)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'limited'") == 3)
+        #expect(rig.sink.drain().filter { $0.contains("event=mail.limited") }.count == 3)
+        #expect(try scene.mails() == 0)
+        // Later there is room again.
+        rig.time.advance(by: NotificationBudget.hour)
+        try await scene.lockAndUnlock()
+        try await rig.round(after: .seconds(1))
+        #expect(rig.mails.sent.filter { $0.to == "ada@example.com" }.count == NotificationBudget.most + 2)
+    }
+
+    @Test(arguments: StoreKind.all) func deletedUserGetsNoEventMail(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        let shop = scene.shop
+        try await scene.rig.on { relay in try await relay.forget(username: "ada", by: shop) }
+        try await scene.rig.round(after: .seconds(1))
+        #expect(scene.rig.mails.sent.isEmpty)
+        #expect(try scene.mails() == 0)
+    }
+}

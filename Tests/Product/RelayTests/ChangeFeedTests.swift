@@ -1,0 +1,208 @@
+import Domain
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// What is found of the changes that others write, in whatever order they come to be seen.
+struct ChangeFeedTests {
+    /// Changes that are there once they were committed.
+    private final class Changes: ChangeStore {
+        private struct State {
+            var numbers: Set<Int64> = []
+            var isAway = false
+            var asked: [String] = []
+        }
+
+        private let state = Mutex(State())
+
+        func commit(_ numbers: Int64...) { state.withLock { $0.numbers.formUnion(numbers) } }
+        func goAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
+
+        /// What was asked since it was looked at last.
+        var asked: [String] {
+            state.withLock { state in
+                defer { state.asked = [] }
+                return state.asked
+            }
+        }
+
+        private func answer<Answer>(
+            _ what: String, _ body: (Set<Int64>) -> Answer
+        ) throws(StoreFailure) -> Answer {
+            let (numbers, isAway) = state.withLock { state in
+                state.asked.append(what)
+                return (state.numbers, state.isAway)
+            }
+            if isAway { throw .unavailable("away") }
+            return body(numbers)
+        }
+
+        func newestChange() async throws(StoreFailure) -> Int64 { try answer("newest") { $0.max() ?? 0 } }
+
+        func changes(after number: Int64, limit: Int) async throws(StoreFailure) -> [StoreChange] {
+            try answer("changes") { numbers in
+                numbers.filter { $0 > number }.sorted().prefix(limit).map { StoreChange(number: $0, event: "?") }
+            }
+        }
+
+        func countChanges(after first: Int64, upTo last: Int64) async throws(StoreFailure) -> Int {
+            try answer("count") { numbers in numbers.count { $0 > first && $0 <= last } }
+        }
+    }
+
+    private final class ChangeFeedBench {
+        let changes = Changes()
+        let watch = ChangeFeed()
+        let time = TestTime()
+
+        /// What one look finds.
+        func look(isAwaited: Bool = true) async throws(StoreFailure) -> [Int64] {
+            var found: [Int64] = []
+            try await watch.look(changes, isAwaited: isAwaited, at: time.instant()) { found.append($0.number) }
+            time.advance(by: .milliseconds(50))
+            return found
+        }
+
+        /// What the looks of one second find.
+        func second() async throws(StoreFailure) -> [Int64] {
+            var found: [Int64] = []
+            for _ in 0..<20 { found += try await look() }
+            return found
+        }
+    }
+
+    @Test func eachChangeIsFoundOnce() async throws {
+        let eye = ChangeFeedBench()
+        eye.changes.commit(5000)
+        _ = try await eye.second()
+        eye.changes.commit(5001, 5002)
+        #expect(try await eye.look() == [5001, 5002])
+        eye.changes.commit(5003)
+        #expect(try await eye.look() == [5003])
+        for _ in 0..<15 { #expect(try await eye.second() == []) }
+    }
+
+    @Test func lateCommitIsFound() async throws {
+        let eye = ChangeFeedBench()
+        eye.changes.commit(5000)
+        _ = try await eye.second()
+        // A moment later: at the next look already.
+        eye.changes.commit(5002)
+        #expect(try await eye.look() == [5002])
+        eye.changes.commit(5001)
+        #expect(try await eye.look() == [5001])
+        // Looks later, of a transaction that was held up.
+        eye.changes.commit(5004, 5005)
+        #expect(try await eye.second() == [5004, 5005])
+        for _ in 0..<5 { _ = try await eye.second() }
+        eye.changes.commit(5003)
+        #expect(try await eye.second() == [5003])
+        for _ in 0..<15 { #expect(try await eye.second() == []) }
+    }
+
+    /// The nodes of a cluster count in steps, each from an offset of its own.
+    @Test func idsOfSeveralNodesAreMerged() async throws {
+        let eye = ChangeFeedBench()
+        eye.changes.commit(1, 2, 3)
+        _ = try await eye.second()
+        var expected: Set<Int64> = []
+        var found: [Int64] = []
+        for round in Int64(0)..<40 {
+            // The one goes ahead by far, the other falls behind, the third does nothing.
+            for number in [10 + 3 * round * 4, 11 + 3 * round] {
+                eye.changes.commit(number)
+                expected.insert(number)
+            }
+            found += try await eye.look()
+        }
+        for _ in 0..<3 { found += try await eye.second() }
+        #expect(found.count == expected.count && Set(found) == expected)
+    }
+
+    @Test func changeBegunBeforeTheFirstReadIsFound() async throws {
+        let eye = ChangeFeedBench()
+        eye.changes.commit(8, 10)
+        _ = try await eye.look()
+        eye.changes.commit(9)
+        #expect(try await eye.second().contains(9))
+    }
+
+    @Test func changesAreReadInPages() async throws {
+        let eye = ChangeFeedBench()
+        eye.changes.commit(5000)
+        _ = try await eye.second()
+        _ = eye.changes.asked
+        for number in Int64(5001)...7500 { eye.changes.commit(number) }
+        #expect(try await eye.look() == Array(5001...7500))
+        #expect(eye.changes.asked.count { $0 == "changes" } == 3)
+    }
+
+    /// Where nobody waits, only the mark is kept, once a second; what came meanwhile is not read when somebody does.
+    @Test func nothingIsReadWithoutHeldRequests() async throws {
+        let eye = ChangeFeedBench()
+        eye.changes.commit(5000)
+        for number in Int64(0)..<600 {
+            eye.changes.commit(5001 + number)
+            #expect(try await eye.look(isAwaited: false) == [])
+        }
+        let asked = eye.changes.asked
+        #expect(asked.count == 30 && asked.allSatisfy { $0 == "newest" })
+        let found = try await eye.second()
+        // Of thirty seconds those of the last ones, which somebody may have missed.
+        #expect(found.contains(5600) && found.allSatisfy { $0 > 5360 })
+        eye.changes.commit(6000)
+        #expect(try await eye.look() == [6000])
+    }
+
+    @Test func readFailureLosesNoChange() async throws {
+        let eye = ChangeFeedBench()
+        eye.changes.commit(5000)
+        _ = try await eye.second()
+        eye.changes.commit(5001)
+        _ = try await eye.look()
+        eye.changes.goAway(true)
+        eye.changes.commit(5003)
+        for _ in 0..<30 {
+            await #expect(throws: StoreFailure.self) { try await eye.look() }
+        }
+        eye.changes.commit(5002)
+        eye.changes.goAway(false)
+        #expect(try await eye.look() == [5002, 5003])
+        #expect(try await eye.second() == [])
+    }
+
+    /// Whoever was held up by the store while it stood still is not late: nobody could look meanwhile.
+    @Test func storeOutageBarelyCountsAgainstLateCommits() async throws {
+        let eye = ChangeFeedBench()
+        eye.changes.commit(5000)
+        _ = try await eye.second()
+        eye.changes.commit(5002, 5004)
+        #expect(try await eye.second() == [5002, 5004])
+        eye.changes.goAway(true)
+        for _ in 0..<30 {
+            eye.time.advance(by: .seconds(1))
+            await #expect(throws: StoreFailure.self) { try await eye.look() }
+        }
+        eye.changes.goAway(false)
+        #expect(try await eye.second() == [])
+        eye.changes.commit(5003)
+        #expect(try await eye.second() == [5003])
+        for _ in 0..<15 { #expect(try await eye.second() == []) }
+    }
+
+    /// However many are read, as many are kept as seconds can bring.
+    @Test func settledIDsAreForgotten() {
+        var marks = ChangeCursor()
+        var now = Instant(nanoseconds: 1)
+        marks.skip(to: 0, at: now)
+        for second in Int64(0)..<100 {
+            for number in 1...Int64(10) { _ = marks.record(second * 10 + number) }
+            now = now + .seconds(1)
+            marks.swept(at: now)
+        }
+        #expect(marks.countOfRead == 100 && marks.settled == 900)
+    }
+}

@@ -1,0 +1,214 @@
+import Domain
+import Log
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// What happens at one relay, or by an operator's tool, wakes who waits at another.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct ChangeFeedWakeTests {
+    /// Stores that more than one process can write to.
+    private static let shared: [StoreKind] = [.file, .mariadb]
+
+    /// Ada's website and phone wait at a relay on which nothing happens.
+    private struct Fixture {
+        let cast: TwoWebsitesFixture
+        let away: RelayRig
+
+        init(_ kind: StoreKind) async throws {
+            cast = try await TwoWebsitesFixture(kind)
+            away = try await RelayRig(beside: cast.rig)
+            try await look()
+        }
+
+        func look() async throws { try await away.on { relay in await relay.watch() } }
+
+        func wait(for events: HeldRequests.Event...) -> Woken {
+            Woken(away.relay.heldRequests.ticket(for: events))
+        }
+
+        /// Not woken until the other relay has looked, and woken then.
+        func expectWoken(_ woken: [Woken]) async throws {
+            #expect(!woken.contains { $0.isWoken })
+            try await look()
+            #expect(woken.allSatisfy { $0.isWoken })
+            #expect(away.relay.heldRequests.isEmpty)
+        }
+    }
+
+    private final class Woken: Sendable {
+        private let state = Mutex(false)
+        let ticket: HeldRequests.Ticket
+
+        init(_ ticket: HeldRequests.Ticket) {
+            self.ticket = ticket
+            ticket.arm { self.state.withLock { $0 = true } }
+        }
+
+        var isWoken: Bool { state.withLock { $0 } }
+    }
+
+    enum End: CaseIterable, Sendable {
+        case answered, cancelled, expired, superseded, locked, forgotten
+    }
+
+    @Test(arguments: shared, End.allCases) func everyRemoteEndAnswersTheHeldRequest(kind: StoreKind, end: End)
+        async throws
+    {
+        let stage = try await Fixture(kind)
+        let (cast, rig) = (stage.cast, stage.cast.rig)
+        let asked = try await cast.ask()
+        // It knows of the login.
+        try await stage.look()
+        let woken = [
+            stage.wait(for: .challenge(asked.challenge)),
+            // A phone that has it on its screen.
+            stage.wait(for: .user(cast.first.credential.user), .challenge(asked.challenge)),
+        ]
+        switch end {
+        case .answered:
+            #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
+        case .cancelled:
+            try await rig.on { [shop = cast.shop] relay in try await relay.cancel(asked.challenge, by: shop) }
+        case .expired:
+            rig.time.advance(by: .seconds(300))
+            try await rig.on { relay in await relay.processDueEntries() }
+            await rig.settled()
+        case .superseded: _ = try await cast.ask()
+        // As the operator's tool does it, which is a process of its own.
+        case .locked: #expect(try await cast.lock())
+        case .forgotten:
+            try await rig.on { [shop = cast.shop] relay in try await relay.forget(username: "ada", by: shop) }
+        }
+        try await stage.expectWoken(woken)
+    }
+
+    @Test(arguments: shared) func remoteLoginAnswersTheHeldPoll(kind: StoreKind) async throws {
+        let stage = try await Fixture(kind)
+        let cast = stage.cast
+        let user = cast.first.credential.user
+        let others = stage.wait(for: .user(cast.bob.credential.user))
+        let phone = stage.wait(for: .user(user))
+        let first = try await cast.ask()
+        try await stage.look()
+        #expect(phone.isWoken && !others.isWoken)
+        // It looks again, and knows of that one: the same change is no news to it, also when it is read once more.
+        let again = stage.wait(for: .user(user), .challenge(first.challenge))
+        for _ in 0..<3 {
+            cast.rig.time.advance(by: .seconds(1))
+            try await stage.look()
+        }
+        #expect(!again.isWoken)
+        others.ticket.cancel()
+        again.ticket.cancel()
+        #expect(stage.away.relay.heldRequests.isEmpty)
+    }
+
+    /// Nobody is asked, so there is nothing that a phone could show.
+    @Test(arguments: shared) func remoteFailedLoginWakesNoPhone(kind: StoreKind) async throws {
+        let stage = try await Fixture(kind)
+        #expect(try await stage.cast.lock())
+        let phone = stage.wait(for: .user(stage.cast.first.credential.user))
+        let asked = try await stage.cast.ask()
+        #expect(try await stage.cast.told(asked).reason == .locked)
+        try await stage.look()
+        #expect(!phone.isWoken)
+        phone.ticket.cancel()
+    }
+
+    @Test(arguments: shared) func remoteUnbindingAnswersTheHeldPoll(kind: StoreKind) async throws {
+        let stage = try await Fixture(kind)
+        let (cast, rig) = (stage.cast, stage.cast.rig)
+        let other = stage.wait(for: .phone(cast.second.credential.id))
+        let lost = stage.wait(for: .phone(cast.first.credential.id))
+        // As the operator's tool does it.
+        var change = DeviceChange(
+            cast.first.credential.id, of: cast.first.credential.user, by: .operator, at: rig.time.now())
+        change.state = .revoked
+        let written = change
+        _ = try await rig.on { relay in try await relay.store.change(written, as: relay.operations.new()) }
+        try await stage.look()
+        #expect(lost.isWoken && !other.isWoken)
+        other.ticket.cancel()
+    }
+
+    /// What wakes nobody: other steps of the same login.
+    @Test(arguments: shared) func remoteStepWakesNobody(kind: StoreKind) async throws {
+        let stage = try await Fixture(kind)
+        let (cast, rig) = (stage.cast, stage.cast.rig)
+        let asked = try await cast.ask()
+        try await stage.look()
+        let woken = stage.wait(for: .challenge(asked.challenge))
+        await rig.settled()
+        #expect(rig.pushes.sent.count == 2)
+        _ = try await rig.on { [credential = cast.first.credential] relay in try await relay.pending(for: credential) }
+        try await stage.look()
+        #expect(!woken.isWoken)
+        woken.ticket.cancel()
+    }
+
+    /// MariaDB gives the number when the row is written; another relay's is committed first.
+    @Test func lateCommitWithALowerIDIsNotMissed() async throws {
+        let stage = try await Fixture(.mariadb)
+        let (cast, rig) = (stage.cast, stage.cast.rig)
+        let asked = try await cast.ask()
+        await rig.settled()
+        let woken = stage.wait(for: .challenge(asked.challenge))
+        let number = try rig.count("SELECT max(id) FROM audit") + 1
+        // The place of a row that is not committed yet: the next one gets a higher number.
+        try rig.execute("ALTER TABLE audit AUTO_INCREMENT = \(number + 1)")
+        #expect(try await cast.told(asked).result == .wait)
+        try await rig.on { [carl = cast.carl, bank = cast.bank] relay in
+            try await relay.unbind(carl.credential.id, ofUser: "carl", by: bank)
+        }
+        #expect(try rig.count("SELECT max(id) FROM audit") > number)
+        for _ in 0..<5 {
+            try await stage.look()
+            rig.time.advance(by: .seconds(1))
+        }
+        #expect(!woken.isWoken)
+        try rig.execute(
+            """
+            INSERT INTO audit (id, operation, at, event, challenge_id)
+            VALUES (\(number), x'000102030405060708090a0b0c0d0e0f', '2027-01-15 08:00:00.000', 'challenge.ended',
+            x'\(asked.challenge)')
+            """)
+        try await stage.look()
+        #expect(woken.isWoken)
+    }
+
+    @Test(arguments: shared) func changeFeedOutageIsLoggedOnceAndMissesNothing(kind: StoreKind) async throws {
+        let place = try await kind.fresh()
+        let rig = try await RelayRig(over: place, time: TestTime())
+        let shop = try await rig.website("shop")
+        let ada = try await rig.enrolled("ada", at: shop)
+        let isAway = Mutex(false)
+        let store = try Store.watched(at: place.url) { (steps, session) throws(SessionFailure) in
+            if isAway.withLock({ $0 }) { throw .refused("away") }
+            return try session.run(steps)
+        }
+        defer { store.close() }
+        let relay = try rig.relay(over: store)
+        func look() async throws { try await rig.on { _ in await relay.watch() } }
+        try await look()
+        let asked = try await rig.on { rig in
+            try await rig.login(LoginRequest(subject: .token(ada.user)), by: shop, as: rig.operations.new())
+        }
+        let woken = Woken(relay.heldRequests.ticket(for: .challenge(asked.challenge)))
+        _ = rig.sink.drain()
+        isAway.withLock { $0 = true }
+        try await rig.on { rig in try await rig.cancel(asked.challenge, by: shop) }
+        for _ in 0..<5 { try await look() }
+        #expect(!woken.isWoken)
+        isAway.withLock { $0 = false }
+        for _ in 0..<5 { try await look() }
+        #expect(woken.isWoken)
+        let lines = rig.sink.drain().filter { $0.contains("event=watch.") }
+        #expect(lines.count == 2)
+        #expect(lines.first?.contains("event=watch.failing") == true && lines.first?.contains("away") == true)
+        #expect(lines.last?.contains("event=watch.recovered") == true)
+    }
+}

@@ -1,0 +1,102 @@
+import DeliveryOutcomes
+import Domain
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// What is in the outbox is done by somebody, and what came of it is written down, whatever the push service says.
+@Suite(.mayBlock) struct DeadRelayTests {
+    /// One push has been sent, and the service was busy.
+    private func rigWithAPushLeft(_ kind: StoreKind) async throws -> RelayRig {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy"))
+        _ = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        return rig
+    }
+
+    @Test(arguments: StoreKind.all) func entriesOfADeadRelayAreDelivered(kind: StoreKind) async throws {
+        let rig = try await rigWithAPushLeft(kind)
+        // By a relay that was taken for dead, wrote this all the same, and died before it moved its beat again.
+        try rig.execute("UPDATE outbox SET holder = x'00000000000000000000000000000001' WHERE kind = 'push'")
+        rig.time.advance(by: .seconds(2))
+        try await rig.on { relay in
+            await relay.runHeartbeat()
+            await relay.processDueEntries()
+        }
+        await rig.settled()
+        #expect(rig.pushes.sent.count == 2)
+        #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func entriesOfALiveRelayAreNotTaken(kind: StoreKind) async throws {
+        let rig = try await rigWithAPushLeft(kind)
+        let other = "x'00000000000000000000000000000001'"
+        try rig.execute("INSERT INTO relay (id, beat, started_at) VALUES (\(other), 0, '2027-01-01 00:00:00.000')")
+        try rig.execute("UPDATE outbox SET holder = \(other) WHERE kind = 'push'")
+        rig.time.advance(by: .seconds(2))
+        try await rig.on { relay in await relay.processDueEntries() }
+        await rig.settled()
+        #expect(rig.pushes.sent.count == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func pushServiceReasonFitsItsColumn(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        // Forty characters to Swift, eighty to the database.
+        rig.pushes.answer(.badRequest(String(repeating: "x\u{301}", count: 40)))
+        _ = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
+        #expect(try rig.count("SELECT count(*) FROM step WHERE state = 'undeliverable'") == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func newerPushTokenIsKept(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop", policies: ["answers": "website"])
+        let (user, _) = try await rig.on { relay in
+            try await relay.register(
+                Registration(username: "ada", email: nil, phone: nil, displayName: nil, language: nil), by: shop,
+                as: relay.operations.new())
+        }
+        let bind: @Sendable (String) async throws -> Void = { token in
+            _ = try await rig.on { relay in
+                try await relay.bind(token: user, pushToken: token, by: shop, as: relay.operations.new())
+            }
+        }
+        try await bind("old")
+        rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy"))
+        _ = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        let sent = try #require(rig.pushes.sent.first)
+        // The push to the old token is on its way while the new one comes.
+        try await bind("new")
+        rig.pushes.answer(.tokenDead(since: nil, reason: "BadDeviceToken"))
+        let phone = try #require(DeviceID(try rig.text("SELECT lower(hex(id)) FROM device")))
+        let delivery = PushDelivery(push: sent, device: phone, askedAt: rig.time.now(), attempts: 1)
+        try await rig.on { relay in await relay.deliver(delivery) }
+        #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'new'") == 1)
+        // The one that is dead is dropped.
+        _ = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        rig.pushes.answer(.tokenDead(since: nil, reason: "BadDeviceToken"))
+        _ = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = ''") == 1)
+    }
+}

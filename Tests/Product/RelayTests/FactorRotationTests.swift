@@ -1,0 +1,196 @@
+import Bytes
+import Crypto
+import Domain
+import Log
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// The master key is changed under running relays: a code counts before, in the middle and after.
+@Suite(.timeLimit(.minutes(10)), .mayBlock) struct FactorRotationTests {
+    private static let insert = Statement(
+        """
+        INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, period, counter, failures,
+        created_at, operation) VALUES (?, ?, 'totp', 'active', ?, ?, 'sha1', 6, 30, 0, 0, ?, ?)
+        """)
+    private static let sealed = Statement("SELECT id, user_id, secret, sealed_by FROM factor ORDER BY id")
+
+    private static let old = Sealer.Key(id: "1", key: Secret(Array(repeating: 7, count: 32)))
+
+    private static func new(next: Bool = false) -> Sealer.Key {
+        Sealer.Key(id: "2", key: Secret(Array(repeating: 8, count: 32)), isNext: next)
+    }
+
+    /// RFC 4226's own key: its first code is 755224.
+    private static let seed = Array("12345678901234567890".utf8)
+
+    private struct Fixture {
+        let rig: RelayRig
+        let shop: Website
+        let other: Relay
+
+        init(_ kind: StoreKind, factors: Int) async throws {
+            rig = try await RelayRig(kind)
+            shop = try await rig.website("shop")
+            other = try rig.relay(over: rig.store)
+            for number in 0..<factors { try await add("user-\(number)") }
+        }
+
+        /// A user with a totp factor, sealed by what the rig's relay seals with.
+        func add(_ username: String) async throws {
+            let (store, shop, now) = (rig.store, shop, rig.time.now())
+            try await rig.on { relay in
+                let (token, _) = try await relay.register(
+                    Registration(username: username, email: nil, phone: nil, displayName: nil, language: nil), by: shop,
+                    as: relay.operations.new())
+                let user = try #require(try await relay.store.user(token: token, of: shop.id)).id
+                let id: FactorID = relay.operations.draw()
+                let associated = FactorSeal.associated(website: shop.id, user: user, kind: .totp, row: id)
+                let secret = try relay.sealer.seal(FactorRotationTests.seed, associated: associated)
+                let operation: OperationID = relay.operations.draw()
+                _ = try await store.run(
+                    Script(
+                        "insert", rows: SignedRows.everythingAdopted,
+                        writes: [
+                            BoundStatement(
+                                FactorRotationTests.insert, .blob(id.bytes), .blob(user.bytes), .blob(secret),
+                                .text(try Sealer.keyID(of: secret)), .text(now.sql), .blob(operation.bytes))
+                        ]))
+            }
+        }
+
+        /// Under which keys the rows are sealed, and whether what they say of it is true.
+        func keys() async throws -> [String: Int] {
+            var counts: [String: Int] = [:]
+            for row in try await rows() {
+                let key = try row.text(3)
+                #expect(try Sealer.keyID(of: try row.blob(2)) == key)
+                counts[key, default: 0] += 1
+            }
+            return counts
+        }
+
+        func rows() async throws -> [Row] {
+            let store = rig.store
+            return try await rig.on { _ in
+                Array(try await store.run(Script("rows", reads: [BoundStatement(FactorRotationTests.sealed)]))[0])
+            }
+        }
+
+        /// How many of the factors have the code that they should, as that relay sees them.
+        func codes(at relay: Relay) async throws -> Int {
+            var right = 0
+            for row in try await rows() {
+                guard let id = FactorID(try row.blob(0)), let user = UserID(try row.blob(1)) else { continue }
+                let factor = CodeFactor(
+                    id: id, kind: .totp, state: .active, secret: try row.blob(2), algorithm: .sha1, digits: 6,
+                    period: 30, counter: 0, address: nil, failures: 0, failedAt: nil, createdAt: rig.time.now(),
+                    confirmedAt: nil)
+                guard let secret = try? relay.secret(of: factor, user: user, website: shop.id) else { continue }
+                if OTP.matches("755224", secret: secret, counter: 0, algorithm: .sha1, digits: 6) { right += 1 }
+            }
+            return right
+        }
+
+        func reseal(_ relay: Relay) async throws { try await rig.on { _ in await relay.reseal() } }
+    }
+
+    @Test(arguments: StoreKind.all) func codesStayValidDuringKeyRotation(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 5)
+        let (one, two) = (scene.rig.relay, scene.other)
+        func count() async throws {
+            let factors = try await scene.rows().count
+            #expect(try await scene.codes(at: one) == factors)
+            #expect(try await scene.codes(at: two) == factors)
+        }
+        try await count()
+        // One relay knows the new key, then both; nothing changes under either.
+        one.replace(try Sealer(keys: [Self.new(next: true), Self.old]))
+        try await scene.reseal(one)
+        try await scene.reseal(two)
+        #expect(try await scene.keys() == ["1": 5])
+        try await count()
+        two.replace(try Sealer(keys: [Self.new(next: true), Self.old]))
+        // One uses it. The other opens what that seals, and takes nothing back.
+        one.replace(try Sealer(keys: [Self.new(), Self.old]))
+        try await scene.add("late")
+        #expect(try await scene.keys() == ["1": 5, "2": 1])
+        try await scene.reseal(two)
+        #expect(try await scene.keys() == ["1": 5, "2": 1])
+        try await count()
+        try await scene.reseal(one)
+        #expect(try await scene.keys() == ["2": 6])
+        try await count()
+        try await scene.reseal(two)
+        #expect(try await scene.keys() == ["2": 6])
+        two.replace(try Sealer(keys: [Self.new(), Self.old]))
+        try await count()
+        // The old one goes.
+        for relay in [one, two] { relay.replace(try Sealer(keys: [Self.new()])) }
+        try await count()
+        #expect(scene.rig.sink.lines.count { $0.contains("event=factor.resealed") } == 1)
+    }
+
+    /// Somebody forgot it: nobody is let in by what it cannot open, nothing is lost, and it recovers when it is told.
+    @Test(arguments: StoreKind.all) func relayWithoutTheKeyFailsClosed(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 2)
+        scene.rig.relay.replace(try Sealer(keys: [Self.new(), Self.old]))
+        try await scene.reseal(scene.rig.relay)
+        #expect(try await scene.codes(at: scene.other) == 0)
+        try await scene.reseal(scene.other)
+        #expect(try await scene.keys() == ["2": 2])
+        #expect(scene.rig.sink.lines.contains { $0.contains("event=factor.sealed") && $0.contains("level=error") })
+        scene.other.replace(try Sealer(keys: [Self.new(), Self.old]))
+        #expect(try await scene.codes(at: scene.other) == 2)
+    }
+
+    /// The relay ends after some of them; another goes on where it stood.
+    @Test(arguments: StoreKind.all) func interruptedResealingIsResumed(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 230)
+        let sealer = try Sealer(keys: [Self.new(), Self.old])
+        scene.rig.relay.replace(sealer)
+        let some = try await scene.rig.on { relay in try await relay.resealSome(of: "1", to: sealer, skipping: 0) }
+        #expect((some.done, some.failed) == (100, 0))
+        #expect(try await scene.keys() == ["1": 130, "2": 100])
+        #expect(try await scene.codes(at: scene.rig.relay) == 230)
+        scene.other.replace(sealer)
+        try await scene.reseal(scene.other)
+        #expect(try await scene.keys() == ["2": 230])
+        #expect(try await scene.codes(at: scene.other) == 230)
+    }
+
+    /// A row that was tampered with does not open: it stays as it is, and does not keep the others.
+    @Test(arguments: StoreKind.all) func unreadableRowIsSkipped(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 120)
+        let rows = try await scene.rows()
+        let harm = Statement("UPDATE factor SET secret = ? WHERE id = ?")
+        var steps: [BoundStatement] = []
+        for row in rows.prefix(3) {
+            var bytes = try row.blob(2)
+            bytes[bytes.count - 1] ^= 1
+            steps.append(BoundStatement(harm, .blob(bytes), .blob(try row.blob(0))))
+        }
+        let (store, script) = (scene.rig.store, Script("harm", writes: steps))
+        try await scene.rig.on { _ in _ = try await store.run(script) }
+        scene.rig.relay.replace(try Sealer(keys: [Self.new(), Self.old]))
+        try await scene.reseal(scene.rig.relay)
+        #expect(try await scene.keys() == ["1": 3, "2": 117])
+        #expect(scene.rig.sink.lines.contains { $0.contains("event=factor.stuck") && $0.contains("count=3") })
+    }
+
+    /// Somebody replaced the factor after it was read: the new secret is not written over.
+    @Test(arguments: StoreKind.all) func replacedSecretIsNotOverwritten(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind, factors: 1)
+        let before = try #require(try await scene.rows().first)
+        let id = try #require(FactorID(try before.blob(0)))
+        let late = ResealedFactor(id: id, old: [1, 2, 3], new: [4, 5, 6], key: "2")
+        let store = scene.rig.store
+        try await scene.rig.on { _ in try await store.reseal([late]) }
+        let after = try #require(try await scene.rows().first)
+        #expect(try after.blob(2) == (try before.blob(2)))
+        #expect(try await scene.keys() == ["1": 1])
+    }
+}

@@ -1,0 +1,185 @@
+import Domain
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Somebody changes or plants rows of the outbox, or rows that these rely on. Each such row stops
+/// only itself.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct ForgedEntryTests {
+    private static let zeros = String(repeating: "00", count: 16)
+
+    // MARK: Rows of the outbox
+
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aForgedRowBetweenGenuineOnesIsDead(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
+        let rig = scene.rig
+        try rig.forge("UPDATE outbox SET counter = 99 WHERE \(scene.isSecond)")
+        for _ in 0..<3 { try await scene.round() }
+        #expect(try scene.done() == [true, false, true])
+        #expect(try scene.second("dead_at IS NOT NULL AND reason = 'forged'"))
+        #expect(try scene.second("due_at IS NULL AND call_at IS NULL AND holder IS NULL AND claim IS NULL"))
+        // Neither its lease nor a dead relay brings it back.
+        try await rig.on { relay in try await rig.store.removeDeadRelay(relay.id, at: nil, now: rig.time.now()) }
+        try await scene.round()
+        #expect(rig.forgeries == ["outbox \(try scene.ids()[1])"])
+    }
+
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aForgedRowIsListedCountedAndDropped(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
+        let rig = scene.rig
+        try rig.forge("UPDATE outbox SET counter = 99 WHERE \(scene.isSecond)")
+        try await scene.round()
+        let id = try #require(OutboxEntryID(try scene.ids()[1]))
+        let dead = try await scene.dead()
+        #expect(dead.map(\.id) == [id] && dead.first?.reason == "forged" && dead.first?.goesWithLogin == false)
+        try await rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(rig.registry.number("twoefay_outbox_dead") == 1)
+        #expect(rig.registry.number("twoefay_callbacks_dead") == (what == .callback ? 1 : 0))
+        let store = rig.store
+        let dropped = try await rig.on { relay in
+            try await store.run(OutboxAdmin.drop(id, at: rig.time.now(), as: relay.operations.new()))
+        }
+        #expect(dropped)
+        #expect(try await scene.dead().isEmpty)
+    }
+
+    /// An operator who vouches for it can have it done.
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aForgedRowIsReplayedOnceItIsAdopted(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
+        let rig = scene.rig
+        try rig.forge("UPDATE outbox SET counter = 99 WHERE \(scene.isSecond)")
+        try await scene.round()
+        let id = try #require(OutboxEntryID(try scene.ids()[1]))
+        let store = rig.store
+        let replay: @Sendable (Relay) async throws -> Bool = { relay in
+            try await store.run(OutboxAdmin.replay(id, at: rig.time.now(), as: relay.operations.new()))
+        }
+        await #expect(throws: StoreFailure.forged("outbox \(id)")) { try await rig.on(replay) }
+        // The counter of a code, and of nothing else, is the first.
+        try rig.execute("UPDATE outbox SET counter = \(what == .sms ? "0" : "NULL") WHERE \(scene.isSecond)")
+        #expect(try await rig.on(replay))
+        try await scene.round()
+        #expect(try scene.done() == [true, true, true])
+    }
+
+    /// A row that no relay wrote, with the ids of a genuine one.
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aPlantedRowIsDead(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
+        try scene.rig.forge(
+            """
+            INSERT INTO outbox (id, kind, event, user_id, website_id, place, call_at, challenge_id, device_id, factor_id,
+            counter, address, created_at, expires_at, due_at, attempts, mac)
+            SELECT x'\(Self.zeros)', kind, event, user_id, website_id, place, call_at, challenge_id, device_id, factor_id,
+            counter, address, created_at, expires_at, due_at, attempts, mac FROM outbox WHERE \(scene.isSecond)
+            """)
+        for _ in 0..<2 { try await scene.round() }
+        #expect(try scene.done() == [true, true, true])
+        #expect(scene.rig.forgeries == ["outbox \(Self.zeros)"])
+    }
+
+    /// Another relay may know the key: only a row that no key has signed is dead.
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
+    func aRowUnderAnUnknownKeyIsKept(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
+        let mac = try scene.rig.text("SELECT hex(mac) FROM outbox WHERE \(scene.isSecond)")
+        try scene.rig.forge("UPDATE outbox SET mac = x'ffffffff\(mac.dropFirst(8))' WHERE \(scene.isSecond)")
+        for _ in 0..<2 { try await scene.round() }
+        #expect(try scene.done() == [true, false, true])
+        #expect(try scene.second("dead_at IS NULL AND holder IS NULL AND coalesce(due_at, call_at) IS NOT NULL"))
+        try scene.rig.forge("UPDATE outbox SET mac = x'\(mac)' WHERE \(scene.isSecond)")
+        try await scene.round(after: .seconds(60))
+        #expect(try scene.done() == [true, true, true])
+    }
+
+    // MARK: Rows that these rely on
+
+    /// It is kept until the row is repaired, with growing pauses, and uses up none of its tries.
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases.filter { $0 != .expiry })
+    func aRowThatReliesOnAForgedOneWaits(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(kind, what)
+        let rig = scene.rig
+        let relied = try scene.relied()
+        let kept = try rig.text("SELECT \(relied.column) FROM \(relied.table) WHERE \(relied.condition)")
+        try rig.forge("UPDATE \(relied.table) SET \(relied.column) = '\(relied.forged)' WHERE \(relied.condition)")
+        var failures: [Int] = []
+        for _ in 0..<10 {
+            try await scene.round()
+            failures.append(rig.forgeries.count)
+        }
+        #expect(try scene.done() == [true, false, true])
+        #expect(try scene.second("dead_at IS NULL AND holder IS NULL"))
+        if what == .callback { #expect(try scene.second("attempts = 0")) }
+        // At first each round, then less and less often.
+        #expect((failures.last ?? 0) > 1 && (failures.last ?? 0) < 8, "\(failures)")
+        try rig.forge("UPDATE \(relied.table) SET \(relied.column) = '\(kept)' WHERE \(relied.condition)")
+        try await scene.round(after: .seconds(3600))
+        #expect(try scene.isSettled())
+        #expect(rig.forgeries.count == failures.last)
+    }
+
+    /// Calls to a website whose row is not genuine wait; other websites are called.
+    @Test(arguments: StoreKind.all) func aForgedWebsiteStopsOnlyItself(kind: StoreKind) async throws {
+        let shop = try await WebhookFixture(kind)
+        let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
+        for scene in [shop, bank] { for _ in 0..<2 { try await scene.cancelled() } }
+        try shop.rig.forge("UPDATE website SET callback = 'https://stranger.example/' WHERE name = 'shop'")
+        for _ in 0..<3 { try await shop.rig.webhookRound(after: .seconds(31)) }
+        #expect(shop.rig.calls.sent.map(\.url) == [String](repeating: "https://bank.example/hook", count: 2))
+        #expect(try shop.left("dead_at IS NULL AND holder IS NULL AND attempts = 0") == 2 && bank.left() == 0)
+        try shop.rig.forge("UPDATE website SET callback = '\(WebhookFixture.url)' WHERE name = 'shop'")
+        try await shop.rig.webhookRound(after: .seconds(600))
+        #expect(shop.rig.calls.sent.count == 4)
+    }
+
+    /// SQLite keeps a value of any type.
+    @Test func aWebsiteThatCannotBeReadStopsOnlyItself() async throws {
+        let shop = try await WebhookFixture(.file)
+        let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
+        for scene in [shop, bank] { try await scene.cancelled() }
+        try shop.rig.forge("UPDATE callback SET tries = 'some' WHERE website_id = x'\(shop.shop.id)'")
+        try await shop.rig.webhookRound(after: .seconds(1))
+        #expect(shop.rig.calls.sent.map(\.url) == ["https://bank.example/hook"])
+    }
+
+    /// The same of the key of a row: it is never done, and the rows beside it are.
+    @Test(arguments: OutboxEntryFixture.Kind.allCases)
+    func aRowWithoutAnIDStopsOnlyItself(what: OutboxEntryFixture.Kind) async throws {
+        let scene = try await OutboxEntryFixture(.file, what)
+        try scene.rig.forge("UPDATE outbox SET id = 'no id' WHERE \(scene.isSecond)")
+        for _ in 0..<3 { try await scene.round() }
+        #expect(try scene.done() == [true, false, true])
+    }
+
+    /// An expiry only takes away: a login that is not genuine has its end like any other.
+    @Test(arguments: StoreKind.all) func aForgedLoginExpires(kind: StoreKind) async throws {
+        let scene = try await OutboxEntryFixture(kind, .expiry)
+        let relied = try scene.relied()
+        try scene.rig.forge("UPDATE challenge SET \(relied.column) = '\(relied.forged)' WHERE \(relied.condition)")
+        try await scene.round()
+        #expect(try scene.done() == [true, true, true])
+        #expect(scene.rig.forgeries.isEmpty)
+        #expect(try await scene.rig.notGenuine().contains { $0.hasPrefix("challenge ") })
+    }
+
+    /// Words that no relay knows, in columns that no MAC covers.
+    @Test(arguments: StoreKind.all, OutboxEntryFixture.Unreadable.allCases)
+    func aRowThatCannotBeReadStopsOnlyItself(kind: StoreKind, what: OutboxEntryFixture.Unreadable) async throws {
+        let scene = try await OutboxEntryFixture(kind, what.kind)
+        let (change, back) = try scene.unreadable(what)
+        try scene.rig.forge(change)
+        for _ in 0..<2 { try await scene.round() }
+        #expect(try scene.done() == [true, false, true])
+        #expect(try scene.second("dead_at IS NULL AND holder IS NULL"))
+        #expect(scene.rig.forgeries.isEmpty)
+        try scene.rig.forge(back)
+        try await scene.round(after: .seconds(600))
+        #expect(try scene.isSettled())
+    }
+}

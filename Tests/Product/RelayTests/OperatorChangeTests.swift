@@ -1,0 +1,180 @@
+import Domain
+import Relay
+import Storage
+import TestSupport
+import Testing
+import World
+
+/// What an operator has taken out of use, only an operator brings back.
+@Suite struct OperatorChangeTests {
+    private static let websites = ["answers": "website", "further-factors": "website"]
+
+    private func stoppedBy(_ device: DeviceID, _ rig: RelayRig) async throws -> ChangeAuthor? {
+        let store = rig.store
+        return try await rig.on { _ in try await store.run(Accounts.device(device)) }?.stoppedBy
+    }
+
+    private func isForbidden(_ work: () async throws -> Void) async -> Bool {
+        do {
+            try await work()
+            return false
+        } catch let Refusal.forbidden(why) {
+            return why.contains("operator")
+        } catch {
+            Issue.record("\(error)")
+            return false
+        }
+    }
+
+    // MARK: Phones
+
+    @Test(arguments: StoreKind.all) func websiteCannotResumeAPhoneSuspendedByAnOperator(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop("shop", ["number": "0"]), rig)
+        let phone = try TestPhone(pushToken: "push")
+        let device = try await ada.bound(phone, ada.code).id
+        let put: @Sendable (DeviceSwitch, String?) async throws -> Void = { state, name in
+            _ = try await rig.on { relay in
+                try await relay.change(device, ofUser: "ada", name: name, state: state, by: ada.website)
+            }
+        }
+        // The website's own suspension is the website's to lift, …
+        try await put(.suspended, nil)
+        #expect(try await stoppedBy(device, rig) == .website)
+        try await put(.active, nil)
+        #expect(try await stoppedBy(device, rig) == nil)
+        // … until an operator makes it theirs.
+        try await put(.suspended, nil)
+        #expect(try await rig.byOperator(.suspended, device))
+        try await put(.suspended, "Old")
+        #expect(try await stoppedBy(device, rig) == .operator)
+        #expect(await isForbidden { try await put(.active, nil) })
+        #expect(await isForbidden { try await put(.active, "New") })
+        // Not even the name: nothing is done of what is refused.
+        #expect(try await ada.devices().map(\.name) == ["Old"])
+        #expect(try rig.devices(.suspended) == 1)
+        await #expect(throws: Refusal.unauthenticated) { try await ada.credential(phone, device) }
+        let resumed = "SELECT count(*) FROM audit WHERE event = 'device.resumed' AND outcome ="
+        #expect(try rig.count("\(resumed) 'website'") == 1)
+
+        #expect(try await rig.byOperator(.active, device))
+        #expect(try await stoppedBy(device, rig) == nil)
+        #expect(try rig.count("\(resumed) 'operator'") == 1)
+        _ = try await ada.credential(phone, device)
+        try await put(.suspended, nil)
+        try await put(.active, nil)
+    }
+
+    @Test(arguments: StoreKind.all, [DeviceState.suspended, .revoked])
+    func websiteCannotRebindAPhoneUnboundByAnOperator(kind: StoreKind, state: DeviceState) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop("shop", Self.websites), rig)
+        let bind: @Sendable (String) async throws -> DeviceID = { token in
+            try await rig.on { relay in
+                try await relay.bind(
+                    token: ada.token, pushToken: token, by: ada.website, as: relay.operations.new())
+            }
+        }
+        let device = try await bind("one")
+        let unbind: @Sendable () async throws -> Void = {
+            try await rig.on { relay in try await relay.unbind(device, ofUser: "ada", by: ada.website) }
+        }
+        // What the website has unbound itself it may bind again.
+        try await unbind()
+        #expect(try await stoppedBy(device, rig) == .website)
+        #expect(try await bind("two") == device)
+        #expect(try await stoppedBy(device, rig) == nil)
+
+        #expect(try await rig.byOperator(state, device))
+        let events = "SELECT count(*) FROM audit WHERE event IN ('device.bound', 'device.changed')"
+        let before = try rig.count(events)
+        #expect(await isForbidden { _ = try await bind("three") })
+        // Nor by unbinding it first.
+        try await unbind()
+        #expect(try await stoppedBy(device, rig) == .operator)
+        #expect(await isForbidden { _ = try await bind("three") })
+        #expect(try rig.devices(.active) == 0)
+        #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'three'") == 0)
+        #expect(try rig.count(events) == before)
+
+        // The operator lets it, since there is no key to be bound anew.
+        #expect(try await rig.byOperator(.active, device))
+        #expect(try await stoppedBy(device, rig) == nil)
+        #expect(try rig.devices(.active) == 0)
+        #expect(try await bind("four") == device)
+        #expect(try rig.count("SELECT count(*) FROM device WHERE state = 'active' AND push_token = 'four'") == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func operatorCannotRestoreAnUnboundKey(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
+        let device = try await ada.bound(try TestPhone(pushToken: "push"), ada.code).id
+        #expect(try await rig.byOperator(.revoked, device))
+        #expect(try await !rig.byOperator(.active, device))
+        #expect(try await stoppedBy(device, rig) == .operator)
+    }
+
+    // MARK: Users
+
+    private func state(_ cast: TwoWebsitesFixture) async throws -> (UserState, ChangeAuthor?) {
+        let store = cast.rig.store
+        let user = try await cast.rig.on { _ in try await store.run(Accounts.user("ada", of: "shop")) }
+        return (try #require(user).state, user?.stoppedBy)
+    }
+
+    private func unlock(_ cast: TwoWebsitesFixture) async throws {
+        try await cast.rig.on { relay in
+            try await relay.unlock(username: "ada", by: cast.shop, as: relay.operations.new())
+        }
+    }
+
+    private func failed(_ cast: TwoWebsitesFixture) async throws {
+        let asked = try await cast.ask()
+        _ = try await cast.rig.decide(.approve, asked.challenge, number: "11", by: cast.first)
+    }
+
+    @Test(arguments: StoreKind.all) func websiteCannotLiftAnOperatorLock(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "1", "further-factors": "website"])
+        #expect(try await cast.lock())
+        #expect(try await state(cast) == (.locked, .operator))
+        #expect(await isForbidden { try await unlock(cast) })
+        #expect(try await state(cast) == (.locked, .operator))
+        try await cast.unlock()
+        #expect(try await state(cast) == (.active, nil))
+        // The user's own is the website's to lift …
+        try await failed(cast)
+        #expect(try await state(cast) == (.locked, .phone))
+        try await unlock(cast)
+        #expect(try await state(cast) == (.active, nil))
+        // … until an operator makes it theirs, once.
+        try await failed(cast)
+        #expect(try await cast.lock())
+        #expect(try await !cast.lock())
+        #expect(await isForbidden { try await unlock(cast) })
+        let unlocked = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome ="
+        #expect(try cast.rig.count("\(unlocked) 'website'") == 1)
+        #expect(try cast.rig.count("\(unlocked) 'operator'") == 1)
+    }
+
+    /// Under `further-factors: website` the website may lift a freeze, which must be no way around a lock.
+    @Test(arguments: StoreKind.all, [true, false])
+    func fraudReportDoesNotLiftAnOperatorLock(kind: StoreKind, lockedFirst: Bool) async throws {
+        let cast = try await TwoWebsitesFixture(kind, policies: ["further-factors": "website"])
+        let asked = try await cast.ask()
+        _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
+        if lockedFirst { #expect(try await cast.lock()) }
+        // It is heard of a login that has its end.
+        await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
+            try await cast.rig.decide(.fraud, asked.challenge, by: cast.first)
+        }
+        if !lockedFirst {
+            #expect(try await state(cast) == (.frozen, .phone))
+            #expect(try await cast.lock())
+        }
+        #expect(try await state(cast) == (.frozen, .operator))
+        #expect(await isForbidden { try await unlock(cast) })
+        #expect(try await state(cast) == (.frozen, .operator))
+        try await cast.unlock()
+        #expect(try await state(cast) == (.active, nil))
+    }
+}

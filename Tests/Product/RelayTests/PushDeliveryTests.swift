@@ -1,0 +1,286 @@
+import DeliveryOutcomes
+import Domain
+import Log
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// What becomes of pushes, which is one thing, and what becomes of their challenges, which is another.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct PushDeliveryTests {
+    private static let gone = PushOutcome.tokenDead(since: nil, reason: "Unregistered")
+    private static let broken = PushOutcome.badRequest("PayloadEmpty")
+
+    private func audits(_ rig: RelayRig) throws -> Int64 {
+        try rig.count("SELECT count(*) FROM audit WHERE event = 'push.settled'")
+    }
+
+    private func attend(_ rig: RelayRig) async throws {
+        try await rig.on { relay in await relay.processDueEntries() }
+        await rig.settled()
+    }
+
+    /// The step is the better of the two, whichever was first; each push has a row and a line of its own.
+    @Test(
+        arguments: StoreKind.all,
+        [
+            ([PushOutcome.accepted, gone], StepState.sent, nil as String?), ([gone, .accepted], .sent, nil),
+            ([gone, broken], .undeliverable, "PayloadEmpty"), ([broken, gone], .refused, "Unregistered"),
+            ([.accepted, .accepted], .sent, nil),
+        ])
+    func stepHasTheBestStateOfTwoPhones(kind: StoreKind, expected: ([PushOutcome], StepState, String?)) async throws {
+        let (outcomes, state, reason) = expected
+        let cast = try await TwoWebsitesFixture(kind)
+        for outcome in outcomes { cast.rig.pushes.answer(outcome) }
+        let asked = try await cast.ask()
+        await cast.rig.settled()
+        let steps = try await cast.told(asked).steps
+        #expect(steps.map(\.state) == [state] && steps.map(\.reason) == [reason])
+        #expect(try audits(cast.rig) == 2)
+        #expect(try cast.rig.count("SELECT count(DISTINCT device_id) FROM audit WHERE event = 'push.settled'") == 2)
+        let lines = cast.rig.sink.drain().filter { $0.contains("challenge=\(asked.challenge)") }
+        let sent = cast.rig.pushes.sent
+        for (push, outcome) in zip(sent, outcomes) {
+            let event =
+                switch outcome {
+                case .accepted: "level=info event=push.accepted"
+                case .tokenDead: "level=info event=push.refused"
+                default: "level=error event=push.undeliverable"
+                }
+            let mine = lines.filter { $0.contains("push=\(push.id)") }
+            #expect(mine.count == 2 && mine[0].contains("event=push.queued") && mine[1].contains(event), "\(mine)")
+            #expect(mine.allSatisfy { $0.contains("device=") } && mine[1].contains("milliseconds=0"), "\(mine)")
+            #expect(mine[1].contains("reason=") == (outcome != .accepted))
+        }
+    }
+
+    /// It is there to be shown to people, whatever the push service says.
+    @Test(arguments: StoreKind.all) func reasonIsShortAndPrintable(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
+        let evil = "a\u{202e}b\n\u{e9}" + String(repeating: "x", count: 100)
+        cast.rig.pushes.answer(.badRequest(evil), .badRequest(evil))
+        let asked = try await cast.ask()
+        await cast.rig.settled()
+        let reason = try #require(try await cast.told(asked).steps.first?.reason)
+        #expect(reason == "a?b??" + String(repeating: "x", count: 59))
+    }
+
+    /// Whoever cannot be pushed to can look, and answer.
+    @Test(arguments: StoreKind.all) func answerCountsWithoutADeliveredPush(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
+        cast.rig.pushes.answer(Self.broken, Self.broken)
+        let asked = try await cast.ask()
+        await cast.rig.settled()
+        let waiting = try await cast.told(asked)
+        #expect(waiting.result == .wait && waiting.reason == nil)
+        #expect(try await cast.rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
+        let told = try await cast.told(asked)
+        #expect(told.result == .success && told.reason == nil)
+        #expect(told.steps.map(\.state) == [.undeliverable, .answered])
+        #expect(told.steps.map(\.reason) == ["PayloadEmpty", "late"])
+    }
+
+    /// The push service took it when the user had answered already, or when somebody else had settled it.
+    @Test(arguments: StoreKind.all) func lateOutcomeChangesNothing(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
+        cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
+        let asked = try await cast.ask()
+        await cast.rig.settled()
+        let sent = try #require(cast.rig.pushes.sent.first)
+        let delivery = PushDelivery(
+            push: sent, device: cast.first.credential.id, askedAt: cast.rig.time.now(), attempts: 1)
+        _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
+        let ended = try await cast.told(asked)
+        let audits = try cast.rig.count("SELECT count(*) FROM audit")
+        for outcome in [PushOutcome.accepted, Self.gone, Self.broken, .ambiguous("silence")] {
+            cast.rig.pushes.answer(outcome)
+            _ = cast.rig.sink.drain()
+            try await cast.rig.on { relay in await relay.deliver(delivery) }
+            let lines = cast.rig.sink.drain().filter { $0.contains("event=push.") }
+            #expect(lines.count == 1 && lines[0].contains("level=info event=push.overtaken"), "\(lines)")
+        }
+        #expect(try await cast.told(asked) == ended)
+        #expect(try cast.rig.count("SELECT count(*) FROM audit") == audits)
+        #expect(try cast.rig.count("SELECT count(*) FROM device WHERE push_token = ''") == 0)
+    }
+
+    /// Two relays had it: one was taken for dead, and lived.
+    @Test(arguments: StoreKind.all) func pushIsSettledOnce(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"))
+        let asked = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        let sent = try #require(rig.pushes.sent.first)
+        let delivery = PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
+        rig.pushes.answer(Self.gone, .accepted)
+        for _ in 0..<2 { try await rig.on { relay in await relay.deliver(delivery) } }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(told.steps.map(\.state) == [.refused] && told.steps.map(\.reason) == ["Unregistered"])
+        #expect(try rig.count("SELECT count(*) FROM challenge WHERE state = 'asked'") == 1)
+        #expect(try audits(rig) == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func seenChallengeIsNotPushedAfterwards(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
+        cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
+        let asked = try await cast.ask()
+        await cast.rig.settled()
+        cast.rig.time.advance(by: .milliseconds(1500))
+        for _ in 0..<2 {
+            let pending = try await cast.rig.on { [phone = cast.first.credential] relay in
+                try await relay.pending(for: phone)
+            }
+            #expect(pending.count == 1)
+        }
+        let seen = cast.rig.sink.drain().filter { $0.contains("event=push.seen") }
+        #expect(seen.count == 1 && seen[0].contains("device=\(cast.first.credential.id)"), "\(seen)")
+        #expect(seen[0].contains("challenge=\(asked.challenge)") && seen[0].contains("milliseconds=1500"))
+        cast.rig.time.advance(by: .seconds(1))
+        try await attend(cast.rig)
+        #expect(cast.rig.pushes.sent.count == 4)
+        #expect(try audits(cast.rig) == 2)
+        #expect(try await cast.told(asked).steps.map(\.state) == [.seen])
+    }
+
+    /// The clock is past the end when its turn comes: that is nobody's mistake.
+    @Test(arguments: StoreKind.all) func unsentPushExpires(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"))
+        let asked = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        let sent = try #require(rig.pushes.sent.first)
+        rig.time.advance(by: .seconds(300))
+        let delivery = PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now() - .seconds(300), attempts: 1)
+        try await rig.on { relay in await relay.deliver(delivery) }
+        #expect(rig.pushes.sent.count == 1)
+        let steps = try await rig.on { relay in try await relay.store.challenge(asked.challenge, of: shop.id) }?.steps
+        #expect(steps?.map(\.state) == [.expired] && steps?.map(\.reason) == ["expired unsent"])
+        let lines = rig.sink.drain()
+        #expect(lines.contains { $0.contains("level=info event=push.expired") && $0.contains("milliseconds=300000") })
+        #expect(!lines.contains { $0.contains("level=error") })
+        // The challenge itself has its own end, and the step keeps its.
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(told.reason == .expired && told.steps == steps)
+    }
+
+    /// Its turn comes again when there is nothing left to push to.
+    @Test(arguments: StoreKind.all, ["push_token = ''", "state = 'suspended'"])
+    func pushWithoutTokenIsUndeliverable(kind: StoreKind, change: String) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
+        cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
+        let asked = try await cast.ask()
+        await cast.rig.settled()
+        try cast.rig.execute("UPDATE device SET \(change)")
+        cast.rig.time.advance(by: .seconds(2))
+        try await attend(cast.rig)
+        #expect(cast.rig.pushes.sent.count == 2)
+        let steps = try await cast.told(asked).steps
+        #expect(steps.map(\.state) == [.undeliverable] && steps.map(\.reason) == ["no push token"])
+        #expect(try cast.rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
+    }
+
+    /// The lease is over, and the push service has not answered yet.
+    @Test(arguments: StoreKind.all) func pushInFlightIsNotResent(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (ada, _, _) = try await rig.enrolled("ada", at: shop)
+        let (bob, _, _) = try await rig.enrolled("bob", at: shop)
+        func ask(_ user: UserToken) async throws -> OpenedChallenge {
+            try await rig.on { relay in
+                try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+            }
+        }
+        rig.pushes.hold()
+        let first = try await ask(ada)
+        #expect(await rig.pushes.next().challenge == first.challenge)
+        rig.time.advance(by: Relay.lease + .seconds(1))
+        try await rig.on { relay in await relay.processDueEntries() }
+        // What the round would have sent stands in front of this.
+        let second = try await ask(bob)
+        #expect(await rig.pushes.next().challenge == second.challenge)
+        rig.pushes.release()
+        await rig.settled()
+        #expect(rig.pushes.sent.count == 2)
+        #expect(try audits(rig) == 2)
+        for asked in [first, second] {
+            let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+            #expect(told.steps.map(\.state) == [.sent])
+        }
+    }
+
+    /// Its answer came while the store was away: that is not lost, and the phone is not asked again.
+    @Test func unrecordedOutcomeIsNotResent() async throws {
+        let place = try await StoreKind.file.fresh()
+        let rig = try await RelayRig(over: place, time: TestTime())
+        let shop = try await rig.website("shop")
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        let isAway = Mutex(true)
+        let store = try Store.watched(at: place.url, rows: RelayRig.rowAuthenticator()) {
+            (steps, session) throws(SessionFailure) in
+            let settles = steps.contains { $0.statement.sql.contains("push.settled") }
+            if settles, isAway.withLock({ $0 }) { throw .refused("the disk is full") }
+            return try session.run(steps)
+        }
+        defer { store.close() }
+        let relay = try rig.relay(over: store)
+        let asked = try await rig.on { _ in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        for isBack in [false, true] {
+            isAway.withLock { $0 = !isBack }
+            rig.time.advance(by: .seconds(16))
+            try await rig.on { _ in await relay.processDueEntries() }
+            await rig.settled()
+            let steps = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.steps
+            #expect(steps.map(\.state) == [isBack ? .sent : .queued])
+        }
+        #expect(rig.pushes.sent.count == 1)
+        #expect(rig.sink.drain().filter { $0.contains("event=push.accepted") }.count == 1)
+    }
+
+    /// The pushes go with their phones, and the last of them says so.
+    @Test(arguments: StoreKind.all) func pushToAnUnboundPhoneIsUndeliverable(kind: StoreKind) async throws {
+        let cast = try await TwoWebsitesFixture(kind)
+        cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
+        let asked = try await cast.ask()
+        await cast.rig.settled()
+        for (phone, state) in [(cast.first, StepState.queued), (cast.second, .undeliverable)] {
+            let credential = phone.credential
+            try await cast.rig.on { relay in try await relay.unbind(by: credential) }
+            #expect(try await cast.told(asked).steps.map(\.state) == [state])
+        }
+        let told = try await cast.told(asked)
+        #expect(told.result == .wait && told.steps.first?.reason == "the phone was unbound or suspended")
+    }
+
+    /// A relay that was started without one finds what another left.
+    @Test(arguments: StoreKind.all) func pushWithoutAServiceIsUndeliverable(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"))
+        let asked = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        let sent = try #require(rig.pushes.sent.first)
+        let (other, delivery) = (
+            try rig.another(), PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
+        )
+        try await rig.on { _ in await other.deliver(delivery) }
+        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(told.steps.map(\.state) == [.undeliverable] && told.steps.map(\.reason) == ["no push service"])
+    }
+}

@@ -1,0 +1,134 @@
+import Domain
+import Log
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// One of several relays takes out of the store what nobody needs any more, and says so.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct RetentionTests {
+    private static let day = Duration.seconds(86_400)
+
+    private struct Fixture {
+        let cast: TwoWebsitesFixture
+        let other: RelayRig
+        var rig: RelayRig { cast.rig }
+
+        init(_ kind: StoreKind) async throws {
+            cast = try await TwoWebsitesFixture(kind)
+            other = try await RelayRig(beside: cast.rig)
+            try await beat(cast.rig, other)
+        }
+
+        /// Who looks last sees that the first has moved.
+        func beat(_ rigs: RelayRig...) async throws {
+            for rig in rigs { try await rig.on { relay in await relay.runHeartbeat() } }
+        }
+
+        func login() async throws {
+            let asked = try await cast.ask()
+            #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
+            await rig.settled()
+        }
+
+        var logins: Int64 { get throws { try rig.count("SELECT count(*) FROM challenge") } }
+    }
+
+    @Test(arguments: StoreKind.all) func loginsAndAuditAreDeletedAfterTheirRetention(kind: StoreKind) async throws {
+        let scene = try await TwoWebsitesFixture(kind)
+        let rig = scene.rig
+        func tidy(after pause: Duration) async throws -> [String] {
+            rig.time.advance(by: pause)
+            _ = rig.sink.drain()
+            try await rig.on { relay in await relay.deleteExpiredRows() }
+            return rig.sink.drain().filter { $0.contains("event=tidy.done") }
+        }
+        let asked = try await scene.ask()
+        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: scene.first) == .success)
+        await rig.settled()
+        let audit = try rig.count("SELECT count(*) FROM audit")
+        #expect(
+            try await tidy(after: Self.day * 30 - .seconds(5)).allSatisfy { !$0.contains("kind=challenges count=1") })
+        #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
+        let lines = try await tidy(after: .seconds(10))
+        #expect(lines.contains { $0.contains("level=info") && $0.contains("kind=challenges count=1") })
+        #expect(lines.contains { $0.contains("level=debug") && $0.contains("kind=callbacks count=0") })
+        #expect(rig.registry.number("twoefay_tidied_rows_total{kind=\"challenges\"}") == 1)
+        for table in ["challenge", "step", "activation"] {
+            #expect(try rig.count("SELECT count(*) FROM \(table)") == 0)
+        }
+        // Nobody was harmed: the same user is asked again, and told of no login before.
+        #expect(try rig.count("SELECT count(*) FROM audit") == audit)
+        let again = try await scene.ask()
+        #expect(try await scene.told(again).result == .wait)
+        _ = try await tidy(after: Self.day * 371)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'user.registered'") == 0)
+        #expect(try rig.count("SELECT count(*) FROM audit") < audit)
+        #expect(try rig.count("SELECT count(*) FROM user") == 3)
+    }
+
+    /// What a website has not taken in time is told to nobody any more, which somebody wants to know.
+    @Test func expiredWebhooksAreLogged() async throws {
+        let rig = try await RelayRig(.memory)
+        try rig.execute(
+            """
+            INSERT INTO outbox (id, kind, attempts, expires_at)
+            VALUES (x'00', 'callback', 8, '2020-01-01 00:00:00.000'), (x'01', 'callback', 0, '2030-01-01 00:00:00.000')
+            """)
+        try await rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(try rig.count("SELECT count(*) FROM outbox") == 1)
+        let lines = rig.sink.drain().filter { $0.contains("event=callback.expired") }
+        #expect(lines.count == 1 && lines[0].contains("level=warning") && lines[0].contains("count=1"))
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func oneRelayRunsRetention(kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
+        try await scene.login()
+        scene.rig.time.advance(by: Self.day * 31)
+        try await scene.beat(scene.rig, scene.other)
+        try await scene.other.on { relay in await relay.deleteExpiredRows() }
+        #expect(try scene.logins == 1)
+        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(try scene.logins == 0)
+        #expect(scene.other.registry.number("twoefay_tidied_rows_total{kind=\"challenges\"}") == 0)
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb], [true, false])
+    func retentionIsTakenOverFromADeadRelay(kind: StoreKind, dies: Bool) async throws {
+        let scene = try await Fixture(kind)
+        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
+        try await scene.login()
+        scene.rig.time.advance(by: Self.day * 31)
+        if dies {
+            try await scene.beat(scene.other)
+            for _ in 0...FailureDetector.timeout.components.seconds {
+                scene.rig.time.advance(by: .seconds(1))
+                try await scene.beat(scene.other)
+            }
+        } else {
+            try await scene.rig.on { relay in await relay.deregister() }
+        }
+        try await scene.other.on { relay in await relay.deleteExpiredRows() }
+        #expect(try scene.logins == 0)
+        // One that comes back finds it taken.
+        try await scene.login()
+        scene.rig.time.advance(by: Self.day * 31)
+        try await scene.beat(scene.other, scene.rig)
+        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(try scene.logins == 1)
+    }
+
+    @Test func keptRowsAreCheckedAgainAfterAnHour() {
+        var marks = RetentionCursors()
+        let start = Instant(nanoseconds: 1)
+        marks.begin(at: start)
+        marks[.challenges] = 7
+        marks.begin(at: start + .seconds(3599))
+        #expect(marks[.challenges] == 7 && marks[.audit] == 0)
+        marks.begin(at: start + .seconds(3600))
+        #expect(marks[.challenges] == 0)
+    }
+}

@@ -1,0 +1,151 @@
+import Bytes
+import Domain
+import Log
+import Storage
+import TestSupport
+import World
+
+@testable import Relay
+
+/// A store with a row in every signed table, all of them genuine.
+struct SignedRowsFixture {
+    /// A column, and what somebody might write there.
+    struct Column {
+        let name: String
+        let change: String
+
+        init(_ name: String, _ value: String) {
+            self.name = name
+            change = "\(name) = \(value)"
+        }
+    }
+
+    private static let id = "x'" + String(repeating: "77", count: 16) + "'"
+    private static let digest = "x'" + String(repeating: "77", count: 32) + "'"
+    private static let moment = "'2099-01-01 00:00:00.000'"
+
+    static let columns: [String: [Column]] = [
+        "website": [
+            Column("id", id), Column("name", "'bank.example'"), Column("display_name", "'Bank'"),
+            Column("policy", "'{\"number\":\"none\"}'"), Column("callback", "'https://stranger.example/'"),
+        ],
+        "website_key": [Column("thumbprint", digest), Column("website_id", id)],
+        "user": [
+            Column("id", id), Column("token", id), Column("website_id", id), Column("username", "'stranger'"),
+            Column("email", "'stranger@example.com'"), Column("phone", "'+4366099999'"),
+            Column("display_name", "'Stranger'"), Column("proved_at", "NULL"), Column("challenge_id", id),
+        ],
+        "activation": [
+            Column("digest", digest), Column("user_id", id), Column("expires_at", moment),
+            Column("approval", "'operator'"), Column("used_at", "NULL"),
+        ],
+        "device": [
+            Column("id", id), Column("user_id", id), Column("platform", "'other'"), Column("environment", "'sandbox'"),
+            Column("push_token", "'stranger'"), Column("public_key", "x'04'"), Column("thumbprint", digest),
+            Column("revocation", digest), Column("binding", "'other'"), Column("approval", id),
+        ],
+        "factor": [
+            Column("id", id), Column("user_id", id), Column("kind", "'hotp'"), Column("secret", "x'00'"),
+            Column("sealed_by", "'2'"), Column("algorithm", "'sha512'"), Column("digits", "1"),
+            Column("period", "86400"), Column("counter", "-1"), Column("address", "'+4366099999'"),
+            Column("approval", id),
+        ],
+        "sent_code": [
+            Column("factor_id", id), Column("counter", "99"), Column("challenge_id", id), Column("expires_at", moment),
+        ],
+        "recovery_code": [Column("user_id", id), Column("digest", digest)],
+        "challenge": [
+            Column("id", id), Column("website_id", id), Column("user_id", id), Column("policy", "'{}'"),
+            Column("context", "x'7b7d'"), Column("nonce", id), Column("number", "'999999'"), Column("approves", digest),
+            Column("known", "1 - known"), Column("expires_at", moment), Column("factor", "'totp'"),
+            Column("proof", "'code'"), Column("device_id", id), Column("receipt", "'other'"),
+            Column("uv", "'biometric'"),
+            Column("used_by", id), Column("decided_at", moment), Column("operation", id),
+        ],
+        "idempotency": [
+            Column("website_id", id), Column("digest", digest), Column("fingerprint", digest), Column("operation", id),
+            Column("created_at", moment),
+        ],
+        "outbox": [
+            Column("id", id), Column("kind", "'mail'"), Column("event", "'user.unlocked'"), Column("user_id", id),
+            Column("website_id", id), Column("challenge_id", id), Column("device_id", id), Column("factor_id", id),
+            Column("counter", "99"), Column("address", "'stranger@example.com'"),
+        ],
+    ]
+
+    /// Columns that help nobody to an approval, and rights, which only a relay or the tool gives
+    /// back.
+    static let harmless: [String: [String]] = [
+        "website": ["state", "created_at", "operation", "mac"],
+        "website_key": ["created_at", "mac"],
+        "user": [
+            "language", "state", "stopped_by", "code_failures", "code_failures_kept", "code_failed_at",
+            "codes_locked_at", "created_at", "operation", "mac",
+        ],
+        "activation": ["created_at", "operation", "mac"],
+        "device": [
+            "state", "stopped_by", "name", "push_token_at", "failures", "failed_at", "created_at", "last_seen_at",
+            "operation", "mac",
+        ],
+        "factor": ["state", "failures", "failed_at", "created_at", "confirmed_at", "operation", "mac"],
+        "sent_code": ["sent_at", "mac"],
+        "recovery_code": ["used_at", "mac"],
+        "challenge": ["state", "decision", "reason", "language", "asked_at", "mac"],
+        "idempotency": ["state", "holder", "status", "answer", "mac"],
+        "outbox": [
+            "place", "call_at", "language", "created_at", "expires_at", "doubted_at", "dead_at", "reason", "due_at",
+            "attempts", "holder", "claim", "mac",
+        ],
+    ]
+
+    let rig: RelayRig
+
+    /// Makes one row in each table: two rows would get the same id when ids are changed.
+    init(_ kind: StoreKind) async throws {
+        rig = try await RelayRig(kind)
+        let shop = try await rig.shop()
+        let ada = try await Person.registered("ada", at: shop, rig, email: "ada@example.com")
+        let phone = try await ada.bound(try TestPhone(pushToken: "push"), ada.code)
+        let asked = try await ada.login()
+        try await ada.decide(asked.challenge, .approve, asked.number, by: phone)
+        await rig.settled()
+        try rig.addFactor(.sms, of: phone.user, at: shop, address: "+4366012345678")
+        let now = rig.time.now().sql
+        try rig.execute(
+            "INSERT INTO recovery_code (user_id, digest) SELECT id, \(Self.digest.dropLast(3))88' FROM user")
+        try rig.execute("DELETE FROM factor WHERE kind <> 'sms'")
+        try rig.execute(
+            "INSERT INTO sent_code (factor_id, counter, sent_at, expires_at) SELECT id, 0, '\(now)', '\(now)' FROM factor"
+        )
+        try rig.execute(
+            """
+            INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
+            SELECT website_id, \(Self.digest.dropLast(3))88', \(Self.digest.dropLast(3))88', 'running', id, created_at FROM user
+            """)
+        try rig.execute("DELETE FROM outbox")
+        try rig.execute(
+            "INSERT INTO outbox (id, kind, attempts, user_id) SELECT id, 'sms', 0, id FROM user")
+    }
+}
+
+extension RelayRig {
+    /// The rows that a relay takes for somebody else's, by table and key.
+    func notGenuine() async throws -> [String] {
+        let (store, authenticator) = (store, try Self.rowAuthenticator())
+        return try await on { _ in
+            var found: [String] = []
+            for table in SignedTable.all {
+                for row in try await store.run(RowQueries.page(of: table, after: nil, with: authenticator))
+                where row.verdict != .genuine { found.append("\(table.name) \(row.keyText)") }
+            }
+            return found
+        }
+    }
+
+    /// The rows for which something was refused so far, as the log names them.
+    var forgeries: [String] {
+        sink.lines.filter { $0.contains("event=row.forged") }.compactMap { line in
+            line.split(separator: "row=\"").dropFirst().first.map { String($0.prefix { $0 != "\"" }) }
+        }
+    }
+}

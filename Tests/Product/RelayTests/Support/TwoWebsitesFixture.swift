@@ -1,0 +1,145 @@
+import Bytes
+import Crypto
+import Domain
+import JSON
+import Log
+import Relay
+import Storage
+import TestSupport
+import Testing
+import World
+
+/// Two websites; Ada has two phones at the shop, Bob one, and Carl one at the bank.
+struct TwoWebsitesFixture {
+    let rig: RelayRig
+    let shop: Website
+    let bank: Website
+    let ada: UserToken
+    let first: RelayRig.BoundPhone
+    let second: RelayRig.BoundPhone
+    let bob: RelayRig.BoundPhone
+    let carl: RelayRig.BoundPhone
+
+    init(_ kind: StoreKind, policies: [String: String] = [:]) async throws {
+        rig = try await RelayRig(kind)
+        let policies = ["answers": "signed", "further-factors": "website", "login-limit": "1000"].merging(policies) {
+            $1
+        }
+        shop = try await rig.website("shop", policies: policies)
+        bank = try await rig.website("bank", policies: policies)
+        let enrolled = try await rig.enrolled("ada", at: shop)
+        ada = enrolled.user
+        first = (enrolled.phone, enrolled.credential)
+        second = try await rig.further(of: "ada", ada, at: shop)
+        let others = (try await rig.enrolled("bob", at: shop), try await rig.enrolled("carl", at: bank))
+        bob = (others.0.phone, others.0.credential)
+        carl = (others.1.phone, others.1.credential)
+    }
+
+    /// Asks Ada.
+    ///
+    /// - Parameter operation: what the challenge's id follows from.
+    func ask(
+        number: String? = "47", request: String? = "r-1", amount: String = "12.50 EUR", as operation: OperationID? = nil
+    ) async throws -> OpenedChallenge {
+        try await rig.on { [ada, shop] relay in
+            try await relay.login(
+                LoginRequest(
+                    subject: .token(ada), request: request, number: number, service: "pay",
+                    details: [Context.Detail(label: "amount", value: amount)]), by: shop,
+                as: operation.map { relay.operations.again($0) } ?? relay.operations.new())
+        }
+    }
+
+    func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
+        try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
+    }
+
+    /// Everything that a refused decision must leave as it is.
+    func state(_ asked: OpenedChallenge) async throws -> State {
+        let store = rig.store
+        let row = try await rig.on { [first] _ in
+            try await store.challenge(asked.challenge, of: first.credential.user)
+        }
+        return State(
+            challenge: row, failures: try rig.count("SELECT coalesce(sum(failures), 0) FROM device"),
+            failed: try rig.count("SELECT count(*) FROM device WHERE failed_at IS NOT NULL"),
+            active: try rig.count("SELECT count(*) FROM user WHERE state = 'active'"),
+            errands: try rig.count("SELECT count(*) FROM outbox"),
+            events: try rig.count("SELECT count(*) FROM audit WHERE event <> 'decision.refused'"))
+    }
+
+    struct State: Equatable {
+        let challenge: ChallengeRow?
+        let failures: Int64
+        let failed: Int64
+        let active: Int64
+        let errands: Int64
+        let events: Int64
+    }
+
+    /// How often the audit says that a decision of that phone was refused for that.
+    func refusals(_ fault: DecisionFault, by phone: RelayRig.BoundPhone, about challenge: ChallengeID?) throws -> Int64
+    {
+        let about = challenge.map { "= x'\($0)'" } ?? "IS NULL"
+        return try rig.count(
+            """
+            SELECT count(*) FROM audit WHERE event = 'decision.refused' AND outcome = '\(fault.rawValue)'
+            AND device_id = x'\(phone.credential.id)' AND challenge_id \(about) AND proof IS NULL
+            """)
+    }
+
+    /// How often the metrics say so of any phone.
+    func counted(_ fault: DecisionFault) -> Double? {
+        rig.registry.number("twoefay_decisions_refused_total{reason=\"\(fault.rawValue)\"}")
+    }
+
+    /// Nobody asks Ada until somebody unlocks her: what an operator does.
+    func lock() async throws -> Bool {
+        let (user, store) = (first.credential.user, rig.store)
+        return try await rig.on { [rig] relay in
+            try await store.run(Locks.lock(user, at: rig.time.now(), as: relay.operations.new()))
+        }
+    }
+
+    /// The user is active again, with no failures: what an operator does.
+    func unlock() async throws {
+        let store = rig.store
+        let unlocked = try await rig.on { [first, rig] relay in
+            try await store.unlock(
+                first.credential.user, from: [.locked, .frozen], by: .operator, at: rig.time.now(),
+                as: relay.operations.new())
+        }
+        #expect(unlocked)
+    }
+}
+
+extension RelayRig {
+    /// One more phone of a user, under the operator's word.
+    func further(of username: String, _ user: UserToken, at website: Website) async throws -> BoundPhone {
+        let code = try await operatorsCode(for: username, of: website.name)
+        let phone = try TestPhone(pushToken: "push-\(username)-\(code)")
+        let binding = try await bind(phone, user: user, code: code, website: website.name)
+        guard case .bound(let bound) = binding else { throw RigFailure("a further phone has to wait") }
+        let key = phone.key.publicKey.spkiThumbprint
+        return (phone, try await on { relay in try await relay.device(bound.device, key: key, isCertified: true) })
+    }
+
+    /// A login that is the same operation however often it is asked for.
+    func oneLogin(of user: UserToken, by website: Website) -> @Sendable (Relay) async throws -> OpenedChallenge {
+        let operation = relay.operations.new()
+        return { relay in
+            try await relay.login(
+                LoginRequest(subject: .token(user)), by: website, as: relay.operations.again(operation.id))
+        }
+    }
+
+    /// One more relay over the same store: another node, or this one after a restart.
+    func another() throws -> Relay {
+        try Self.relay(
+            over: store, push: nil,
+            phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
+            randomness: SystemRandomness(), log: Log(minimum: .debug, time: time, sink: sink), isAlone: false
+        ) { _ in }
+    }
+}

@@ -1,0 +1,181 @@
+import Domain
+import Storage
+import TestSupport
+import Testing
+import Webhooks
+import World
+
+@testable import Relay
+
+/// What a website is to be told is told, whatever the website does, and nobody else waits for it.
+@Suite(.mayBlock) struct WebhookDeliveryTests {
+    @Test(arguments: StoreKind.all) func loginDecidedIsSentAtOnce(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
+        let rig = scene.rig
+        // Until it is known that somebody wants to be told, the round says so.
+        try await scene.cancelled()
+        await rig.settled()
+        #expect(rig.calls.sent.isEmpty)
+        try await rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(rig.registry.number("twoefay_callbacks_late_seconds") == 0)
+        let second = try await scene.cancelled()
+        await rig.settled()
+        #expect(rig.calls.sent.count == 2)
+        #expect(rig.calls.sent.contains { $0.id.text == second.text })
+        #expect(try scene.left() == 0)
+        #expect(scene.counted("delivered") == 2)
+        #expect(rig.registry.number("twoefay_callback_seconds_count") == 2)
+        let lines = scene.lines(of: "callback.delivered")
+        #expect(lines.count == 2)
+        for word in [
+            "level=info", "website=shop", "challenge=\(second)", "message=\(second)", "kind=login.decided",
+            "status=200", "attempt=1",
+        ] {
+            #expect(lines.contains { $0.contains(word) }, "\(word): \(lines)")
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func hangingEndpointHasFewWebhooksInFlight(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
+        let rig = scene.rig
+        let website = Receiver(rig.calls)
+        rig.calls.hold()
+        for _ in 0..<6 { try await scene.cancelled() }
+        try await rig.on { relay in await relay.deliverWebhooks() }
+        for _ in 0..<4 { _ = await rig.calls.next() }
+        try await rig.on { relay in await relay.deliverWebhooks() }
+        #expect(rig.calls.sent.count == 4)
+        website.answer(.unanswered(.timeout))
+        rig.calls.release()
+        await rig.settled()
+        // None of them again at once.
+        #expect(Set(rig.calls.sent.map(\.id)).count == rig.calls.sent.count)
+        website.answer(.answered(status: 200))
+        for _ in 0..<8 { try await rig.webhookRound(after: .seconds(60)) }
+        #expect(try website.arrived.count == 6 && scene.left() == 0)
+    }
+
+    /// One website hangs, and very much is waiting for it.
+    @Test func hangingEndpointDelaysNoOther() async throws {
+        let slow = try await WebhookFixture(.memory)
+        let rig = slow.rig
+        let quick = try await WebhookFixture(rig, "bank", url: "https://bank.example/hook")
+        let bank = Calls()
+        rig.relay.replace(Switchboard(all: ["https://shop": rig.calls, "https://bank": bank]))
+        rig.calls.hold()
+        try await slow.cancelled()
+        try rig.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts)
+            SELECT randomblob(16), kind, 'user.locked', 1, user_id, website_id, created_at, expires_at, call_at, 0
+            FROM outbox, n WHERE kind = 'callback'
+            """)
+        try await rig.on { relay in await relay.deliverWebhooks() }
+        for _ in 0..<4 { _ = await rig.calls.next() }
+        for _ in 1...20 {
+            let told = try await quick.cancelled()
+            rig.time.advance(by: .seconds(1))
+            try await rig.on { relay in await relay.deliverWebhooks() }
+            // Not `settled`: the other website still has four.
+            #expect(await bank.next().id.text == told.text)
+        }
+        #expect(rig.calls.sent.count == 4)
+        #expect(try slow.left() == 10_000)
+        try await rig.on { relay in await relay.stopWebhooks() }
+        rig.calls.release()
+        await rig.settled()
+        // The relay ends: what was under way is known, and nothing else leaves.
+        #expect(try rig.calls.sent.count == 4 && slow.left() == 9_996)
+    }
+
+    @Test(arguments: StoreKind.all) func twoRelaysDeliverEachWebhookOnce(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
+        let rig = scene.rig
+        let website = Receiver(rig.calls)
+        let other = try rig.relay(over: rig.store)
+        var ends: Set<String> = []
+        for number in 0..<40 { ends.insert(try await scene.cancelled(by: number % 2 == 0 ? other : nil).text) }
+        try await rig.on { relay in
+            for relay in [relay, other] { await relay.runHeartbeat() }
+            for relay in [other, relay] { await relay.deliverWebhooks() }
+        }
+        await rig.settled()
+        #expect(website.came.count == 40 && Set(website.arrived.map(\.id.text)) == ends)
+        #expect(try scene.left() == 0)
+    }
+
+    /// Both secrets, while the website changes over.
+    @Test(arguments: StoreKind.all) func eachAttemptIsSignedWithTheValidSecrets(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
+        let rig = scene.rig
+        let website = Receiver(rig.calls)
+        let new = WebhookSecret.make(SystemRandomness())
+        let now = rig.time.now()
+        let both = WebhookSecrets(current: RelayRig.webhookSecret).rotated(to: new, at: now)
+        try await scene.signed(with: both)
+        try await scene.cancelled()
+        website.answer(.answered(status: 500))
+        try await rig.webhookRound(after: .seconds(1))
+        let first = try #require(website.came.last)
+        for secret in [new, RelayRig.webhookSecret] {
+            try WebhookCheck(secrets: [secret]).verify(first.fields, body: first.body, at: rig.time.now())
+        }
+        website.answer(.answered(status: 200))
+        try await rig.webhookRound(after: WebhookSecrets.overlap)
+        let second = try #require(website.came.last)
+        #expect(second.id == first.id && second.field("webhook-id") == first.field("webhook-id"))
+        try WebhookCheck(secrets: [new]).verify(second.fields, body: second.body, at: rig.time.now())
+        #expect(throws: WebhookFault.signature) {
+            try WebhookCheck(secrets: [RelayRig.webhookSecret]).verify(
+                second.fields, body: second.body, at: rig.time.now())
+        }
+    }
+
+    /// The key is missing here: that is nothing of the website's, and costs it nothing.
+    @Test(arguments: StoreKind.all) func webhookWithoutReadableSecretIsNotSent(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
+        let rig = scene.rig
+        let website = Receiver(rig.calls)
+        let sealed = try rig.text("SELECT hex(secrets) FROM callback")
+        try rig.execute("UPDATE callback SET secrets = x'00'")
+        for _ in 0..<3 { try await scene.cancelled() }
+        for _ in 0..<30 { try await rig.webhookRound(after: .seconds(1)) }
+        #expect(website.came.isEmpty)
+        #expect(try scene.left("attempts = 0") == 3)
+        // Somebody sees it, and is not flooded.
+        #expect((1...4).contains(scene.lines(of: "callback.sealed").count))
+        try rig.execute("UPDATE callback SET secrets = x'\(sealed)'")
+        for _ in 0..<2 { try await rig.webhookRound(after: WebhookQueues.pause) }
+        #expect(try website.arrived.count == 3 && scene.left() == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func expiredWebhookIsDeadUnsent(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
+        try await scene.cancelled()
+        try await scene.rig.webhookRound(after: .seconds(31 * 86_400))
+        #expect(scene.rig.calls.sent.isEmpty)
+        #expect(try scene.left("dead_at IS NOT NULL AND reason = 'expired unsent'") == 1)
+        #expect(scene.lines(of: "callback.dead").count == 1 && scene.counted("dead") == 1)
+    }
+
+    @Test(arguments: StoreKind.all) func deletedUserCancelsPendingWebhooks(kind: StoreKind) async throws {
+        let scene = try await WebhookFixture(kind)
+        try await scene.cancelled()
+        try await scene.rig.on { [shop = scene.shop] relay in try await relay.forget(username: "ada", by: shop) }
+        try await scene.rig.webhookRound(after: .seconds(1))
+        #expect(try scene.rig.calls.sent.isEmpty && scene.left() == 0)
+    }
+
+    /// Where none is set up, what happens waits for one.
+    @Test func webhookWaitsWithoutACourier() async throws {
+        let scene = try await WebhookFixture(.memory)
+        scene.rig.relay.replace(nil)
+        try await scene.cancelled()
+        try await scene.rig.webhookRound(after: .seconds(1))
+        #expect(try scene.left("holder IS NULL") == 1)
+        scene.rig.relay.replace(scene.rig.calls)
+        try await scene.rig.webhookRound(after: .seconds(1))
+        #expect(try scene.rig.calls.sent.count == 1 && scene.left() == 0)
+    }
+}

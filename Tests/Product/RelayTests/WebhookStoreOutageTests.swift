@@ -1,0 +1,152 @@
+import Domain
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+import Webhooks
+import World
+
+@testable import Relay
+
+/// The store goes away, or a relay dies, between a call and the word of what became of it.
+@Suite(.mayBlock) struct WebhookStoreOutageTests {
+    /// A way to the store that can be cut.
+    private final class Way: Sendable {
+        private let isCut = Mutex(false)
+
+        func cut(_ cut: Bool) { isCut.withLock { $0 = cut } }
+
+        func store(at url: StorageURL) throws -> Store {
+            try Store.watched(at: url) { [self] (steps, session) throws(SessionFailure) in
+                if isCut.withLock({ $0 }) { throw .refused("cut") }
+                return try session.run(steps)
+            }
+        }
+
+        /// Its store is gone as soon as something has left.
+        func courier(before other: Calls) -> any WebhookCourier { Courier(way: self, other: other) }
+
+        private struct Courier: WebhookCourier {
+            let way: Way
+            let other: Calls
+
+            func call(_ call: WebhookRequest) async -> WebhookOutcome {
+                let outcome = await other.call(call)
+                way.cut(true)
+                return outcome
+            }
+        }
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func deliveredWebhookIsNotResentAfterAStoreOutage(
+        kind: StoreKind
+    ) async throws {
+        let place = try await kind.fresh()
+        let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
+        let rig = scene.rig
+        let way = Way()
+        let store = try await blocking { try way.store(at: place.url) }
+        let relay = try rig.relay(over: store, calls: way.courier(before: rig.calls))
+        try await scene.cancelled()
+        try await rig.on { _ in await relay.deliverWebhooks() }
+        await rig.settled()
+        #expect(rig.calls.sent.count == 1)
+        #expect(scene.lines(of: "callback.delivered").isEmpty)
+        way.cut(false)
+        // Its lease has to be over before anybody looks at it.
+        for _ in 0..<4 {
+            #expect(try scene.left() == 1)
+            rig.time.advance(by: .seconds(7))
+            try await rig.on { _ in await relay.deliverWebhooks() }
+            await rig.settled()
+        }
+        rig.time.advance(by: .seconds(7))
+        try await rig.on { _ in await relay.deliverWebhooks() }
+        await rig.settled()
+        #expect(try scene.left() == 0)
+        #expect(rig.calls.sent.count == 1)
+        #expect(scene.lines(of: "callback.delivered").count == 1)
+        store.close()
+    }
+
+    /// What happens to a call whose failure could not be written.
+    enum Meanwhile: CaseIterable {
+        case nothing, triedByOthers, replayed, anHour
+
+        /// As the store has them when it is called again.
+        var failures: Int {
+            switch self {
+            case .nothing: 1
+            case .triedByOthers: 3
+            case .replayed, .anHour: 0
+            }
+        }
+    }
+
+    /// The failure is written when the row's turn comes again, unless that is another try by now, or too long ago.
+    @Test(arguments: Meanwhile.allCases) func failureDuringAStoreOutageIsRecordedForItsAttempt(meanwhile: Meanwhile)
+        async throws
+    {
+        let place = try await StoreKind.file.fresh()
+        let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
+        let rig = scene.rig
+        let website = Receiver(rig.calls)
+        website.answer(.answered(status: 500))
+        let way = Way()
+        let store = try await blocking { try way.store(at: place.url) }
+        let relay = try rig.relay(over: store, calls: way.courier(before: rig.calls))
+        try await scene.cancelled()
+        try await rig.on { _ in await relay.deliverWebhooks() }
+        await rig.settled()
+        #expect(website.came.count == 1)
+        #expect(try scene.left("attempts = 0 AND holder IS NOT NULL") == 1)
+        way.cut(false)
+        switch meanwhile {
+        case .nothing: break
+        case .triedByOthers: try rig.execute("UPDATE outbox SET attempts = 3 WHERE kind = 'callback'")
+        case .replayed:
+            try rig.execute("UPDATE outbox SET expires_at = '2100-01-01 00:00:00.000' WHERE kind = 'callback'")
+        case .anHour: rig.time.advance(by: CompletedAttempt.life)
+        }
+        rig.time.advance(by: Relay.webhookLease + .seconds(1))
+        try await rig.on { _ in await relay.deliverWebhooks() }
+        await rig.settled()
+        // Its pause is over in any case. What comes of this one cannot be written either.
+        #expect(website.came.count == 2)
+        #expect(try scene.left("attempts = \(meanwhile.failures) AND holder IS NOT NULL") == 1)
+        #expect(scene.lines(of: "callback.failed").count == (meanwhile == .nothing ? 1 : 0))
+        store.close()
+    }
+
+    /// Nobody knows whether it arrived: it is sent again, as the same.
+    @Test(arguments: [StoreKind.file, .mariadb]) func webhookOfADeadRelayIsResent(kind: StoreKind) async throws {
+        let place = try await kind.fresh()
+        let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
+        let rig = scene.rig
+        let way = Way()
+        let store = try await blocking { try way.store(at: place.url) }
+        let relay = try rig.relay(over: store, calls: way.courier(before: rig.calls))
+        try await rig.on { _ in await relay.runHeartbeat() }
+        let challenge = try await scene.fraud()
+        try await rig.on { _ in await relay.deliverWebhooks() }
+        await rig.settled()
+        #expect(rig.calls.sent.map(\.id.text) == [challenge.text])
+        // As long as it could be alive, it is left to it.
+        try await rig.webhookRound(after: .seconds(1))
+        #expect(rig.calls.sent.count == 1)
+        // A jump of the clock is no silence of the other's: it looks every second.
+        for _ in 0..<10 {
+            rig.time.advance(by: .seconds(1))
+            try await rig.on { relay in await relay.runHeartbeat() }
+        }
+        try await rig.webhookRound(after: .seconds(1))
+        let sent = rig.calls.sent
+        try #require(sent.map(\.type) == ["login.decided", "login.decided", "user.frozen"])
+        #expect(sent[0].id == sent[1].id && sent[0].body == sent[1].body)
+        #expect(sent[0].field("webhook-id") == sent[1].field("webhook-id"))
+        #expect(try scene.left() == 0)
+        // A death is no failure of the website's.
+        #expect(scene.counted("failed") == 0)
+        store.close()
+    }
+}

@@ -1,0 +1,90 @@
+import Log
+import Metrics
+import TestSupport
+import Testing
+import World
+
+@testable import Daemon
+
+/// What runs out is told of in time, and not again and again.
+@Suite struct CertificateExpiryTests {
+    private let time = TestTime()
+    private let sink = MemorySink()
+    private var log: Log { Log(time: time, sink: sink) }
+
+    private func certificate(_ setting: String, lasts days: Int64, and seconds: Int64 = 0) -> CertificateExpiry {
+        let notAfter = time.now() + .seconds(days * 86_400 + seconds)
+        return CertificateExpiry(setting: setting, path: "/etc/\(setting).pem", notAfter: notAfter)
+    }
+
+    @Test func eachExpiryThresholdIsLoggedOnce() {
+        let certificates = Certificates(
+            [certificate("tls.certificate", lasts: 31), certificate("tls.ca", lasts: 400)], time: time, log: log,
+            Registry())
+        var told: [Int64: String] = [:]
+        // An hour after the other, as if the rounds were rare.
+        for hour in Int64(0)...(32 * 24) {
+            certificates.look()
+            let lines = sink.drain()
+            #expect(lines.count <= 1)
+            if let line = lines.first { told[hour] = line }
+            time.advance(by: .seconds(3600))
+        }
+        #expect(told.count == 5)
+        let expected: [(day: Int64, left: Int, level: String)] = [
+            (1, 30, "warning"), (17, 14, "warning"), (24, 7, "error"), (30, 1, "error"), (31, 0, "error"),
+        ]
+        for (day, days, level) in expected {
+            let line = told[day * 24] ?? "nothing"
+            let rest = "event=certificate.expires setting=tls.certificate path=/etc/tls.certificate.pem days=\(days) "
+            #expect(line.contains("level=\(level) \(rest)"), "\(line)")
+        }
+    }
+
+    /// A relay that was off, or begins late, tells of what has come to pass, and not of what was before.
+    @Test func onlyTheLatestPassedThresholdIsLogged() {
+        var watch = ExpiryNotices()
+        let certificate = certificate("tls.ca", lasts: 3, and: 7200)
+        #expect(watch.due([certificate], at: time.now()).map(\.threshold) == [7])
+        #expect(watch.due([certificate], at: time.now()).isEmpty)
+        // A restart forgets.
+        var another = ExpiryNotices()
+        #expect(another.due([certificate], at: time.now()).map(\.threshold) == [7])
+        #expect(certificate.days(at: time.now()) == 3)
+    }
+
+    @Test func thresholdIsExactToTheSecond() {
+        for (seconds, threshold) in [(1, nil), (0, 30), (-1, 30)] as [(Int64, Int64?)] {
+            var watch = ExpiryNotices()
+            let due = watch.due([certificate("tls.ca", lasts: 30, and: seconds)], at: time.now())
+            #expect(due.first?.threshold == threshold)
+        }
+    }
+
+    @Test func renewedCertificateIsReportedAnew() {
+        let registry = Registry()
+        let certificates = Certificates([certificate("tls.ca", lasts: 5)], time: time, log: log, registry)
+        let series = "twoefay_certificate_expires_timestamp_seconds{certificate=\"tls.ca\"}"
+        certificates.look()
+        #expect(sink.drain().count == 1)
+        #expect(registry.number(series) == Double(time.now().seconds + 5 * 86_400))
+        certificates.replace([certificate("tls.ca", lasts: 90)])
+        #expect(sink.drain().isEmpty)
+        #expect(registry.number(series) == Double(time.now().seconds + 90 * 86_400))
+        time.advance(by: .seconds(61 * 86_400))
+        certificates.look()
+        #expect(sink.drain().map { $0.contains("level=warning event=certificate.expires") } == [true])
+    }
+
+    @Test func expiryWarningsAreReadable() {
+        let now = time.now()
+        #expect(certificate("a", lasts: 30, and: 1).warning(at: now) == nil)
+        for (days, seconds, text) in [
+            (12, 5, "expires in 12 days, at"), (1, 5, "expires in 1 day, at"), (0, 5, "expires today, at"),
+            (0, 0, "expired at"), (-3, 0, "expired at"),
+        ] as [(Int64, Int64, String)] {
+            let warning = certificate("a", lasts: days, and: seconds).warning(at: now)
+            #expect(warning?.hasPrefix("/etc/a.pem: \(text) 20") == true, "\(warning ?? "nothing")")
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+/// The built `twoefay demo --play`, as somebody runs it who has just cloned the project.
+@Suite("twoefay demo --play", .timeLimit(.minutes(15))) struct WalkthroughDemoTests {
+    private let scratch: TemporaryDirectory
+
+    init() throws { scratch = try TemporaryDirectory() }
+
+    private func start(_ arguments: String...) throws -> Child {
+        try Child(try BuiltProgram.twoefay.path, ["demo", "--play"] + arguments, environment: ["TMPDIR": scratch.path])
+    }
+
+    /// Once the relay runs: its process.
+    private func relay(of demo: Child) async throws -> pid_t {
+        let line = try await demo.line(.output, with: "twoefayd as process")
+        return try #require(line.split(separator: " ").last.flatMap { pid_t($0) })
+    }
+
+    private func isGone(_ pid: pid_t) -> Bool { kill(pid, 0) != 0 && errno == ESRCH }
+
+    /// An orphan, which whoever adopts it may reap or not: it has ended when it is at most a zombie.
+    private func hasEnded(_ pid: pid_t) -> Bool {
+        guard !isGone(pid), let stat = try? TextFile.read("/proc/\(pid)/stat") else { return true }
+        return stat.split(separator: ") ").last?.hasPrefix("Z") ?? true
+    }
+
+    /// A minute long, as nothing in it is shortened.
+    @Test func walkthroughRunsThreeLogins() async throws {
+        let played = try await start("--json").ended()
+        try #require(played.status == 0, "\(played.output)\(played.errors)")
+        #expect(played.errors == "")
+        let json = try #require(try JSONReader.read(Array(played.output.utf8.dropLast())).object)
+        #expect(json["ended_as_they_should"] == true)
+        let logins = try #require(json["logins"]?.array).compactMap(\.object)
+        #expect(logins.map { $0["login"]?.string } == ["approved", "denied", "expired"])
+        #expect(logins.map { $0["result"]?.string } == ["success", "failure", "failure"])
+        #expect(logins.map { $0["reason"]?.string } == [nil, "denied", "expired"])
+        #expect(logins.allSatisfy { $0["as_it_should"] == true })
+        #expect(Set(logins.compactMap { $0["challenge"]?.string }).count == 3)
+
+        // Two were answered, and both answers are the phone's own.
+        #expect(logins.map { $0["proof"]?.string } == ["signed", "signed", nil])
+
+        // The messages of the approved login, in the order of the story.
+        let challenge = try #require(logins.first?["challenge"]?.string)
+        let ways = try #require(json["steps"]?.array).compactMap(\.object)
+            .filter { $0["body"]?.object?["challenge"]?.string == challenge }
+            .map { "\($0["from"]?.string ?? "") → \($0["to"]?.string ?? "")" }
+        for way in [
+            "relay → push service", "relay → website", "push service → phone", "website → relay", "phone → relay",
+        ] { #expect(ways.contains(way), "\(way)") }
+        let asked = try #require(ways.firstIndex(of: "push service → phone"))
+        let answered = try #require(ways.firstIndex(of: "phone → relay"))
+        #expect(asked < answered && ways.last == "relay → website")
+
+        let pid = try #require(json["relay"]?.object?["pid"]?.integer.flatMap { pid_t(exactly: $0) })
+        #expect(isGone(pid))
+        #expect(json["directory"]?.string?.hasPrefix(scratch.path) == true)
+        #expect(scratch.names == [])
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func walkthroughCleansUpAfterSIGTERM(signal: Int32) async throws {
+        let demo = try start()
+        let pid = try await relay(of: demo)
+        _ = try await demo.line(.output, with: "3. Alice logs in")
+        demo.signal(signal)
+        let ended = await demo.ended()
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("told to end before it was over"))
+        #expect(!ended.output.contains("\u{1b}"), "colours in a pipe")
+        #expect(isGone(pid))
+        #expect(scratch.names == [])
+    }
+
+    /// While the installation is being made.
+    @Test func walkthroughCleansUpAfterAnImmediateSIGTERM() async throws {
+        let demo = try start()
+        _ = try await demo.line(.output, with: "played on this machine")
+        demo.signal(SIGINT)
+        #expect(await demo.ended().status == 1)
+        #expect(scratch.names == [])
+    }
+
+    @Test func walkthroughCleansUpAfterSIGKILL() async throws {
+        let demo = try start()
+        let pid = try await relay(of: demo)
+        demo.signal(SIGKILL)
+        // Who cleans up then holds the same output: this waits for it too.
+        #expect(await demo.ended().status == 128 + SIGKILL)
+        // Its SIGKILL is on its way.
+        while !hasEnded(pid) { await Task.yield() }
+        #expect(scratch.names == [])
+    }
+
+    @Test func walkthroughReportsADeadRelay() async throws {
+        let demo = try start()
+        let pid = try await relay(of: demo)
+        kill(pid, SIGKILL)
+        let ended = await demo.ended()
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("the relay ended by itself"))
+        // The last words of its log, whichever they were: it had been started, and so had written some.
+        #expect(ended.errors.contains("event="), "\(ended.errors)")
+        #expect(scratch.names == [])
+    }
+
+    @Test func walkthroughKeepsTheDirectoryOnRequest() async throws {
+        let demo = try start("--keep")
+        let pid = try await relay(of: demo)
+        demo.signal(SIGINT)
+        #expect(await demo.ended().output.contains("is kept"))
+        #expect(isGone(pid))
+        let name = try #require(scratch.names.first)
+        let kept = TemporaryDirectory.names(in: scratch(name))
+        for file in ["twoefay.yaml", "twoefay.db", "ca.pem", "shop.pem", "shop.key", "twoefayd.log"] {
+            #expect(kept.contains(file), "\(file)")
+        }
+        #expect(TemporaryDirectory.mode(of: scratch(name)) == 0o700)
+    }
+
+    @Test func walkthroughNeedsTwoefaydBesideIt() async throws {
+        let copy = scratch("twoefay")
+        let copied = try await Child.run("cp", [try BuiltProgram.twoefay.path, copy])
+        try #require(copied.status == 0)
+        let demo = try await Child(copy, ["demo", "--play"], environment: ["TMPDIR": scratch.path]).ended()
+        #expect(demo.status == 3)
+        #expect(demo.errors.contains("/twoefayd: No such file or directory"))
+        #expect(scratch.names == ["twoefay"])
+    }
+
+    @Test(arguments: [["--storage", "mysql://x"], ["now"], ["--kept"]]) func walkthroughRefusesUnknownOptions(
+        arguments: [String]
+    ) async throws {
+        let demo = try await Child(
+            try BuiltProgram.twoefay.path, ["demo"] + arguments, environment: ["TMPDIR": scratch.path]
+        ).ended()
+        #expect(demo.status == 2)
+        #expect(scratch.names == [])
+    }
+}

@@ -1,0 +1,44 @@
+import Bytes
+import Domain
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// Two equal requests at one moment are one change under one operation: the second of their scripts finds it done, and
+/// fails at nothing, since all the others of its batch would fail with it.
+struct AccountEventOnceTests {
+    private static let callback = Statement("UPDATE website SET callback = 'https://shop.example/hook'")
+    private static let errands = Statement(
+        "SELECT count(*) FROM outbox WHERE event IS NOT NULL AND event <> 'login.decided'")
+
+    @Test(arguments: Engine.allCases) func repeatedOperationCreatesOneEvent(_ engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let store = try database.open()
+        defer { store.close() }
+        try await Sample.fill(store, at: database.url)
+        _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback)]))
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        var told: Int64 = 0
+        func twice(_ what: String, _ change: (Domain.Operation) async throws -> Void) async throws {
+            // One that the store does not look up first.
+            let operation = operations.new()
+            for _ in 0..<2 { try await change(operation) }
+            told += 2
+            let count = try await store.run(Script("count", reads: [BoundStatement(Self.errands)]))
+            #expect(try count.row(0).integer(0) == told, "\(what)")
+        }
+        try await twice("bind") { try await Sample.bind(1, on: store, as: $0) }
+        try await twice("unbind") { operation in
+            var change = DeviceChange(Sample.id(2), of: Sample.id(2), by: .phone, at: Sample.now)
+            change.state = .revoked
+            _ = try await store.change(change, as: operation)
+        }
+        try await twice("lock") { operation in
+            _ = try await store.run(Locks.lock(Sample.id(3), at: Sample.now, as: operation))
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import Domain
+import Relay
+import TestSupport
+import Testing
+import World
+
+@testable import Storage
+
+/// What a dead relay held is free, and what a living one holds is not.
+@Suite(.mayBlock) struct DeadRelayRemovalTests {
+    private static let relay: RelayID = Sample.id(1)
+    private static let addChore = Statement("INSERT INTO chore (name, holder) VALUES ('tidy', ?)")
+
+    /// A relay that has tidying and a call in hand, and whose beat is the second.
+    private func held(_ engine: Engine) async throws -> WebhookFixture {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        try await scene.addRelay(1)
+        try await scene.addWebhook(10)
+        #expect(try await scene.claim(by: 1) == [10])
+        try await scene.write(Self.addChore, .id(Self.relay))
+        let beats = try await scene.store.sendHeartbeat(Self.relay, at: WebhookFixture.now)
+        #expect(beats == [Heartbeat(relay: Self.relay, count: 1)])
+        return scene
+    }
+
+    /// What it holds, and whether it has a row.
+    private func check(_ scene: WebhookFixture, holds: Bool) async throws {
+        let count: Int64 = holds ? 1 : 0
+        #expect(try await scene.count("outbox", where: "holder IS NOT NULL") == count)
+        #expect(try await scene.count("outbox", where: "claim IS NOT NULL") == count)
+        #expect(try await scene.count("chore", where: "holder IS NOT NULL") == count)
+        #expect(try await scene.count("relay", where: "beat >= 0") == count)
+    }
+
+    /// It was halted, or its store was, and it was judged by a beat that it has moved since.
+    @Test(arguments: Engine.allCases) func relayWithAMovedHeartbeatKeepsItsLeases(_ engine: Engine) async throws {
+        let scene = try await held(engine)
+        for count in [Int64(0), 2] {
+            try await scene.store.removeDeadRelay(Self.relay, at: count, now: WebhookFixture.now)
+            try await check(scene, holds: true)
+        }
+        try await scene.store.removeDeadRelay(Self.relay, at: 1, now: WebhookFixture.now)
+        try await check(scene, holds: false)
+    }
+
+    @Test(arguments: Engine.allCases) func deregisteredRelayHoldsNoLease(_ engine: Engine) async throws {
+        let scene = try await held(engine)
+        try await scene.store.removeDeadRelay(Self.relay, at: nil, now: WebhookFixture.now)
+        try await check(scene, holds: false)
+    }
+
+    /// It was buried already, and took up more before it moved its beat again.
+    @Test(arguments: Engine.allCases) func deregisteringWithoutARowReleasesLeases(_ engine: Engine) async throws {
+        let scene = try await held(engine)
+        try await scene.write("DELETE FROM relay")
+        try await scene.store.removeDeadRelay(Self.relay, at: nil, now: WebhookFixture.now)
+        try await check(scene, holds: false)
+    }
+}

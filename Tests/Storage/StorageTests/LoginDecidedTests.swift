@@ -1,0 +1,220 @@
+import Bytes
+import Domain
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// Whatever ends a login, its website is told, by one row that is written with the end.
+struct LoginDecidedTests {
+    private static let callback = Statement("UPDATE website SET callback = 'https://shop.example/hook' WHERE id = ?")
+    private static let isApproval = Statement("UPDATE challenge SET approves = x'01' WHERE id = ?")
+    private static let isLocked = Statement("UPDATE user SET state = 'locked' WHERE id = ?")
+    private static let told = Statement(
+        """
+        SELECT event, place, challenge_id, id, website_id, created_at, expires_at, call_at, due_at FROM outbox
+        WHERE kind = 'callback' AND user_id = ?
+        """)
+
+    /// What the website is told, about which challenge. In the sample the challenge of a user has the user's number.
+    private struct Told: Hashable, Sendable {
+        let event: String
+        let place: Int64
+        let challenge: Int?
+
+        static func decided(_ challenge: Int) -> Told { Told(event: "login.decided", place: 0, challenge: challenge) }
+    }
+
+    private struct Way: Sendable, CustomStringConvertible {
+        let description: String
+        var isRepeatable = true
+        /// What is told of the user of that number in the end.
+        let told: @Sendable (Int) -> Set<Told>
+        /// Ends the challenge of the user of that number.
+        let run: @Sendable (Int, Store, Domain.Operation) async throws -> Void
+    }
+
+    private static func credential(_ number: Int) -> PhoneCredential {
+        PhoneCredential(
+            id: Sample.id(number), user: Sample.id(number), key: Sample.key(number), publicKey: [],
+            website: WebsiteRow(id: Sample.website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
+            failedAt: nil, isCertified: true)
+    }
+
+    private static func close(
+        _ number: Int, _ store: Store, _ operation: Domain.Operation, _ state: ChallengeLife.State,
+        _ decision: Decision? = nil, _ reason: Reason? = nil, isByPhone: Bool = false, code: UsedCode? = nil,
+        at now: Timestamp = Sample.now
+    ) async throws {
+        let life = ChallengeLife(state: state, decision: decision, reason: reason, expiresAt: Sample.later)
+        let closed = try await store.close(
+            ChallengeEnd(
+                challenge: Sample.id(number), life: life, device: isByPhone ? credential(number) : nil, code: code,
+                guesses: 1, event: "challenge.ended", at: now), as: operation)
+        #expect(closed != nil)
+    }
+
+    private static let ways = [
+        Way(description: "a phone's yes") {
+            [.decided($0)]
+        } run: {
+            try await close($0, $1, $2, .answered, .approve, isByPhone: true)
+        },
+        Way(description: "a phone's no") {
+            [.decided($0)]
+        } run: {
+            try await close($0, $1, $2, .answered, .deny, isByPhone: true)
+        },
+        Way(description: "its website") {
+            [.decided($0)]
+        } run: {
+            try await close($0, $1, $2, .cancelled, nil, .cancelled)
+        },
+        Way(description: "its time") {
+            [.decided($0)]
+        } run: {
+            try await close($0, $1, $2, .expired, nil, .expired, at: Sample.later)
+        },
+        Way(description: "a code") {
+            [.decided($0)]
+        } run: { number, store, operation in
+            let code = UsedCode(
+                user: Sample.id(number), factor: Sample.id(number), failures: 0, kind: .own(counter: 0, becomes: 1))
+            try await close(number, store, operation, .answered, .approve, code: code)
+        },
+        Way(description: "a wrong number") {
+            [.decided($0), Told(event: "user.locked", place: 1, challenge: $0)]
+        } run: {
+            try await close($0, $1, $2, .failed, nil, .wrongNumber, isByPhone: true)
+        },
+        Way(description: "a phone's fraud") {
+            [.decided($0), Told(event: "user.frozen", place: 1, challenge: $0)]
+        } run: {
+            try await close($0, $1, $2, .answered, .fraud, .fraud, isByPhone: true)
+        },
+        Way(description: "a wrong code") {
+            [Told(event: "codes.locked", place: 1, challenge: $0)]
+        } run: { number, store, operation in
+            let factors = try await store.factors(of: Sample.id(number)).filter { $0.state == .active }
+            let wrong = WrongCode(
+                user: Sample.id(number), factors: factors, challenge: Sample.id(number), before: .none,
+                guesses: 1, at: Sample.now)
+            _ = try await store.countWrong(wrong, as: operation)
+        },
+        Way(description: "an operator") {
+            [.decided($0), Told(event: "user.locked", place: 1, challenge: nil)]
+        } run: { number, store, operation in
+            _ = try await store.run(Locks.lock(Sample.id(number), at: Sample.now, as: operation))
+        },
+        Way(description: "its phone's farewell") {
+            [.decided($0), Told(event: "device.unbound", place: 1, challenge: nil)]
+        } run: { number, store, operation in
+            let mark = BoundStatement(isApproval, .id(Sample.id(number) as ChallengeID))
+            _ = try await store.run(Script("mark", writes: [mark]))
+            var change = DeviceChange(Sample.id(number), of: Sample.id(number), by: .website, at: Sample.now)
+            change.state = .revoked
+            _ = try await store.change(change, as: operation)
+        },
+        Way(description: "another login", isRepeatable: false) {
+            [.decided($0)]
+        } run: { number, store, operation in
+            let new = Sample.asked(number + 9000, of: number)
+            _ = try await store.ask(new, within: Sample.limits, as: operation)
+        },
+        // The new one is born with its end, and is told of as well.
+        Way(description: "the login of a locked user", isRepeatable: false) {
+            [.decided($0), .decided($0 + 9000)]
+        } run: { number, store, operation in
+            _ = try await store.run(
+                Script("lock", writes: [BoundStatement(isLocked, .id(Sample.id(number) as UserID))]))
+            let new = Sample.asked(number + 9000, of: number)
+            _ = try await store.ask(new, within: Sample.limits, as: operation)
+        },
+        // Of a login that ended otherwise, while the next one is open.
+        Way(description: "a report of fraud", isRepeatable: false) {
+            [.decided($0), .decided($0 + 9000), Told(event: "user.frozen", place: 1, challenge: $0)]
+        } run: { number, store, operation in
+            let operations = Operations(
+                masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+            try await close(number, store, operations.new(), .answered, .deny, isByPhone: true)
+            let new = Sample.asked(number + 9000, of: number)
+            _ = try await store.ask(new, within: Sample.limits, as: operations.new())
+            let report = LateFraud(challenge: Sample.id(number), phone: credential(number), at: Sample.now)
+            #expect(try await store.freeze(report, as: operation) != nil)
+        },
+    ]
+
+    private func told(of number: Int, on store: Store) async throws -> [Told] {
+        let script = Script("told", reads: [BoundStatement(Self.told, .id(Sample.id(number) as UserID))])
+        return try await store.run(script)[0].map { row in
+            let challenge: ChallengeID? = try row.optionalID(2)
+            if try row.integer(1) == 0 { #expect(try row.blob(3) == challenge?.bytes) }
+            #expect(try row.blob(4) == Sample.website.bytes)
+            let at = try row.timestamp(5)
+            #expect(try row.timestamp(6) == at + WebhookRows.life)
+            #expect(try row.timestamp(7) == at)
+            #expect(try row.isNull(8))
+            let numbers = [number, number + 9000]
+            return Told(
+                event: try row.text(0), place: try row.integer(1),
+                challenge: numbers.first { Sample.id($0) == challenge })
+        }
+    }
+
+    @Test(arguments: Engine.allCases, [true, false])
+    func everyEndCreatesOneLoginDecided(_ engine: Engine, hasEndpoint: Bool) async throws {
+        let database = try engine.database(Migration.all)
+        let store = try database.open()
+        defer { store.close() }
+        try await Sample.fill(store, at: database.url)
+        if hasEndpoint {
+            _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
+        }
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        for (number, way) in zip(100..., Self.ways) {
+            // One that the store does not look up first.
+            let operation = operations.new()
+            try await way.run(number, store, operation)
+            let expected = hasEndpoint ? way.told(number) : []
+            let told = try await told(of: number, on: store)
+            #expect(Set(told) == expected && told.count == expected.count, "\(way)")
+        }
+    }
+
+    /// A change that comes again under the same operation, and is not looked up, tells nothing again.
+    @Test(arguments: Engine.allCases) func repeatedOperationCreatesOneLoginDecided(_ engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let store = try database.open()
+        defer { store.close() }
+        try await Sample.fill(store, at: database.url)
+        _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        for (number, way) in zip(100..., Self.ways.filter(\.isRepeatable)) {
+            let operation = operations.new()
+            for _ in 0..<2 { try await way.run(number, store, operation) }
+            #expect(try await told(of: number, on: store).count == way.told(number).count, "\(way)")
+        }
+    }
+
+    /// Whoever forgets a user asks for it to be as if there had been none.
+    @Test(arguments: Engine.allCases) func deletedUserCreatesNoLoginDecided(_ engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let store = try database.open()
+        defer { store.close() }
+        try await Sample.fill(store, at: database.url)
+        _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        // One whose login is open, and one whose website is to be told of an end still.
+        _ = try await Sample.approve(101, on: store, as: operations.new())
+        #expect(try await told(of: 101, on: store).count == 1)
+        for number in [100, 101] {
+            #expect(try await Sample.forget(number, on: store, as: operations.new()) != nil)
+            #expect(try await told(of: number, on: store).isEmpty)
+        }
+    }
+}

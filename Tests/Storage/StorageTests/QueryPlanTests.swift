@@ -1,0 +1,135 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Relay
+@testable import Storage
+
+/// No statement looks at every row of a table that grows. Each is explained on a database with some rows, with the values
+/// that its verb gives it, at the moment when the verb runs it.
+@Suite(.mayBlock) struct QueryPlanTests {
+    /// Tables of which there is a handful of rows (relay, website, website_key, callback) may be looked at as a whole.
+    private static let growing = [
+        "user", "activation", "device", "factor", "sent_code", "challenge", "step", "outbox", "audit", "idempotency",
+    ]
+
+    /// A part of the statement, and why it may.
+    private static let exceptions = [
+        "WHERE substr(answer, 1, ?)": "the same, of the answers of a day",
+        "GROUP BY o.kind": "the operator's status; what is to be done is short work or open logins",
+        "SELECT w.id, w.name, w.display_name, w.state": "the operator's list of websites counts their users",
+        "LEFT JOIN user u ON u.id = coalesce": "the operator's list of what is to be done",
+        "holder = NULL, claim = NULL WHERE holder = ?": "once for every relay that died",
+    ]
+
+    @Test(arguments: [Engine.file, .mariadb]) func noGrowingTableIsScanned(engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let migrated = try database.open()
+        try await Sample.fill(migrated, at: database.url)
+        try await Sample.fillWebhooks(migrated, at: database.url)
+        migrated.close()
+        let explained = try Explained(database.url)
+        defer { explained.store.close() }
+        try await Sample.runEverything(on: explained.store)
+
+        let plans = explained.plans
+        for plan in plans {
+            guard !Self.exceptions.keys.contains(where: plan.sql.contains) else { continue }
+            for scanned in plan.scanned {
+                let table = Self.growing.first { plan.names($0, scanned) }
+                #expect(table == nil, "\(scanned) is scanned by \(plan.sql)")
+            }
+        }
+        // A statement that no verb here runs would not have been looked at.
+        #expect(Set(plans.map(\.index)).count == (try Self.statementsInSources()))
+        // These are, so a scan that was not meant would have been seen.
+        for exception in Self.exceptions.keys {
+            #expect(plans.contains { $0.sql.contains(exception) && !$0.scanned.isEmpty }, "\(exception)")
+        }
+    }
+
+    /// How many statements the verbs have, counted in their sources.
+    private static func statementsInSources() throws -> Int {
+        let root = "\(#filePath)".split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
+        let folder = "\(root)/Sources/Storage/Storage/SQL"
+        let files = TemporaryDirectory.names(in: folder).flatMap { name in
+            // What is not Swift is the folder of a verb.
+            name.hasSuffix(".swift")
+                ? ["\(folder)/\(name)"]
+                : TemporaryDirectory.names(in: "\(folder)/\(name)").map { "\(folder)/\(name)/\($0)" }
+        }
+        return try files.reduce(0) { count, file in
+            let text = try TextFile.read(file)
+            return count + text.split(separator: "\n").filter { $0.contains(" = Statement(") }.count
+        }
+    }
+}
+
+/// A statement and the tables (by the names it gives them) of which it looks at every row.
+private struct Plan: Sendable {
+    let index: Int
+    let sql: String
+    let scanned: [String]
+
+    /// Whether the statement calls the table so.
+    func names(_ table: String, _ name: String) -> Bool {
+        guard name != table else { return true }
+        let words = sql.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.filter { $0 != "AS" && $0 != "M" }
+        return zip(words, words.dropFirst()).contains { $0 == table && $1 == name }
+    }
+}
+
+/// A store that explains every statement before it runs it.
+private final class Explained {
+    private final class Seen: Sendable {
+        let plans = Mutex<[Plan]>([])
+    }
+
+    let store: Store
+    private let seen: Seen
+
+    var plans: [Plan] { seen.plans.withLock { $0 } }
+
+    init(_ url: StorageURL) throws {
+        let seen = Seen()
+        self.seen = seen
+        store = try Store.watched(at: url) { (steps, session) throws(SessionFailure) in
+            var results: [Rows] = []
+            for step in steps {
+                let plan = try Self.plan(of: step, on: session, url.dialect)
+                seen.plans.withLock { $0.append(plan) }
+                results += try session.run([step])
+            }
+            return results
+        }
+    }
+
+    private static func plan(
+        of step: BoundStatement, on session: any Session, _ dialect: Dialect
+    ) throws(SessionFailure) -> Plan {
+        let how = dialect == .sqlite ? "EXPLAIN QUERY PLAN" : "EXPLAIN"
+        let rows = try session.run([
+            BoundStatement(Statement("\(how) \(step.statement.sql)"), values: step.values)
+        ])[0]
+        return Plan(
+            index: step.statement.index, sql: step.statement.sql,
+            scanned: dialect == .sqlite ? scannedBySQLite(rows) : scannedByMariaDB(rows))
+    }
+
+    private static func scannedBySQLite(_ rows: Rows) -> [String] {
+        rows.compactMap { row in
+            let words = ((try? row.text(3)) ?? "").split(separator: " ")
+            guard words.count >= 2, words[0] == "SCAN", words[1] != "CONSTANT" else { return nil }
+            return String(words[1])
+        }
+    }
+
+    /// Its columns are id, select_type, table, type and more. The table of an INSERT is among the tables.
+    private static func scannedByMariaDB(_ rows: Rows) -> [String] {
+        rows.compactMap { row in
+            guard let type = try? row.optionalText(3), ["ALL", "index"].contains(type) else { return nil }
+            guard (try? row.optionalText(1)) != "INSERT" else { return nil }
+            return try? row.text(2)
+        }
+    }
+}

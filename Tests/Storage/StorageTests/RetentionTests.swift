@@ -1,0 +1,275 @@
+import Domain
+import Relay
+import TestSupport
+import Testing
+import World
+
+@testable import Storage
+
+/// What nobody needs any more goes, however much of it there is, a few rows at a time, and by one relay.
+@Suite(.mayBlock) struct RetentionTests {
+    fileprivate static let now = Timestamp(seconds: 1_800_000_000)
+    private static let old = now - .milliseconds(1)
+    private static let relay: RelayID = Sample.id(1)
+    private static let other: RelayID = Sample.id(2)
+
+    private func withTables(_ engine: Engine, _ body: (Store) async throws -> Void) async throws {
+        let database = try engine.database(Migration.all)
+        defer { withExtendedLifetime(database) {} }
+        let store = try database.open()
+        defer { store.close() }
+        try await body(store)
+    }
+
+    /// All looks until there is nothing more, and what each of them came to.
+    @discardableResult private func tidy(_ kind: ExpiredRows.Kind, in store: Store) async throws -> [Int] {
+        var counts: [Int] = []
+        var mark: Int64 = 0
+        while true {
+            let dropped = try #require(
+                try await store.drop(ExpiredRows(kind, before: Self.now, mark: mark), by: Self.relay))
+            counts.append(dropped.count)
+            mark = dropped.mark
+            if dropped.isLast { return counts }
+        }
+    }
+
+    private func count(_ table: String, in store: Store) async throws -> Int64 {
+        try await store.run(Script("left", reads: [BoundStatement(Statement("SELECT count(*) FROM \(table)"))])).row(0)
+            .integer(0)
+    }
+
+    // MARK: Each kind
+
+    @Test(arguments: Engine.allCases, ExpiredRows.Kind.allCases)
+    func onlyExpiredRowsAreDeleted(engine: Engine, kind: ExpiredRows.Kind) async throws {
+        try await withTables(engine) { store in
+            // More than one transaction may take.
+            let rows = (0..<1103).flatMap { Old.rows(kind, $0, at: $0 < 1100 ? Self.old : Self.now) }
+            _ = try await store.run(Script("fill", writes: rows))
+            let counts = try await tidy(kind, in: store)
+            #expect(counts.reduce(0, +) == 1100)
+            #expect(counts.allSatisfy { $0 <= 500 } && counts.count >= 3)
+            for table in Old.tables(kind) { #expect(try await count(table, in: store) == 3, "\(table)") }
+            #expect(try await tidy(kind, in: store).reduce(0, +) == 0)
+        }
+    }
+
+    /// Its number is what the next one's follows from, and what other relays know.
+    @Test(arguments: Engine.allCases) func newestAuditRowIsKept(engine: Engine) async throws {
+        try await withTables(engine) { store in
+            let rows = (0..<5).flatMap { Old.rows(.audit, $0, at: Self.old) }
+            _ = try await store.run(Script("fill", writes: rows))
+            let newest = try await store.newestChange()
+            #expect(try await tidy(.audit, in: store) == [4])
+            #expect(try await count("audit", in: store) == 1)
+            #expect(try await store.newestChange() == newest)
+            _ = try await store.run(Script("next", writes: Old.rows(.audit, 9, at: Self.now)))
+            #expect(try await store.newestChange() > newest)
+        }
+    }
+
+    /// A relay's clock was ahead: what it wrote stays, and does not keep what follows.
+    @Test(arguments: Engine.allCases) func youngAuditRowKeepsNoOlderOne(engine: Engine) async throws {
+        try await withTables(engine) { store in
+            let rows = (0..<600).flatMap { Old.rows(.audit, $0, at: $0 % 2 == 0 ? Self.now : Self.old) }
+            _ = try await store.run(Script("fill", writes: rows))
+            #expect(try await tidy(.audit, in: store).reduce(0, +) == 299)
+            #expect(try await count("audit", in: store) == 301)
+        }
+    }
+
+    /// Looking is one transaction and dropping another: an operator's word may come between.
+    @Test(arguments: [Engine.file, .mariadb], [ExpiredRows.Kind.dead, .webhooks])
+    func replayedEntryIsKept(engine: Engine, kind: ExpiredRows.Kind) async throws {
+        let database = try engine.database(Migration.all)
+        defer { withExtendedLifetime(database) {} }
+        let store = try database.open()
+        _ = try await store.run(Script("fill", writes: (0..<3).flatMap { Old.rows(kind, $0, at: Self.old) }))
+        store.close()
+        let id = SQLValue.id(Sample.id(1) as OutboxEntryID)
+        let replay = BoundStatement(
+            kind == .dead ? Old.replay : Old.replayWebhook, .timestamp(Self.now), .timestamp(Self.now + .seconds(60)),
+            id)
+        let watched = try Store.watched(at: database.url) { (steps, session) throws(SessionFailure) in
+            if steps.contains(where: { $0.statement.sql.hasPrefix("DELETE FROM outbox") }) {
+                _ = try session.run([replay])
+            }
+            return try session.run(steps)
+        }
+        defer { watched.close() }
+        try await tidy(kind, in: watched)
+        let left = try await watched.run(Script("left", reads: [BoundStatement(Statement("SELECT id FROM outbox"))]))
+        #expect(try left[0].map { try $0.value(0) } == [id])
+    }
+
+    // MARK: Challenges that stay
+
+    @Test(arguments: Engine.allCases) func referencedRowsAreKept(engine: Engine) async throws {
+        try await withTables(engine) { store in
+            let id = { (number: Int) in SQLValue.id(Sample.id(number) as ChallengeID) }
+            _ = try await store.run(
+                Script(
+                    "fill",
+                    writes: (0..<6).flatMap { Old.rows(.challenges, $0, at: Self.old) } + [
+                        // Open; named by what is to be told; what a phone and what a factor waits for.
+                        BoundStatement(Statement("UPDATE challenge SET decided_at = NULL WHERE id = ?"), id(1)),
+                        BoundStatement(
+                            Statement(
+                                "INSERT INTO outbox (id, kind, challenge_id, attempts) VALUES (?, 'callback', ?, 0)"),
+                            id(1), id(2)),
+                        BoundStatement(
+                            Old.device, id(1), id(3), .text("waiting"), .timestamp(Self.old), .timestamp(Self.old),
+                            id(1),
+                            id(3)),
+                        BoundStatement(Old.factor, id(1), id(4), .text("waiting"), .timestamp(Self.old), id(1), id(4)),
+                        // Once they are bound they need it no more.
+                        BoundStatement(
+                            Old.device, id(2), id(5), .text("active"), .timestamp(Self.old), .timestamp(Self.old),
+                            id(2),
+                            id(5)),
+                        BoundStatement(Old.factor, id(2), id(5), .text("active"), .timestamp(Self.old), id(2), id(5)),
+                    ]))
+            #expect(try await tidy(.challenges, in: store) == [2])
+            let left = Statement("SELECT id FROM challenge ORDER BY id")
+            let rows = try await store.run(Script("left", reads: [BoundStatement(left)]))
+            #expect(try rows[0].map { try $0.value(0) } == (1...4).map(id))
+            #expect(try await count("step", in: store) == 4)
+            _ = try await store.run(Script("told", writes: [BoundStatement(Statement("DELETE FROM outbox"))]))
+            #expect(try await tidy(.challenges, in: store) == [1])
+        }
+    }
+
+    /// However many there are, and be they all of one moment, the looks come to an end, and to what lies behind them.
+    @Test(arguments: Engine.allCases) func keptRowsAreSkipped(engine: Engine) async throws {
+        try await withTables(engine) { store in
+            let first = Self.old - .seconds(10)
+            let stay = (1...1200).flatMap {
+                Old.rows(.challenges, $0, at: $0 <= 700 ? first : first + .milliseconds(Int64($0)))
+            }
+            let open = BoundStatement(Statement("UPDATE challenge SET decided_at = NULL"))
+            let go = (1201...1300).flatMap { Old.rows(.challenges, $0, at: Self.old) }
+            _ = try await store.run(Script("fill", writes: stay + [open] + go))
+            #expect(try await tidy(.challenges, in: store).reduce(0, +) == 100)
+            #expect(try await count("challenge", in: store) == 1200)
+        }
+    }
+
+    // MARK: By one relay
+
+    @Test(arguments: Engine.allCases) func oneRelayHoldsTheRetentionLease(engine: Engine) async throws {
+        try await withTables(engine) { store in
+            let rubbish = ExpiredRows(.answers, before: Self.now)
+            func drop(_ relay: RelayID) async throws -> Int? { try await store.drop(rubbish, by: relay)?.count }
+            func fill(_ number: Int) async throws {
+                _ = try await store.run(Script("fill", writes: Old.rows(.answers, number, at: Self.old)))
+            }
+            for relay in [Self.relay, Self.other] { _ = try await store.sendHeartbeat(relay, at: Self.now) }
+            try await fill(1)
+            #expect(try await drop(Self.relay) == 1)
+            try await fill(2)
+            #expect(try await drop(Self.other) == nil)
+            #expect(try await count("idempotency", in: store) == 1)
+            // One that leaves, or is found dead, has it no more.
+            try await store.removeDeadRelay(Self.relay, at: nil, now: Self.now)
+            #expect(try await drop(Self.other) == 1)
+            _ = try await store.sendHeartbeat(Self.relay, at: Self.now)
+            try await fill(3)
+            #expect(try await drop(Self.relay) == nil)
+            // Nor one of which there is no sign.
+            _ = try await store.run(
+                Script("gone", writes: [BoundStatement(Statement("DELETE FROM relay WHERE id = ?"), .id(Self.other))]))
+            #expect(try await drop(Self.relay) == 1)
+        }
+    }
+
+    @Test func concurrentRelaysGetOneRetentionLease() async throws {
+        let two = try await TwoRelays()
+        defer { withExtendedLifetime(two) {} }
+        let (one, other) = (two.first, two.second)
+        for relay in [Self.relay, Self.other] { _ = try await one.sendHeartbeat(relay, at: Self.now) }
+        for _ in 0..<20 {
+            _ = try await one.run(Script("free", writes: [BoundStatement(Statement("UPDATE chore SET holder = NULL"))]))
+            async let first = one.drop(ExpiredRows(.answers, before: Self.old), by: Self.relay)
+            async let second = other.drop(ExpiredRows(.answers, before: Self.old), by: Self.other)
+            #expect(try await [first, second].count { $0 != nil } == 1)
+        }
+    }
+}
+
+/// Rows of which each counts as rubbish of a kind, or will.
+private enum Old {
+    static func tables(_ kind: ExpiredRows.Kind) -> [String] {
+        switch kind {
+        case .answers: ["idempotency"]
+        case .secrets: ["operation_secret"]
+        case .smsUsage: ["text_tally"]
+        case .dead, .webhooks: ["outbox"]
+        case .activations: ["activation"]
+        case .codes: ["sent_code"]
+        case .challenges: ["challenge", "step", "sent_code"]
+        case .audit: ["audit"]
+        }
+    }
+
+    static func rows(_ kind: ExpiredRows.Kind, _ number: Int, at moment: Timestamp) -> [BoundStatement] {
+        let id = SQLValue.id(Sample.id(number) as ChallengeID)
+        let digest = SQLValue.blob(
+            [UInt8](repeating: 0, count: 24) + (0..<8).map { UInt8(number >> (56 - $0 * 8) & 255) })
+        let at = SQLValue.timestamp(moment)
+        switch kind {
+        case .answers: return [BoundStatement(answer, id, digest, digest, id, at)]
+        case .secrets: return [BoundStatement(secret, id, at)]
+        case .smsUsage:
+            // Of the day before, or of that one.
+            let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
+            return [BoundStatement(tally, .text(SMSCharge.day(day)), .text((Sample.id(number) as UserID).text))]
+        case .dead: return [BoundStatement(dead, id, at)]
+        case .webhooks: return [BoundStatement(callback, id, at)]
+        case .activations: return [BoundStatement(activation, digest, id, at, at, id)]
+        case .codes: return [BoundStatement(code, id, .null, at, at)]
+        case .challenges:
+            return [
+                BoundStatement(challenge, id, id, id, .blob([0x7b, 0x7d]), id, at, at, at, id),
+                BoundStatement(step, id, at),
+                BoundStatement(code, id, id, at, at),
+            ]
+        case .audit: return [BoundStatement(audit, id, at)]
+        }
+    }
+
+    private static let answer = Statement(
+        """
+        INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
+        VALUES (?, ?, ?, 'done', ?, ?)
+        """)
+    private static let secret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")
+    private static let tally = Statement("INSERT INTO text_tally VALUES (?, ?, 1, 0, 0, 0)")
+    private static let dead = Statement(
+        "INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (?, 'mail', 0, ?)")
+    private static let callback = Statement(
+        "INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'callback', 0, ?)")
+    static let replay = Statement(
+        "UPDATE outbox SET dead_at = NULL, attempts = 0, due_at = ?, expires_at = ? WHERE id = ?")
+    static let replayWebhook = Statement("UPDATE outbox SET dead_at = NULL, call_at = ?, expires_at = ? WHERE id = ?")
+    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
+    private static let code = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?, NULL)")
+    private static let challenge = Statement(
+        """
+        INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, decided_at,
+        operation) VALUES (?, ?, ?, 'expired', '{}', ?, ?, ?, ?, ?, ?)
+        """)
+    private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'sent', ?, NULL)")
+    private static let audit = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'user.registered')")
+
+    static let device = Statement(
+        """
+        INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, created_at, operation,
+        approval, failures) VALUES (?, ?, ?, 'ios', 'production', 'token', ?, ?, ?, ?, 0)
+        """)
+    static let factor = Statement(
+        """
+        INSERT INTO factor (id, user_id, kind, state, algorithm, digits, counter, failures, created_at, operation, approval)
+        VALUES (?, ?, 'totp', ?, 'sha1', 6, 0, 0, ?, ?, ?)
+        """)
+}

@@ -1,0 +1,121 @@
+import Bytes
+import Domain
+import TestSupport
+import Webhooks
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// A store with websites that are called, and calls to them by number.
+final class WebhookFixture: Sendable {
+    static let now = Sample.now
+    /// Where the websites are called.
+    static let url = "https://shop.example/hook"
+    static let lease = Duration.seconds(30)
+
+    let database: TestDatabase
+    let store: Store
+    let operations = Operations(
+        masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+
+    init(_ engine: Engine) throws {
+        database = try engine.database(Migration.all)
+        store = try database.open(options: .patient)
+    }
+
+    deinit { store.close() }
+
+    private static let insertWebsite = Statement(
+        "INSERT INTO website VALUES (?, ?, 'Shop', 'active', '{}', 'https://shop.example/hook', ?, ?, NULL)")
+    private static let insertUser = Statement(
+        """
+        INSERT INTO user (id, token, website_id, username, state, created_at, operation)
+        VALUES (?, ?, ?, 'ada', 'active', ?, ?)
+        """)
+    private static let insertEndpoint = Statement(
+        "INSERT INTO callback VALUES (?, x'0102', 'key', NULL, 'active', NULL, NULL, 0, ?)")
+    private static let insertRelay = Statement("INSERT INTO relay VALUES (?, 0, ?)")
+    private static let insertWebhook = Statement(
+        """
+        INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at,
+        attempts) VALUES (?, 'callback', 'login.decided', ?, ?, ?, ?, ?, ?, ?, ?)
+        """)
+
+    func write(_ statement: Statement, _ values: SQLValue...) async throws {
+        _ = try await store.run(Script("test", writes: [BoundStatement(statement, values: values)]))
+    }
+
+    func write(_ sql: String) async throws { try await write(Statement(sql)) }
+
+    /// What one read finds.
+    func read(_ sql: String) async throws -> Rows {
+        try await store.run(Script("test", reads: [BoundStatement(Statement(sql))]))[0]
+    }
+
+    func count(_ table: String, where condition: String) async throws -> Int64 {
+        try await read("SELECT count(*) FROM \(table) WHERE \(condition)").first?.integer(0) ?? -1
+    }
+
+    /// It has a callback and one user, of the same number.
+    func addWebsite(_ number: Int) async throws {
+        let (id, now) = (SQLValue.id(Sample.id(number) as WebsiteID), SQLValue.timestamp(Self.now))
+        try await write(Self.insertWebsite, id, .text("shop-\(number)"), now, id)
+        try await write(Self.insertUser, id, id, id, now, id)
+        try await write(Self.insertEndpoint, id, id)
+    }
+
+    func addRelay(_ number: Int) async throws {
+        try await write(Self.insertRelay, .id(Sample.id(number) as RelayID), .timestamp(Self.now))
+    }
+
+    /// - Parameter challenge: of the end of one, the call's own number.
+    func addWebhook(
+        _ number: Int, to website: Int = 1, challenge: Int? = nil, place: Int = 0, after delay: Duration = .zero,
+        attempts: Int = 0
+    ) async throws {
+        let (user, created) = (Sample.id(website) as UserID, SQLValue.timestamp(Self.now))
+        try await write(
+            Self.insertWebhook, .id(Sample.id(number) as OutboxEntryID), .integer(Int64(place)), .id(user), .id(user),
+            .id(challenge.map { Sample.id($0) as ChallengeID }), created, .timestamp(Self.now + WebhookRows.life),
+            .timestamp(Self.now + delay), .integer(Int64(attempts)))
+    }
+
+    /// The numbers of what it claimed.
+    func claim(
+        by relay: Int = 1, of website: Int = 1, after delay: Duration = .zero, limit: Int = 4, on store: Store? = nil
+    ) async throws -> [Int] {
+        try await rows(by: relay, of: website, after: delay, limit: limit, on: store).map { Self.number(of: $0.id) }
+    }
+
+    func rows(
+        by relay: Int = 1, of website: Int = 1, after delay: Duration = .zero, limit: Int = 4, on store: Store? = nil
+    ) async throws -> [WebhookRow] {
+        let now = Self.now + delay
+        return try await (store ?? self.store).leaseWebhooks(
+            WebhookLease(
+                id: operations.draw(), relay: Sample.id(relay), website: Sample.id(website), now: now,
+                leasedUntil: now + Self.lease, limit: limit)
+        ).rows
+    }
+
+    /// The numbers of the websites that there is something for.
+    func websites(after delay: Duration = .zero) async throws -> [Int] {
+        try await store.dueEndpoints(at: Self.now + delay).map { Self.number(of: $0.id) }.sorted()
+    }
+
+    @discardableResult
+    func settle(
+        _ effects: [WebhookSettlement.Effect], by relay: Int = 1, of website: Int = 1,
+        at url: String = WebhookFixture.url,
+        after delay: Duration = .zero, _ tried: WebhookSettlement.EndpointResult = .nothing, reason: String? = nil,
+        as operation: Domain.Operation? = nil
+    ) async throws -> Bool {
+        try await store.settle(
+            WebhookSettlement(
+                website: Sample.id(website), url: url, relay: Sample.id(relay), at: Self.now + delay, effects: effects,
+                reason: reason, tried: tried), as: operation ?? operations.new())
+    }
+
+    static func number<Thing>(of id: Identifier<Thing>) -> Int { id.bytes.suffix(8).reduce(0) { $0 << 8 | Int($1) } }
+}

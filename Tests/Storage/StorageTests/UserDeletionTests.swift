@@ -1,0 +1,74 @@
+import Bytes
+import Domain
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// A user is forgotten, with all that is theirs.
+@Suite(.mayBlock) struct UserDeletionTests {
+    private static let lock = Statement("UPDATE activation SET used_at = NULL WHERE digest = ?")
+    private static let left = Statement("SELECT count(*) FROM device WHERE user_id NOT IN (SELECT id FROM user)")
+
+    private static let expire = Statement("UPDATE challenge SET expires_at = ? WHERE id = ?")
+    private static let deny = Statement("UPDATE challenge SET state = 'answered', decided_at = ? WHERE id = ?")
+    private static let noted = Statement(
+        "SELECT count(*) FROM audit WHERE event = 'user.forgotten' AND user_id = challenge_id")
+
+    @Test(arguments: Engine.allCases) func deletingAUserEndsOpenChallenges(_ engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let store = try database.open()
+        defer { store.close() }
+        try await Sample.fill(store, at: database.url)
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        let expired = BoundStatement(Self.expire, .timestamp(Sample.now), .id(Sample.id(2) as ChallengeID))
+        _ = try await store.run(Script("expire", writes: [expired]))
+        #expect(try await Sample.approve(3, on: store, as: operations.new()) != nil)
+        for (number, ended) in [(1, [Sample.id(1)]), (2, []), (3, [])] as [(Int, [ChallengeID])] {
+            #expect(try await Sample.forget(number, on: store, as: operations.new()) == ended)
+            #expect(try await Sample.forget(number, on: store, as: operations.new()) == nil)
+        }
+        // In the sample the challenge of a user has the user's id.
+        #expect(try await store.run(Script("noted", reads: [BoundStatement(Self.noted)])).row(0).integer(0) == 1)
+    }
+
+    /// Two relays on one database: one forgets a user whose challenge the other ends.
+    @Test(.timeLimit(.minutes(15))) func deletingAUserLeavesEndedChallenges() async throws {
+        let relays = try await TwoRelays()
+        try relays.hold(BoundStatement(Self.deny, .timestamp(Sample.now), .id(Sample.id(1) as ChallengeID)))
+        let (first, second, operation) = (relays.first, relays.second, relays.operations.new())
+        async let forgotten = Sample.forget(1, on: first, as: operation)
+        try await second.untilRunning("UPDATE challenge%")
+        try relays.holder.commit()
+        #expect(try await forgotten == [])
+    }
+
+    /// One forgets a user while the other binds a phone to it.
+    @Test(.timeLimit(.minutes(15))) func deletingAUserDeletesPhones() async throws {
+        let relays = try await TwoRelays()
+        let (first, second) = (relays.first, relays.second)
+        let operations = relays.operations
+        // A further code, in front of the one that the phone has: whoever holds its row halts the forgetting after the
+        // phones and before the codes.
+        let early = [UInt8](repeating: 0, count: 32)
+        try await Sample.addCode(early, to: 1, on: first, as: operations.new())
+        try relays.hold(BoundStatement(Self.lock, .blob(early)))
+
+        async let forgotten = Sample.forget(1, on: first, as: operations.new())
+        try await second.untilRunning("DELETE FROM activation%")
+        let isBound = Atomic<Bool>(false)
+        async let bound: Void = {
+            try? await Sample.bind(1, on: second, as: operations.new())
+            isBound.store(true, ordering: .sequentiallyConsistent)
+        }()
+        try await second.untilRunning("UPDATE user%") { isBound.load(ordering: .sequentiallyConsistent) }
+        try relays.holder.commit()
+        await bound
+        #expect(try await forgotten != nil)
+        #expect(try await first.run(Script("left", reads: [BoundStatement(Self.left)])).row(0).integer(0) == 0)
+    }
+}

@@ -1,0 +1,75 @@
+import EventLoop
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Storage
+
+/// The write-ahead log of a SQLite file, brought into the file beside the connection that writes.
+@Suite(.mayBlock) struct WALCheckpointerTests {
+    private static let page = 4096
+
+    private struct Fixture {
+        let directory: TemporaryDirectory
+        let worker: EventLoop
+        let session: SQLiteSession
+
+        init(_ limits: CheckpointPolicy.Limits = CheckpointPolicy.Limits()) throws {
+            directory = try TemporaryDirectory()
+            let path = directory("test.db")
+            try SQLiteSession(path: path, mode: .creating, timeout: .zero).close()
+            worker = EventLoop.simulated(name: "store-log", time: TestTime()) { _ in 0 }
+            let log = WALCheckpointer(
+                try SQLiteSession(path: path, mode: .writing, timeout: .zero), worker: worker, limits: limits)
+            session = try SQLiteSession(path: path, mode: .writing, timeout: .zero, log: log)
+            try session.execute("CREATE TABLE kept (id INTEGER PRIMARY KEY, body BLOB)")
+        }
+
+        func commit(pages: Int) throws {
+            try session.execute("INSERT INTO kept (body) VALUES (zeroblob(\(pages * WALCheckpointerTests.page)))")
+        }
+
+        /// Pages in the file, and bytes of the log.
+        var sizes: (file: Int, log: Int) {
+            (size("test.db") / WALCheckpointerTests.page, size("test.db-wal"))
+        }
+
+        private func size(_ name: String) -> Int {
+            var status = stat()
+            return stat(directory(name), &status) == 0 ? Int(status.st_size) : 0
+        }
+    }
+
+    /// SQLite itself would have brought in the first thousand pages within a commit.
+    @Test func commitDoesNotWaitForACheckpoint() throws {
+        let scene = try Fixture()
+        for _ in 0..<15 { try scene.commit(pages: 100) }
+        #expect(scene.sizes.file < 10)
+        #expect(scene.worker.turn())
+        #expect(scene.sizes.file >= 1500)
+        // All of it is in the file, so the log is written from its beginning again.
+        let before = scene.sizes.log
+        for _ in 0..<10 { try scene.commit(pages: 90) }
+        #expect(scene.sizes.log == before)
+    }
+
+    @Test func walIsBoundedWithAStalledCheckpointThread() throws {
+        let scene = try Fixture(CheckpointPolicy.Limits(step: 10, long: 50, most: 200))
+        for _ in 0..<100 { try scene.commit(pages: 20) }
+        #expect(scene.sizes.file > 1500)
+        #expect(scene.sizes.log < 300 * (Self.page + 24))
+    }
+
+    /// What is committed while nobody reads on stays there after the connections have ended in any order.
+    @Test func closingTheCheckpointerFirstLosesNothing() throws {
+        let scene = try Fixture()
+        for _ in 0..<15 { try scene.commit(pages: 100) }
+        while scene.worker.turn() {}
+        try scene.commit(pages: 100)
+        scene.session.close()
+        let again = try SQLiteSession(path: scene.directory("test.db"), mode: .readingOnly, timeout: .zero)
+        let rows = try again.run([BoundStatement(Statement("SELECT count(*), sum(length(body)) FROM kept"))])
+        #expect(try rows[0].first?.integer(0) == 16)
+        #expect(try rows[0].first?.integer(1) == Int64(16 * 100 * Self.page))
+    }
+}

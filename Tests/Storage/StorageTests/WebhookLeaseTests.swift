@@ -1,0 +1,170 @@
+import Domain
+import TestSupport
+import Testing
+import Webhooks
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// The calls that a relay takes in hand.
+struct WebhookLeaseTests {
+    @Test(arguments: Engine.allCases) func oldestDueWebhooksAreLeasedOnce(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        for website in 1...3 { try await scene.addWebsite(website) }
+        try await scene.addRelay(1)
+        for number in 10..<16 { try await scene.addWebhook(number, after: .seconds(number - 20)) }
+        try await scene.addWebhook(20, after: .seconds(1))
+        try await scene.addWebhook(30, to: 2)
+        try await scene.addWebhook(31, to: 3, after: .seconds(1))
+        #expect(try await scene.websites() == [1, 2])
+        #expect(Set(try await scene.claim()) == [10, 11, 12, 13])
+        #expect(Set(try await scene.claim()) == [14, 15])
+        #expect(try await scene.claim() == [])
+        #expect(try await scene.claim(of: 2) == [30])
+        #expect(try await scene.websites() == [])
+        #expect(try await scene.websites(after: .seconds(1)) == [1, 3])
+        // Nothing else of the relay's takes them up.
+        let claim = OutboxLease(
+            id: Sample.id(1), relay: Sample.id(1), now: WebhookFixture.now + .seconds(60), leasedUntil: Sample.later,
+            messagesLeasedUntil: Sample.later, limit: 100)
+        #expect(try await scene.store.lease(claim).rows.isEmpty)
+    }
+
+    /// A relay that lives keeps what it has in hand; of a dead one others take it, when it is buried or its lease is over.
+    @Test(arguments: Engine.allCases) func webhooksOfADeadRelayAreLeasedByOthers(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        for relay in 1...2 { try await scene.addRelay(relay) }
+        try await scene.addWebhook(10)
+        #expect(try await scene.claim(by: 1) == [10])
+        let over = WebhookFixture.lease + .seconds(1)
+        #expect(try await scene.claim(by: 2, after: over) == [])
+        #expect(try await scene.claim(by: 1, after: over) == [10])
+        try await scene.store.removeDeadRelay(Sample.id(1), at: nil, now: WebhookFixture.now)
+        #expect(try await scene.claim(by: 2) == [10])
+        // Relay 3 was buried before it took it.
+        try await scene.addWebhook(11)
+        #expect(try await scene.claim(by: 3) == [11])
+        #expect(try await scene.claim(by: 2) == [])
+        #expect(try await scene.claim(by: 2, after: over).contains(11))
+        // What is buried is due by its own time alone.
+        #expect(try await scene.count("outbox", where: "due_at IS NOT NULL") == 0)
+    }
+
+    @Test(arguments: Engine.allCases) func laterWebhookWaitsForTheChallengesEnd(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        for end in [10, 20, 30] {
+            try await scene.addWebhook(end + 1, challenge: end, place: 1, after: .seconds(-1))
+            try await scene.addWebhook(end, challenge: end)
+        }
+        // One by one: what waits stands in nobody's way.
+        #expect(Set(try await scene.claim(limit: 1) + scene.claim(limit: 1) + scene.claim(limit: 1)) == [10, 20, 30])
+        #expect(try await scene.claim() == [])
+        let due = WebhookFixture.now + .seconds(5)
+        try await scene.settle([.delivered(Sample.id(10))])
+        try await scene.settle([.dead(Sample.id(20), failures: 8)])
+        try await scene.settle([.retry(Sample.id(30), at: due, failures: 1)])
+        #expect(Set(try await scene.claim()) == [11, 21])
+        #expect(try await scene.websites(after: .seconds(4)) == [])
+        #expect(try await scene.claim(after: .seconds(5)) == [30])
+    }
+
+    @Test(arguments: Engine.allCases) func disabledEndpointHasNoDueWebhooks(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        for website in 1...3 {
+            try await scene.addWebsite(website)
+            try await scene.addWebhook(website * 10, to: website)
+        }
+        try await scene.write(
+            "UPDATE callback SET state = 'disabled' WHERE website_id = x'\(Sample.id(1) as WebsiteID)'")
+        try await scene.write("UPDATE website SET state = 'disabled' WHERE id = x'\(Sample.id(2) as WebsiteID)'")
+        #expect(try await scene.websites() == [3])
+        for website in 1...2 { #expect(try await scene.claim(of: website) == []) }
+        #expect(try await scene.claim(of: 3) == [30])
+    }
+
+    @Test(arguments: Engine.allCases) func leasedWebhookContainsItsData(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        let (store, url) = (scene.store, scene.database.url)
+        try await Sample.fill(store, at: url)
+        try await scene.write("UPDATE website SET callback = 'https://shop.example/hook', name = 'mill'")
+        try await scene.write(
+            """
+            INSERT INTO callback SELECT id, x'0102', 'key', '2026-11-22 09:00:00.000', 'active', NULL, NULL, 0, id
+            FROM website
+            """)
+        #expect(try await Sample.approve(7, on: store, as: scene.operations.new()) != nil)
+        var change = DeviceChange(Sample.id(7), of: Sample.id(7), by: .website, at: Sample.now)
+        change.state = .revoked
+        _ = try await store.change(change, as: scene.operations.new())
+        let rows = try await scene.rows()
+        #expect(rows.map(\.event).sorted() == ["device.unbound", "login.decided"])
+        for row in rows {
+            #expect(row.url == "https://shop.example/hook" && row.websiteName == "mill" && row.secrets == [1, 2])
+            #expect(row.website == Sample.website && row.formerUntil == Timestamp(sql: "2026-11-22 09:00:00.000"))
+            #expect(row.user == Sample.id(7) && row.token == Sample.id(7) && row.failures == 0)
+            #expect(row.createdAt == Sample.now && row.expiresAt == Sample.now + WebhookRows.life)
+        }
+        let login = try #require(rows.first { $0.event == "login.decided" })
+        #expect(login.id.bytes == (Sample.id(7) as ChallengeID).bytes && login.place == 0 && login.device == nil)
+        #expect(try await login.challenge == store.challenge(Sample.id(7), of: Sample.website))
+        #expect(login.challenge?.steps.isEmpty == false)
+        let unbound = try #require(rows.first { $0.event == "device.unbound" })
+        #expect(unbound.challenge == nil && unbound.place == 1)
+        let device = try #require(unbound.device)
+        // One engine fills its column up.
+        #expect(device.id == Sample.id(7) && device.platform == .ios && device.publicKey?.first == 4)
+        #expect(device.name == nil && device.binding == nil)
+    }
+
+    /// Whatever two relays claim at the same moment, each call is in the hand of one.
+    @Test(.mayBlock) func twoRelaysNeverLeaseTheSameWebhook() async throws {
+        let scene = try WebhookFixture(.mariadb)
+        let other = try scene.database.open(options: .patient)
+        defer { other.close() }
+        try await scene.addWebsite(1)
+        for relay in 1...2 { try await scene.addRelay(relay) }
+        for number in 100..<140 { try await scene.addWebhook(number) }
+        var taken: [Int] = []
+        while true {
+            async let one = scene.claim(by: 1)
+            async let two = scene.claim(by: 2, on: other)
+            let both = try await one + two
+            if both.isEmpty { break }
+            taken += both
+        }
+        #expect(taken.sorted() == Array(100..<140))
+    }
+
+    @Test(arguments: Engine.allCases) func webhookBacklogIsCounted(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        #expect(
+            try await scene.store.webhookBacklog(at: WebhookFixture.now)
+                == WebhookBacklog(oldestDue: nil, dead: 0, disabled: 0, websites: 0))
+        for website in 1...2 { try await scene.addWebsite(website) }
+        try await scene.addWebhook(10, after: .seconds(-7))
+        try await scene.addWebhook(11, after: .seconds(-9))
+        try await scene.addWebhook(20, to: 2, after: .seconds(-60))
+        try await scene.write(
+            "UPDATE callback SET state = 'disabled' WHERE website_id = x'\(Sample.id(2) as WebsiteID)'")
+        #expect(
+            try await scene.store.webhookBacklog(at: WebhookFixture.now)
+                == WebhookBacklog(oldestDue: WebhookFixture.now - .seconds(9), dead: 0, disabled: 1, websites: 2))
+        // Dead ones, of whomever.
+        for number in [10, 11, 20] {
+            try await scene.write(
+                """
+                UPDATE outbox SET dead_at = '2026-11-22 00:00:00.000', call_at = NULL WHERE id = x'\(Sample.id(number)
+                as OutboxEntryID)'
+                """)
+        }
+        #expect(
+            try await scene.store.webhookBacklog(at: WebhookFixture.now)
+                == WebhookBacklog(oldestDue: nil, dead: 3, disabled: 1, websites: 2))
+        // What is due later is not late.
+        try await scene.addWebhook(12, after: .seconds(1))
+        #expect(try await scene.store.webhookBacklog(at: WebhookFixture.now).oldestDue == nil)
+    }
+}

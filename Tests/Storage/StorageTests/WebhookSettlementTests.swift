@@ -1,0 +1,237 @@
+import Domain
+import TestSupport
+import Testing
+import Webhooks
+import World
+
+@testable import Relay
+@testable import Storage
+
+/// What came of calls is written down, and what that makes of their website.
+struct WebhookSettlementTests {
+    private func call(_ number: Int) -> OutboxEntryID { Sample.id(number) }
+
+    private func `where`(_ number: Int) -> String { "id = x'\(call(number))'" }
+
+    @Test(arguments: Engine.allCases) func settlementAppliesEachEffect(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        for number in 10..<14 { try await scene.addWebhook(number, attempts: 2) }
+        #expect(try await scene.claim().count == 4)
+        let due = WebhookFixture.now + .seconds(300)
+        // Twice: whoever does not know whether it was done does it again.
+        for _ in 0..<2 {
+            try await scene.settle([.delivered(call(10))])
+            try await scene.settle([.retry(call(11), at: due, failures: 3)], reason: "answered 500")
+            try await scene.settle([.suspended(call(12), failures: 2)], reason: "gone (410)")
+            try await scene.settle([.dead(call(13), failures: 8)], reason: "no answer in time")
+        }
+        #expect(try await scene.count("outbox", where: "kind = 'callback'") == 3)
+        #expect(try await scene.count("outbox", where: "holder IS NOT NULL OR claim IS NOT NULL") == 0)
+        let rows = try await scene.read("SELECT attempts, call_at, dead_at, reason FROM outbox ORDER BY id")
+        let moments = [due, WebhookFixture.now, nil]
+        for (row, moment) in zip(rows, moments) { #expect(try row.optionalMoment(1) == moment) }
+        #expect(try rows.map { row in try row.integer(0) } == [3, 2, 8])
+        #expect(try rows.map { row in try row.text(3) } == ["answered 500", "gone (410)", "no answer in time"])
+        #expect(try rows[2].timestamp(2) == WebhookFixture.now)
+        #expect(
+            try await scene.count("audit", where: "event = 'callback.dead' AND outcome = 'no answer in time'") == 1)
+        #expect(try await scene.count("audit", where: "event LIKE 'callback.%'") == 1)
+    }
+
+    /// A relay that was taken for dead comes back with what it knows.
+    @Test(arguments: Engine.allCases) func webhookLeasedByAnotherRelayIsNotSettled(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        for number in 10..<14 { try await scene.addWebhook(number) }
+        #expect(try await scene.claim(by: 1).count == 4)
+        #expect(try await scene.claim(by: 2, after: .seconds(31)).count == 4)
+        let later = WebhookFixture.now + .seconds(300)
+        try await scene.settle([.retry(call(10), at: later, failures: 1)], by: 1, .failed)
+        try await scene.settle([.dead(call(11), failures: 8)], by: 1, .failed)
+        try await scene.settle([.suspended(call(12), failures: 0)], by: 1)
+        #expect(try await scene.count("outbox", where: "holder = x'\(Sample.id(2) as RelayID)'") == 4)
+        #expect(try await scene.count("callback", where: "tries = 0 AND since IS NULL") == 1)
+        #expect(try await scene.count("audit", where: "1 = 1") == 0)
+        // But what has arrived has.
+        try await scene.settle([.delivered(call(13))], by: 1, .delivered)
+        #expect(try await scene.count("outbox", where: `where`(13)) == 0)
+    }
+
+    @Test(arguments: Engine.allCases) func attemptsAreCountedOnce(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        for number in 10..<13 { try await scene.addWebhook(number) }
+        _ = try await scene.claim()
+        for number in 10..<12 {
+            for _ in 0..<2 {
+                try await scene.settle(
+                    [.retry(call(number), at: WebhookFixture.now + .seconds(60), failures: 1)], after: .seconds(number),
+                    .failed)
+            }
+        }
+        let place = EndpointRevision(url: WebhookFixture.url, operation: Sample.id(1))
+        let standing = WebhookHealth(.failing(since: WebhookFixture.now + .seconds(10), attempts: 2))
+        #expect(
+            try await scene.store.dueEndpoints(at: WebhookFixture.now + .seconds(60))
+                == [DueEndpoint(id: Sample.id(1), standing: standing, place: place)])
+        try await scene.settle([.delivered(call(12))], after: .seconds(20), .delivered)
+        #expect(
+            try await scene.store.dueEndpoints(at: WebhookFixture.now + .seconds(60))
+                == [DueEndpoint(id: Sample.id(1), standing: WebhookHealth(), place: place)])
+    }
+
+    /// Several relays see at the same moment that nothing has arrived for days. One of them says so.
+    @Test(arguments: Engine.allCases) func endpointIsDisabledOnce(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        for website in 1...2 { try await scene.addWebsite(website) }
+        for number in 10..<14 { try await scene.addWebhook(number) }
+        _ = try await scene.claim()
+        let days = WebhookHealth.timeout + .seconds(1)
+        // As the store has it, it has not failed often enough, or not for so long.
+        try await scene.write(
+            "UPDATE callback SET tries = \(WebhookHealth.fewestTries - 2), since = '\(WebhookFixture.now.sql)'")
+        func failed(_ number: Int, after delay: Duration) async throws -> Bool {
+            try await scene.settle(
+                [.suspended(call(number), failures: 1), .disabled(.failures)], after: delay, .failed)
+        }
+        #expect(try await failed(10, after: days) == false)
+        #expect(try await failed(11, after: .seconds(60)) == false)
+        #expect(
+            try await scene.count("callback", where: "state = 'active' AND tries = \(WebhookHealth.fewestTries)") == 1)
+        #expect(try await failed(12, after: days))
+        #expect(try await failed(13, after: days) == false)
+        let disabled = try await scene.read("SELECT stopped_by, since FROM callback WHERE state = 'disabled'")
+        #expect(try disabled.map { row in try row.text(0) } == ["failures"])
+        #expect(try disabled.first?.timestamp(1) == WebhookFixture.now + days)
+        #expect(
+            try await scene.count("audit", where: "event = 'callback.disabled' AND outcome = 'failures'") == 1)
+        #expect(try await scene.websites(after: days) == [])
+        // They are there for when it is enabled.
+        #expect(try await scene.count("outbox", where: "dead_at IS NULL AND holder IS NULL") == 4)
+    }
+
+    /// The website has moved while it was called.
+    @Test(arguments: Engine.allCases) func answerOfTheOldURLDoesNotCountAgainstTheNew(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        for number in 10..<12 { try await scene.addWebhook(number) }
+        _ = try await scene.claim()
+        let former = "https://shop.example/former"
+        try await scene.settle([.retry(call(10), at: WebhookFixture.now, failures: 1)], at: former, .failed)
+        #expect(try await scene.settle([.suspended(call(11), failures: 0), .disabled(.gone)], at: former) == false)
+        #expect(try await scene.count("callback", where: "state = 'active' AND tries = 0 AND since IS NULL") == 1)
+        #expect(try await scene.count("audit", where: "event = 'callback.disabled'") == 0)
+        // They are where they can be tried again.
+        #expect(try await scene.claim().sorted() == [10, 11])
+    }
+
+    /// The same settling, told again because nobody knows whether it was written, says again that it was this one.
+    @Test(arguments: Engine.allCases) func status410DisablesTheEndpoint(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        try await scene.addWebhook(10)
+        _ = try await scene.claim()
+        let operation = scene.operations.new()
+        let effects: [WebhookSettlement.Effect] = [.suspended(call(10), failures: 0), .disabled(.gone)]
+        #expect(try await scene.settle(effects, as: operation))
+        #expect(try await scene.settle(effects, as: operation))
+        #expect(try await scene.settle(effects) == false)
+        #expect(try await scene.count("audit", where: "event = 'callback.disabled' AND outcome = 'gone'") == 1)
+        #expect(try await scene.count("callback", where: "state = 'disabled' AND stopped_by = 'gone'") == 1)
+        // But what an operator has enabled meanwhile is not disabled by it again.
+        let enabled = try await scene.store.run(
+            WebhookEndpoints.enable(Sample.id(1), at: WebhookFixture.now, as: scene.operations.new()))
+        #expect(enabled)
+        _ = try await scene.settle(effects, as: operation)
+        #expect(try await scene.count("callback", where: "state = 'active' AND stopped_by IS NULL") == 1)
+        #expect(try await scene.count("audit", where: "event = 'callback.disabled'") == 1)
+    }
+
+    /// More wait than are written at a time; what is in hand and what is another's is left alone.
+    @Test(arguments: Engine.allCases) func recoveryMakesWaitingWebhooksDue(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        for website in 1...2 { try await scene.addWebsite(website) }
+        try await scene.addRelay(2)
+        for number in 10..<13 { try await scene.addWebhook(number) }
+        try await scene.addWebhook(20, to: 2, after: .seconds(60))
+        let held = try await scene.claim(by: 2, limit: 1)
+        let arrived = held == [12] ? 11 : 12
+        #expect(held.count == 1)
+        let some = WebhookFixture.now.sql
+        if engine == .mariadb { try await scene.write("SET max_recursive_iterations = 10000") }
+        try await scene.write(
+            """
+            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts)
+            WITH RECURSIVE n (n) AS (SELECT 100000 UNION ALL SELECT n + 1 FROM n WHERE n < 101199)
+            SELECT \(engine == .mariadb ? "lpad(n, 16, '0')" : "CAST(printf('%016d', n) AS BLOB)"), 'callback',
+            'login.decided', 0, x'\(Sample.id(1) as UserID)', x'\(Sample.id(1) as WebsiteID)', '\(some)', '\(some)',
+            '2100-01-01 00:00:00.000', 1 FROM n
+            """)
+        try await scene.settle([.delivered(call(arrived)), .recovered], by: 1, after: .seconds(1), .delivered)
+        let shop = "website_id = x'\(Sample.id(1) as WebsiteID)'"
+        #expect(try await scene.count("outbox", where: "\(shop) AND holder IS NULL AND call_at <= '\(some)'") >= 1200)
+        #expect(try await scene.count("outbox", where: "\(shop) AND holder IS NULL AND call_at > '\(some)'") == 0)
+        #expect(try await scene.count("outbox", where: "\(shop) AND holder IS NOT NULL AND call_at > '\(some)'") == 1)
+        #expect(try await scene.claim(of: 2, after: .seconds(2)) == [])
+        // The next try of each costs nothing.
+        #expect(try await scene.count("outbox", where: "\(shop) AND attempts > 0") == 0)
+    }
+
+    /// It stands as failing until all that waits is due: where that is broken off, the next that arrives does it again.
+    @Test(arguments: [Engine.file, .mariadb]) func interruptedRecoveryIsRepeated(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        for number in 10..<12 { try await scene.addWebhook(number) }
+        _ = try await scene.claim()
+        try await scene.addWebhook(20, after: .seconds(3600), attempts: 5)
+        try await scene.write("UPDATE callback SET since = '\(WebhookFixture.now.sql)', tries = 9")
+        let store = try Store.watched(at: scene.database.url) { (steps, session) throws(SessionFailure) in
+            if steps.contains(where: { $0.statement.sql.contains("attempts - 1") }) { throw .refused("cut") }
+            return try session.run(steps)
+        }
+        defer { store.close() }
+        let arrived = WebhookSettlement(
+            website: Sample.id(1), url: WebhookFixture.url, relay: Sample.id(1), at: WebhookFixture.now + .seconds(600),
+            effects: [.delivered(call(10)), .recovered], reason: nil, tried: .delivered)
+        #expect(try await store.settle(arrived, as: scene.operations.new()) == false)
+        #expect(try await scene.count("outbox", where: `where`(10)) == 0)
+        #expect(try await scene.count("callback", where: "tries = 9 AND since IS NOT NULL") == 1)
+        #expect(try await scene.count("outbox", where: "\(`where`(20)) AND attempts = 5") == 1)
+        try await scene.settle([.delivered(call(11)), .recovered], after: .seconds(700), .delivered)
+        #expect(try await scene.count("callback", where: "tries = 0 AND since IS NULL") == 1)
+        #expect(try await scene.claim(after: .seconds(700)) == [20])
+    }
+
+    /// What fails while the rest is hastened waits as long as any that failed.
+    @Test(arguments: Engine.allCases) func failedWebhookIsNotMadeDueTwice(_ engine: Engine) async throws {
+        let scene = try WebhookFixture(engine)
+        try await scene.addWebsite(1)
+        if engine == .mariadb { try await scene.write("SET max_recursive_iterations = 10000") }
+        let (some, shop) = (WebhookFixture.now.sql, "x'\(Sample.id(1) as WebsiteID)'")
+        let (id, moment) =
+            engine == .mariadb
+            ? ("lpad(n, 16, '0')", "CAST('2027-02-01' AS datetime) + INTERVAL n SECOND")
+            : ("CAST(printf('%016d', n) AS BLOB)", "strftime('%Y-%m-%d %H:%M:%S.000', '2027-02-01', n || ' seconds')")
+        try await scene.write(
+            """
+            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts)
+            WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1200)
+            SELECT \(id), 'callback', 'login.decided', 0, \(shop), \(shop), '\(some)', '2100-01-01 00:00:00.000',
+            \(moment), 6 FROM n
+            """)
+        let later = "call_at > '\(some)'"
+        var next: Timestamp? = WebhookRows.farthest
+        var rounds = 0
+        while let upTo = next, rounds < 10 {
+            next = try await scene.store.run(WebhookRows.makeDue(Sample.id(1), at: WebhookFixture.now, upTo: upTo))
+            rounds += 1
+            // All of these are tried, in vain.
+            try await scene.write(
+                "UPDATE outbox SET attempts = 6, call_at = '2027-02-02 00:00:00.000', reason = 'anew' WHERE NOT \(later)"
+            )
+        }
+        #expect(rounds == 3)
+        #expect(try await scene.count("outbox", where: "\(later) AND attempts = 6 AND reason = 'anew'") == 1200)
+    }
+}

@@ -1,0 +1,28 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// Ends a process once this one is gone: a shell that waits for it, and is sent home when it need not.
+public final class ProcessReaper: Sendable {
+    private let end: Mutex<Int32>
+
+    public init(of pid: pid_t) throws {
+        var ends: [Int32] = [0, 0]
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Child.Problem(description: "pipe2: errno \(errno)") }
+        defer { close(ends[0]) }
+        end = Mutex(ends[1])
+        _ = try Child("sh", ["-c", "read word || kill -9 \(pid)"], input: ends[0])
+    }
+
+    /// To be called when the process is no more, or is sure to be: its number may then be another's.
+    public func dismiss() {
+        end.withLock { end in
+            guard end >= 0 else { return }
+            _ = write(end, "home\n", 5)
+            close(end)
+            end = -1
+        }
+    }
+
+    deinit { dismiss() }
+}

@@ -1,0 +1,112 @@
+import DeliveryOutcomes
+import Domain
+import Relay
+import Synchronization
+import Webhooks
+
+/// A push service of a test.
+public typealias Pushes = RecordedPushes<Push, PushOutcome>
+/// A mail server, or a gateway for text messages, of a test.
+public typealias Letters = RecordedPushes<Message, MessageOutcome>
+/// The websites of a test, where they are called.
+public typealias Calls = RecordedPushes<WebhookRequest, WebhookOutcome>
+
+/// Keeps what it is sent, and answers as it was told to.
+public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
+    private struct State {
+        var sent: [Item] = []
+        var answers: [Outcome] = []
+        var otherwise: @Sendable (Item) -> Outcome
+        var waiting: [CheckedContinuation<Item, Never>] = []
+        var taken = 0
+        /// Of a push service.
+        var isServed: @Sendable (Platform, String) -> Bool = { _, _ in true }
+        var isHolding = false
+        var held: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    public init(otherwise: Outcome) { state = Mutex(State(otherwise: { _ in otherwise })) }
+
+    /// What is answered where no answer is left.
+    public func answerOtherwise(_ answer: @escaping @Sendable (Item) -> Outcome) {
+        state.withLock { $0.otherwise = answer }
+    }
+
+    /// No answer comes from now on, until `release`.
+    public func hold() { state.withLock { $0.isHolding = true } }
+
+    public func release() {
+        let held = state.withLock { state in
+            defer { state.held = [] }
+            state.isHolding = false
+            return state.held
+        }
+        for continuation in held { continuation.resume() }
+    }
+
+    /// The answers to come, in order.
+    public func answer(_ outcomes: Outcome...) { state.withLock { $0.answers += outcomes } }
+
+    public var sent: [Item] { state.withLock { $0.sent } }
+
+    /// The next that has not been taken yet, as soon as it is there.
+    public func next() async -> Item {
+        await withCheckedContinuation { continuation in
+            let ready = state.withLock { state -> Item? in
+                guard state.taken < state.sent.count else {
+                    state.waiting.append(continuation)
+                    return nil
+                }
+                state.taken += 1
+                return state.sent[state.taken - 1]
+            }
+            if let ready { continuation.resume(returning: ready) }
+        }
+    }
+
+    public func send(_ item: Item) async -> Outcome {
+        let (answer, waiter) = state.withLock {
+            state -> (@Sendable (Item) -> Outcome, CheckedContinuation<Item, Never>?) in
+            state.sent.append(item)
+            let waiter = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+            if waiter != nil { state.taken += 1 }
+            guard !state.answers.isEmpty else { return (state.otherwise, waiter) }
+            let outcome = state.answers.removeFirst()
+            return ({ _ in outcome }, waiter)
+        }
+        waiter?.resume(returning: item)
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.isHolding { state.held.append(continuation) }
+                return !state.isHolding
+            }
+            if isFree { continuation.resume() }
+        }
+        return answer(item)
+    }
+}
+
+extension RecordedPushes: PushCourier where Item == Push, Outcome == PushOutcome {
+    public convenience init() { self.init(otherwise: .accepted) }
+
+    /// Phones of other platforms, or with other push tokens, are not this service's.
+    public func serveOnly(_ isServed: @escaping @Sendable (_ platform: Platform, _ pushToken: String) -> Bool) {
+        state.withLock { $0.isServed = isServed }
+    }
+
+    public func serves(_ platform: Platform, pushToken: String) -> Bool {
+        state.withLock { $0.isServed }(platform, pushToken)
+    }
+}
+
+extension RecordedPushes: WebhookCourier where Item == WebhookRequest, Outcome == WebhookOutcome {
+    public convenience init() { self.init(otherwise: .answered(status: 200)) }
+
+    public func call(_ call: WebhookRequest) async -> WebhookOutcome { await send(call) }
+}
+
+extension RecordedPushes: MessageCourier where Item == Message, Outcome == MessageOutcome {
+    public convenience init() { self.init(otherwise: .accepted(by: nil)) }
+}

@@ -1,0 +1,59 @@
+import JSON
+import TestSupport
+import Testing
+
+/// What happens to an account is told by mail, in the words of the user's language, whatever website and phone do.
+@Suite("News by mail", .timeLimit(.minutes(15)), .mayBlock) struct AccountEventMailTests {
+    @Test(arguments: [StoreKind.file, .mariadb]) func accountEventMailsReachARealMailbox(_ kind: StoreKind) async throws
+    {
+        let server = try await AioSMTPServer(user: "relay", password: "password of news")
+        let files = try TemporaryDirectory()
+        try TextFile.write(server.authority, to: files("mail-ca.pem"))
+        try TextFile.write("password of news\n", to: files("mail.password"))
+        try await Fixture.play(kind) { text throws in
+            try text.set("mail.url", to: "smtp://localhost:\(server.port)")
+            try text.set("mail.from", to: "login@shop.example.com")
+            try text.set("mail.username", to: "relay")
+            try text.set("mail.password_file", to: files("mail.password"))
+            try text.set("mail.ca", to: files("mail-ca.pem"))
+        } _: { scene in
+            scene.keep("password of news")
+            let policies = ["--display-name", "Bücher & Mehr", "--guesses", "1"]
+            let shop = try await scene.website("shop", policies, answers: nil)
+            var count = 0
+            /// The next mail, to that person, about that; it says each of these.
+            func news(_ name: String, _ subject: String, _ parts: String...) async throws {
+                count += 1
+                let mail = try #require(try await DeliveredMail.inMaildir(server.maildir, count).last)
+                #expect(mail.to == "\(name)@example.org" && mail.subject == subject)
+                #expect(mail.from == "Bücher & Mehr <login@shop.example.com>" && mail.defects == 0)
+                for part in parts { #expect(mail.text.contains(part), "\(mail.text)") }
+                #expect(mail.text.codeOfAMail == nil)
+            }
+            let (token, code) = try await shop.register(
+                "kim.news", with: ["email": "kim.news@example.org", "language": "de"])
+            let phone = try await Phone(in: scene, token: token, code: code)
+            try await news(
+                "kim.news", "Ein Telefon wurde Ihrem Konto bei Bücher & Mehr hinzugefügt", "Telefon: Bob's phone\n",
+                "Wenn Sie das nicht waren, wenden Sie sich sofort an Bücher & Mehr")
+            _ = try await CodeLogin(shop, "kim.news")
+            let (challenge, answer) = try await phone.sign("fraud", in: scene)
+            let said = try await phone.party.curl(
+                "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
+            #expect(said["login"] == "failure", "\(said)")
+            try await news("kim.news", "Ihr Konto bei Bücher & Mehr ist gesperrt", "als fremd gemeldet", "\nZeit: ")
+            let gone = try await shop.curl("DELETE", "/user/kim.news/devices/\(phone.device)")
+            #expect(gone.status == 204, "\(gone)")
+            try await news(
+                "kim.news", "Ein Telefon wurde von Ihrem Konto bei Bücher & Mehr entfernt", "Telefon: Bob's phone\n")
+
+            try await shop.register("ann.news", with: ["email": "ann.news@example.org", "language": "en"])
+            let secret: JSONObject = ["secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"]
+            #expect(try await shop.curl("POST", "/user/ann.news/hotp", secret).status == 201)
+            let login = try await CodeLogin(shop, "ann.news")
+            #expect(try await login.handIn("000000")["reason"] == "locked")
+            try await news(
+                "ann.news", "Codes for your account at Bücher & Mehr are locked", "Too many wrong codes", "\nTime: ")
+        }
+    }
+}

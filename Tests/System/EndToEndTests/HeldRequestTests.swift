@@ -1,0 +1,33 @@
+import JSON
+import TestSupport
+import Testing
+
+/// Requests that wait, and what another process does meanwhile.
+@Suite("A held request", .timeLimit(.minutes(15)), .mayBlock) struct HeldRequestTests {
+    @Test(arguments: [StoreKind.file, .mariadb]) func operatorLockEndsTheHeldRequest(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
+            let shop = try await scene.website("shop", ["--number", "0", "--answers", "website"])
+            var held: [Child] = []
+            var tokens: [String] = []
+            // The first would be answered first, were it only that their time is over.
+            for (count, name) in ["carol.first", "bob.second"].enumerated() {
+                let (token, _) = try await shop.register(name)
+                _ = try await shop.curl("POST", "/verify", ["id_token": .string(token), "dev_token": "aabbccdd"])
+                let asked = try await shop.curl("POST", "/login", ["token": .string(token)])
+                #expect(asked.status == 201, "\(asked)")
+                let about: JSONObject = ["token": .string(token)]
+                held.append(try shop.begin("POST", "/auth", about, fields: ["Prefer": "wait=60"]))
+                try await scene.relay.logged("event=request.held", number: count + 1)
+                tokens.append(token)
+            }
+            try await scene.relay.tool("user", "lock", "bob.second", "--website", "shop")
+            let told = try await shop.end(held[1])
+            #expect(told["login"] == "failure" && told["reason"] == "locked", "\(told)")
+            #expect(told.field("preference-applied") == "wait=60")
+            // That one waits still, and is woken by its own answer.
+            #expect(held[0].written.output.isEmpty)
+            #expect(try await shop.curl("POST", "/success", ["token": .string(tokens[0])]).status == 200)
+            #expect(try await shop.end(held[0])["login"] == "success")
+        }
+    }
+}

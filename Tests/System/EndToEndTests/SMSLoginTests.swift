@@ -1,0 +1,112 @@
+import Bytes
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// Codes that came as text messages through what others have written log in.
+@Suite("A code by text message", .timeLimit(.minutes(15)), .mayBlock) struct SMSLoginTests {
+    private static let german = " ist Ihr Anmeldecode für Bücher & Mehr, 5 Minuten gültig. Geben Sie ihn niemandem."
+    private static let english = " is your login code for Bücher & Mehr, valid for 5 minutes. Give it to nobody."
+
+    private func shop(_ scene: Fixture) async throws -> Party {
+        try await scene.website("shop", ["--display-name", "Bücher & Mehr"])
+    }
+
+    /// Logs in two people, each in the other language.
+    ///
+    /// - Parameter text: the one of that number that arrived, from 1 on.
+    private func logIn(
+        _ scene: Fixture, _ shop: Party, numbers: [String] = ["+4915112345671", "+4915112345672"],
+        arrived text: (Int) async throws -> String
+    ) async throws {
+        let people = [("bob.german", "de-DE, en;q=0.5", Self.german), ("eve.english", "en", Self.english)]
+        for (index, (name, language, words)) in people.enumerated() {
+            try await shop.register(
+                name, with: ["phone": .string(numbers[index]), "language": .string(language)])
+            // Five minutes, and what a slow machine needs.
+            let login = try await CodeLogin(shop, name, ["expires_in": 345])
+            #expect(login.asked["login"] == "unverified" && login.factor == "sms")
+            let text = try await text(index + 1)
+            let code = try #require(text.codeOfAText, "\(text)")
+            #expect(text == code + words)
+            try await scene.relay.logged("event=sms.accepted challenge=\(login.challenge)")
+            #expect(try await login.told().steps == "sms sent")
+            try await login.succeeds(by: "sms", worth: "restricted", code)
+            #expect(try await login.handIn(code).status == 409)
+        }
+    }
+
+    @Test(
+        .enabled(if: RunningKannel.isInstalled, "Kannel is not installed"),
+        arguments: [(StoreKind.file, "GET"), (.mariadb, "POST")])
+    func codeSentThroughKannelLogsIn(_ kind: StoreKind, _ method: String) async throws {
+        let kannel = try await RunningKannel()
+        let files = try TemporaryDirectory()
+        try TextFile.write("\(RunningKannel.password)\n", to: files("password"))
+        try await Fixture.play(kind) { text throws in
+            try text.set(
+                "sms.gateways",
+                to: "[{name: kannel, kind: kannel, url: \"\(kannel.url)\", username: \(RunningKannel.username), "
+                    + "password_file: \(files("password")), from: Shop, method: \(method)}]")
+            try text.set("sms.allow", to: "[\"+49\"]")
+        } _: { scene in
+            try await logIn(scene, try await shop(scene)) { number in
+                let arrived = try await kannel.arrived(number)
+                #expect(arrived.from == "Shop" && arrived.to == "+491511234567\(number)")
+                #expect(arrived.coding == "text")
+                return arrived.text
+            }
+        }
+    }
+
+    /// One that speaks SMPP, and whose answers others have written.
+    private func gateway(_ port: UInt16, mode: String, _ files: TemporaryDirectory, in text: inout String) throws {
+        try TextFile.write("secret08\n", to: files("password"))
+        try text.set(
+            "sms.gateways",
+            to: "[{name: centre, kind: smpp, address: \"127.0.0.1:\(port)\", tls: false, system_id: relay, "
+                + "password_file: \(files("password")), from: Shop, mode: \(mode)}]")
+        try text.set("sms.allow", to: "[\"+49\"]")
+    }
+
+    /// Debian's libnet-smpp-perl, to a session that sends and is told.
+    @Test(arguments: [StoreKind.file, .mariadb]) func codeSentThroughNetSMPPLogsIn(_ kind: StoreKind) async throws {
+        let centre = try PerlGateway.start()
+        let port = try #require(UInt16(try await centre.line(.output, with: "port ").dropFirst(5)))
+        let files = try TemporaryDirectory()
+        try await Fixture.play(kind) { text throws in
+            try gateway(port, mode: "transceiver", files, in: &text)
+        } _: { scene in
+            try await logIn(scene, try await shop(scene)) { number in
+                let line = try await centre.line(.output, with: "submit ", number: number)
+                #expect(line.hasPrefix("submit 5 0 Shop 1 1 491511234567\(number) "), "\(line)")
+                return try #require(line.split(separator: " ").last.flatMap { Self.read(String($0)) }, "\(line)")
+            }
+            // What became of both was told.
+            try await scene.relay.logged("event=sms.receipt", number: 2)
+        }
+        let ended = await centre.ended()
+        #expect(ended.status == 0 && ended.output.hasSuffix("unbind\n"), "\(ended)")
+    }
+
+    /// By 23.038, as far as our texts go.
+    private static func read(_ hexadecimal: String) -> String? {
+        guard let bytes = Hex.decode(hexadecimal) else { return nil }
+        return String(decoding: bytes, as: UTF8.self).replacing("\u{7e}", with: "ü")
+    }
+
+    /// Kannel's own, to a session that only sends.
+    @Test(.enabled(if: KannelSMSC.isInstalled, "Kannel's test centre is not installed"))
+    func codeSentThroughKannelsSMSCLogsIn() async throws {
+        let centre = try await KannelSMSC()
+        let files = try TemporaryDirectory()
+        try await Fixture.play { text throws in
+            try gateway(centre.port, mode: "transmitter", files, in: &text)
+        } _: { scene in
+            try await logIn(scene, try await shop(scene)) { number in
+                try await centre.text(number).replacing("\u{7e}", with: "ü")
+            }
+        }
+    }
+}

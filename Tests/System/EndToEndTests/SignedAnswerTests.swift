@@ -1,0 +1,158 @@
+import Bytes
+import Crypto
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// What happens where nobody said how answers are given: phones sign them.
+@Suite("A phone signs", .timeLimit(.minutes(5)), .mayBlock) struct SignedAnswerTests {
+    private func ask(_ shop: Party, _ username: String) async throws -> String {
+        let asked = try await shop.curl("POST", "/login", ["username": .string(username), "request": "4711"])
+        #expect(asked.status == 201, "\(asked)")
+        return try #require(asked["challenge"]?.string)
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func websiteReceivesTheSignedReceipt(_ kind: StoreKind) async throws {
+        try await Fixture.play(kind) { scene in
+            let shop = try await scene.website("shop", answers: nil)
+            let (token, code) = try await shop.register("bob.signs")
+            let phone = try await Phone(in: scene, token: token, code: code)
+            let asked = try await shop.curl(
+                "POST", "/login", ["username": "bob.signs", "request": "4711", "number": "42"])
+            let (challenge, answer) = try await phone.sign("approve", in: scene, number: "42")
+            #expect(asked["challenge"]?.string == challenge)
+
+            // Not in the plain form, nor with both.
+            let plain: [(JSONObject, String)] = [
+                (["challenge": .string(challenge), "number": "42"], "answer missing"),
+                (["challenge": .string(challenge)], "answer missing"),
+                (["challenge": .string(challenge), "number": "42", "answer": .string(answer)], "number unknown"),
+                (["challenge": .string(challenge), "answer": .string(answer + "A")], "answer mismatch"),
+            ]
+            for (body, fault) in plain {
+                let refused = try await phone.party.curl("POST", "/success", body)
+                #expect(refused.status == 400 && refused.isProblem && refused.faults == [fault], "\(refused)")
+            }
+            let waiting = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(waiting["login"] == "wait" && waiting["receipt"] == nil)
+
+            let body: JSONObject = ["challenge": .string(challenge), "answer": .string(answer)]
+            #expect(try await phone.party.curl("POST", "/success", body).text == #"{"login":"success"}"#)
+            let told = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(told["login"] == "success" && told["proof"] == "signed" && told["assurance"] == "high")
+            #expect(told["receipt"]?.string == answer && told["device"]?.string == phone.device)
+            // By what the website has of this phone, and what it was told to have been shown.
+            let receipt = try JWS.parse(try #require(told["receipt"]?.string))
+            #expect(receipt.verify(phone.key.key.publicKey))
+            let claims = try #require(try JSONReader.read(receipt.payload).object)
+            let context = try #require(told["context"]?.string.flatMap { Base64URL.decode($0) })
+            #expect(claims["context"]?.string == Base64URL.encode(SHA256.hash(context)))
+            // Once more: it has its end, and that is what the phone is told.
+            let again = try await phone.party.curl("POST", "/success", body)
+            #expect(again.status == 409 && again["code"] == "already_decided", "\(again)")
+        }
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func fraudFreezesUntilAnOperatorUnlocks(_ kind: StoreKind)
+        async throws
+    {
+        try await Fixture.play(kind) { scene in
+            let shop = try await scene.website("shop", answers: nil)
+            let (token, code) = try await shop.register("bob.frozen")
+            let phone = try await Phone(in: scene, token: token, code: code)
+            let challenge = try await ask(shop, "bob.frozen")
+            let (_, answer) = try await phone.sign("fraud", in: scene)
+            let said = try await phone.party.curl(
+                "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
+            #expect(said.text == #"{"login":"failure"}"#)
+            let told = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(told["reason"] == "fraud" && told["proof"] == "signed" && told["receipt"]?.string == answer)
+            let next = try await ask(shop, "bob.frozen")
+            let refused = try await shop.curl("POST", "/auth", ["challenge": .string(next)])
+            #expect(refused["login"] == "failure" && refused["reason"] == "frozen")
+            let unlock = try await shop.curl("POST", "/user/bob.frozen/unlock")
+            #expect(unlock.status == 403 && unlock.isProblem, "\(unlock)")
+            let trail = "SELECT count(*) FROM AuditTrail WHERE website = 'shop' AND event = 'user.frozen'"
+            #expect(try scene.relay.count(trail) == 1)
+        }
+    }
+
+    @Test func wrongNumbersLockUntilTheWebsiteUnlocks() async throws {
+        try await Fixture.play { scene in
+            let shop = try await scene.website("shop", ["--guesses", "1"], answers: nil)
+            let (token, code) = try await shop.register("bob.locked")
+            let phone = try await Phone(in: scene, token: token, code: code)
+            let asked = try await shop.curl("POST", "/login", ["username": "bob.locked", "number": "42"])
+            let (challenge, answer) = try await phone.sign("approve", in: scene, number: "43")
+            #expect(asked["challenge"]?.string == challenge)
+            let said = try await phone.party.curl(
+                "POST", "/success", ["challenge": .string(challenge), "answer": .string(answer)])
+            #expect(said.text == #"{"login":"failure"}"#)
+            let refused = try await shop.curl(
+                "POST", "/auth", ["challenge": .string(try await ask(shop, "bob.locked"))])
+            #expect(refused["login"] == "failure" && refused["reason"] == "locked")
+            for _ in 0..<2 {
+                #expect(try await shop.curl("POST", "/user/bob.locked/unlock").status == 204)
+            }
+            let open = try await shop.curl(
+                "POST", "/auth", ["challenge": .string(try await ask(shop, "bob.locked"))])
+            #expect(open["login"] == "wait")
+        }
+    }
+
+    /// The phone's request lies at the relay until somebody logs in, and the website's until the phone has answered.
+    @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenAChallengeOpens(_ kind: StoreKind)
+        async throws
+    {
+        try await Fixture.play(kind) { scene in
+            let shop = try await scene.website("shop", answers: nil)
+            let (token, code) = try await shop.register("bob.waits")
+            let phone = try await Phone(in: scene, token: token, code: code)
+            for (round, word) in ["approve", "deny", "fraud"].enumerated() {
+                let looking = try phone.party.begin(
+                    "POST", "/pending", [:], fields: ["prefer": "wait=60"])
+                try await scene.relay.logged("event=request.held", number: 2 * round + 1)
+                let asked = try await shop.curl(
+                    "POST", "/login", ["username": "bob.waits", "request": "4711", "number": "42"])
+                let found = try await phone.party.end(looking)
+                #expect(found.status == 200 && found.field("preference-applied") == "wait=60")
+                let (challenge, answer) = try phone.sign(
+                    word, what: found, in: scene, number: word == "approve" ? "42" : nil)
+                #expect(asked["challenge"]?.string == challenge)
+
+                let waiting = try shop.begin(
+                    "POST", "/auth", ["challenge": .string(challenge)], fields: ["prefer": "wait=60"])
+                try await scene.relay.logged("event=request.held", number: 2 * round + 2)
+                let said = try await phone.party.curl(
+                    "POST", word == "approve" ? "/success" : "/failure",
+                    ["challenge": .string(challenge), "answer": .string(answer)])
+                let told = try await shop.end(waiting)
+                #expect(said["login"] == told["login"] && told["proof"] == "signed", "\(said) \(told)")
+                #expect(told["login"] == (word == "approve" ? "success" : "failure"))
+                #expect(told["receipt"]?.string == answer)
+            }
+        }
+    }
+
+    /// What the phone knows already is no reason to wake it; that it is over is.
+    @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenTheChallengeEnds(_ kind: StoreKind)
+        async throws
+    {
+        try await Fixture.play(kind) { scene in
+            let shop = try await scene.website("shop", answers: nil)
+            let (token, code) = try await shop.register("bob.knows")
+            let phone = try await Phone(in: scene, token: token, code: code)
+            let challenge = try await ask(shop, "bob.knows")
+            let (_, answer) = try await phone.sign("approve", in: scene, number: "42")
+            let looking = try phone.party.begin(
+                "POST", "/pending", ["known": [.string(challenge)]], fields: ["prefer": "wait=60"])
+            try await scene.relay.logged("event=request.held")
+            #expect(try await shop.curl("DELETE", "/challenge/\(challenge)").status == 204)
+            #expect(try await phone.party.end(looking)["pending"] == [])
+            let late = try await phone.party.curl(
+                "POST", "/success", ["challenge": .string(challenge), "answer": .string(answer)])
+            #expect(late.status == 409 && late["code"] == "already_decided", "\(late)")
+        }
+    }
+}

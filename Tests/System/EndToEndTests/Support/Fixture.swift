@@ -1,0 +1,204 @@
+import Bytes
+import Crypto
+import Glibc
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+/// A running relay, who calls it, and all that was said which its log must not hold.
+final class Fixture: Sendable {
+    let relay: RunningRelay
+    private let secrets = Mutex<Set<String>>([])
+
+    /// Plays on a relay that logs everything. At the end it must be alive, the same process still, must stop when it is
+    /// told to, and its log must hold no secret.
+    static func play(
+        _ kind: StoreKind = .file, change settings: (inout String) throws -> Void = { _ in },
+        _ story: (Fixture) async throws -> Void
+    ) async throws {
+        let relay = try await RunningRelay.start(kind) { text throws in
+            try text.set("log.level", to: "debug")
+            try settings(&text)
+        }
+        let scene = Fixture(relay)
+        try await story(scene)
+        let health = try await scene.nobody.curl("GET", "/health")
+        #expect(health.status == 200)
+        let ended = await relay.stop()
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(ended.errors.contains("event=daemon.stopped"))
+        scene.expectSilentLog()
+    }
+
+    private init(_ relay: RunningRelay) { self.relay = relay }
+
+    var nobody: Party { Party(caller: relay.caller(), scene: self) }
+
+    /// - Parameter answers: the policy of that name, where the others do not hold it; nil for what a website gets whose
+    ///   operator said nothing.
+    func website(
+        _ name: String, _ policies: [String] = [], answers: String? = "certificate"
+    ) async throws -> Party {
+        var policies = policies
+        if let answers, !policies.contains("--answers") { policies += ["--answers", answers] }
+        try await relay.tool(["website", "add", name, "--out", relay.directory.path] + policies)
+        keep(pem: try TextFile.read(relay.directory("\(name).key")))
+        return Party(
+            caller: relay.caller(
+                certificatePath: relay.directory("\(name).pem"), keyPath: relay.directory("\(name).key")), scene: self)
+    }
+
+    /// Whoever holds this certificate and its key.
+    func holder(_ name: String, _ certificate: [UInt8], _ key: P256PrivateKey) throws -> Party {
+        let pem = String(decoding: try key.pem().reveal(), as: UTF8.self)
+        keep(pem: pem)
+        return Party(
+            caller: try relay.caller(name, certificate: String(decoding: certificate, as: UTF8.self), key: pem),
+            scene: self)
+    }
+
+    /// An authority of the installation: "ca", "website-ca" or "device-ca".
+    func authority(_ name: String) throws -> CertificateAuthority {
+        try CertificateAuthority(
+            certificatePEM: try TextFile.bytes(relay.file("\(name).pem")),
+            keyPEM: Secret(try TextFile.bytes(relay.file("\(name).key"))))
+    }
+
+    // MARK: Secrets
+
+    func keep(_ text: String?) {
+        // Shorter ones are found in anything.
+        guard let text, text.utf8.count >= 4 else { return }
+        _ = secrets.withLock { $0.insert(text) }
+    }
+
+    /// Every line of it.
+    func keep(pem: String) {
+        for line in pem.split(separator: "\n") where !line.hasPrefix("---") { keep(String(line)) }
+    }
+
+    private static let secretNames: Set<String> = [
+        "token", "id_token", "dev_token", "activation_code", "code", "uri", "proof", "binding", "revocation_code",
+        "email", "phone", "otp", "details", "value", "label", "secret", "user_agent", "ip", "username",
+    ]
+
+    /// Keeps what stands in a body under a name that is secret.
+    func keep(_ value: JSONValue?, under name: String? = nil) {
+        switch value {
+        case .string(let text):
+            // "proof" and "code" are words of answers too, where they say "website" and "invalid".
+            guard let name, Self.secretNames.contains(name), !["proof", "code"].contains(name) || text.utf8.count > 20
+            else { return }
+            keep(text)
+        case .array(let values): for value in values { keep(value, under: name) }
+        case .object(let object): for member in object.members { keep(member.value, under: member.name) }
+        default: break
+        }
+    }
+
+    var kept: Set<String> { secrets.withLock { $0 } }
+
+    private static func isOfAWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
+        default: false
+        }
+    }
+
+    private func expectSilentLog() {
+        let log = relay.log
+        let saysSomething = log.contains("event=request") || log.contains("event=connection.failed")
+        #expect(saysSomething, "a log that says nothing proves nothing")
+        let numbers = Set(log.utf8.split { !Self.isOfAWord($0) }.filter { $0.count < 10 }.map { String($0) })
+        for secret in kept {
+            // The six digits of a code stand in many an id by chance.
+            let isCode = secret.utf8.count < 10 && secret.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            let isHeld = isCode ? numbers.contains(secret) : log.contains(secret)
+            #expect(!isHeld, "the log holds \(secret)")
+        }
+        for key in ["website-ca.key", "device-ca.key", "server.key", "master.key"] {
+            let text = (try? TextFile.read(relay.file(key))) ?? ""
+            #expect(!text.isEmpty)
+            for line in text.split(separator: "\n") where !line.hasPrefix("---") {
+                let isHeld = log.contains(line)
+                #expect(!isHeld, "the log holds a line of \(key)")
+            }
+        }
+    }
+}
+
+/// Somebody who calls; what goes to and fro is kept for the look at the log.
+struct Party: Sendable {
+    var caller: CurlCaller
+    let scene: Fixture
+
+    @discardableResult func curl(
+        _ method: String, _ path: String, _ json: JSONObject? = nil, raw: String? = nil, fields: [String: String] = [:],
+        arguments: [String] = []
+    ) async throws -> CurlCaller.Answer {
+        let child = try begin(method, path, json, raw: raw, fields: fields, arguments: arguments)
+        return try await end(child)
+    }
+
+    func begin(
+        _ method: String, _ path: String, _ json: JSONObject? = nil, raw: String? = nil, fields: [String: String] = [:],
+        arguments: [String] = []
+    ) throws -> Child {
+        scene.keep(json.map { .object($0) })
+        scene.keep(fields["token"])
+        return try caller.child(
+            method, path, json: raw ?? json.map { JSONWriter.text(.object($0)) }, fields: fields, arguments: arguments)
+    }
+
+    func end(_ child: Child) async throws -> CurlCaller.Answer {
+        let answer = try await CurlCaller.read(child)
+        scene.keep(answer.json)
+        return answer
+    }
+
+    /// Registers a user and gives what its first phone needs.
+    func register(_ username: String) async throws -> (token: String, code: String) {
+        let answer = try await curl("POST", "/register", ["username": .string(username)])
+        #expect(answer.status == 201, "\(answer)")
+        let code = answer["activation"]?.object?["code"]?.string
+        return (try #require(answer["token"]?.string), try #require(code))
+    }
+
+    /// What curl says when a connection comes to nothing, depending on how far it thought it was: in the handshake,
+    /// sending, receiving, in the middle of HTTP/2. 60 stands for certificates, the server's own and also ours where
+    /// the server's alert says that it has expired.
+    static let broken: Set<Int32> = [16, 18, 35, 52, 55, 56, 60, 92]
+
+    /// curl's exit status, 0 if there was an answer.
+    func refusal(_ method: String, _ path: String, arguments: [String] = []) async throws -> Int32 {
+        do {
+            _ = try await curl(method, path, arguments: arguments)
+            return 0
+        } catch let failure as CurlCaller.Failed {
+            return failure.status
+        }
+    }
+}
+
+extension CurlCaller.Answer {
+    /// What a developer reads: where and what, as in "email format".
+    var faults: [String] {
+        self["errors"]?.array?.compactMap { fault in
+            guard let fault = fault.object else { return nil }
+            return "\(fault["parameter"]?.string ?? "?") \(fault["code"]?.string ?? "?")"
+        } ?? []
+    }
+
+    var isProblem: Bool {
+        field("content-type") == "application/problem+json" && self["status"]?.integer == Int64(status)
+            && self["detail"]?.string?.isEmpty == false
+    }
+
+    /// All that a caller can see, without what is another each time.
+    var comparable: String {
+        let fields = lines.filter { !["date", "request-id"].contains($0.name) }
+        return ([String(status)] + fields.map { "\($0.name): \($0.value)" } + [text]).joined(separator: "\n")
+    }
+}

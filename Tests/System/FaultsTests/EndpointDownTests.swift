@@ -1,0 +1,154 @@
+import Glibc
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+
+/// A website whose web server is down in some way: another one notices nothing of it, and it has everything when it is
+/// back.
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct EndpointDownTests {
+    enum Harm: String, CaseIterable, CustomTestStringConvertible {
+        case hangs, slow, fails, redirects, closed, untrusted, inside
+
+        var testDescription: String { rawValue }
+
+        /// What its server says meanwhile.
+        var answer: TestGateway.Answer {
+            switch self {
+            case .hangs, .closed: .silence
+            case .slow: .slowly("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", pause: .seconds(1))
+            case .fails: .status(500, "no")
+            case .redirects: .status(302, fields: ["location: /elsewhere"])
+            case .untrusted, .inside: .status(200)
+            }
+        }
+
+        /// As the log has it.
+        var reason: String {
+            switch self {
+            case .hangs, .slow: "no answer in time"
+            case .fails: "answered 500"
+            case .redirects: "redirects (302)"
+            case .closed: "not reached"
+            case .untrusted: "certificate not trusted"
+            case .inside: "address not allowed"
+            }
+        }
+
+        /// Its calls last until they are given up.
+        var lasts: Bool { self == .hangs || self == .slow }
+    }
+
+    /// Where the one that is well has its server; the other is at 127.0.0.1.
+    private static let place = "127.0.0.2"
+
+    @Test(arguments: Harm.allCases) func endpointOutageAffectsNoOtherAndLosesNothing(_ harm: Harm) async throws {
+        let scene = try await Fixture.start { settings in
+            try settings.set("callbacks.allow", to: harm == .inside ? Self.place : "127.0.0.0/8")
+        }
+        let well = try await WebhookShop(
+            "well", TestGateway(host: Self.place) { _ in .status(204) }, of: scene.relay)
+        let server = try await TestGateway { _ in harm.answer }
+        // Its authority is nobody's.
+        let stranger = try await TestPushService.start()
+        let url =
+            switch harm {
+            case .inside: "http://localhost:\(server.port)/hook"
+            case .untrusted: "\(stranger.origin())/hook"
+            default: "\(server.url)/hook"
+            }
+        let harmed = try await WebhookShop("harmed", at: url, server, of: scene.relay)
+        if harm == .closed { await server.goDown() }
+
+        let phones = (try await well.enrol("anna"), try await harmed.enrol("bert"))
+        var decided = (well: [String](), harmed: [String]())
+        /// How long each of its logins took from the phone's answer to the website.
+        var times = (before: [Duration](), meanwhile: [Duration]())
+        for _ in 0..<20 {
+            let (challenge, time) = try await well.told("anna", by: phones.0)
+            decided.well.append(challenge)
+            times.before.append(time)
+        }
+        for _ in 0..<5 { decided.harmed.append(try await harmed.decide("bert", by: phones.1)) }
+        if !harm.lasts { try await scene.relay.logged("event=callback.failed website=harmed") }
+        var unharmed = 0
+        for _ in 0..<20 {
+            let before = scene.failures
+            let (challenge, time) = try await well.told("anna", by: phones.0)
+            decided.well.append(challenge)
+            times.meanwhile.append(time)
+            if scene.failures == before { unharmed += 1 }
+        }
+        print("callbacks while another website \(harm): \(Self.compared(times.before, times.meanwhile))")
+        // Were one to wait for the other's calls, each would see one of them end.
+        if harm.lasts { #expect(unharmed > 0) }
+        try check(well, decided.well)
+        let failed = try await scene.relay.logged("event=callback.failed website=harmed")
+        #expect(failed.contains("reason=\"\(harm.reason)\"") || failed.contains("reason=\(harm.reason)"), "\(failed)")
+
+        // It is back.
+        switch harm {
+        case .untrusted: try await scene.relay.tool("website", "edit", "harmed", "--callback", "\(server.url)/hook")
+        case .inside:
+            try scene.relay.change { try $0.set("callbacks.allow", to: "127.0.0.0/8") }
+            scene.relay.signal(SIGHUP)
+            try await scene.relay.logged("event=daemon.reloaded")
+        default:
+            if harm != .closed { await server.goDown() }
+            server.answer { _ in .status(200) }
+            try await server.comeBack()
+        }
+        // What has failed is due in minutes and hours; an operator does not wait for that.
+        try await scene.relay.tool("website", "callback", "harmed", "disable")
+        try await scene.relay.tool("website", "callback", "harmed", "enable")
+        for challenge in decided.harmed { await harmed.hears("login.decided", of: challenge) }
+        try check(harmed, decided.harmed)
+        try await scene.drained()
+    }
+
+    /// It is not waited for until its calls are given up, and they are the next relay's at once.
+    @Test(arguments: KillTests.stores) func relayStopsWhileAnEndpointHangs(_ store: StoreKind) async throws {
+        let scene = try await Fixture.start(store) { try $0.set("callbacks.allow", to: "127.0.0.0/8") }
+        let server = try await TestGateway { _ in .silence }
+        let shop = try await WebhookShop("shop-2", server, of: scene.relay)
+        let challenge = try await shop.decide("anna", by: try await shop.enrol("anna"))
+        await shop.hears("login.decided", of: challenge)
+        #expect(await scene.relay.stop().status == 0)
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") == 2)
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE holder IS NOT NULL") == 0)
+        server.answer { _ in .status(200) }
+        try await scene.relay.restart()
+        await shop.hears("login.decided", of: challenge, times: 2)
+        try await scene.drained()
+        try check(shop, [challenge])
+    }
+
+    private static func compared(_ before: [Duration], _ meanwhile: [Duration]) -> String {
+        let (before, meanwhile) = (before.sorted(), meanwhile.sorted())
+        let middle = before.count / 2
+        let ratio = Int((meanwhile[middle] / before[middle] * 100).rounded())
+        return "median \(meanwhile[middle]) to \(before[middle]) before, \(ratio) %; "
+            + "longest \(meanwhile[meanwhile.count - 1]) to \(before[before.count - 1])"
+    }
+
+    private func check(_ shop: WebhookShop, _ challenges: [String]) throws {
+        let heard = shop.heard
+        let forged = heard.filter { !$0.isTrue }
+        #expect(forged.isEmpty, "\(forged)")
+        for challenge in challenges {
+            let told = shop.heard("login.decided", of: challenge)
+            #expect(Set(told.map(\.id)).count == 1 && Set(told.map(\.body)).count == 1, "\(told)")
+        }
+        let strange = heard.filter { $0.challenge.map { !challenges.contains($0) } ?? false }
+        #expect(strange.isEmpty, "\(strange)")
+    }
+}
+
+extension Fixture {
+    /// How many calls to the harmed one have failed.
+    fileprivate var failures: Int {
+        relay.log.split(separator: "\n").count {
+            $0.contains("event=callback.failed website=harmed")
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Bytes
+import FakeAPNs
+import JSON
+import TestSupport
+import Testing
+import World
+
+/// Phones that no push service finds, beside a push service that looks at everything as Apple does.
+@Suite(.timeLimit(.minutes(15))) struct PullTests {
+    /// How a phone says that it has no push token.
+    enum Silence: Sendable, CaseIterable {
+        case leftOut, empty
+    }
+
+    @Test(arguments: Silence.allCases) func phoneWithoutPushTokenIsNeverPushed(_ silence: Silence) async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
+        let (token, code) = try await scene.register("anna")
+        let key = try TestPhone(pushToken: "")
+        var body = try scene.verifyBody(key, token: token, code: code)
+        if silence == .leftOut {
+            body["dev_token"] = nil
+            body["proof"] = .string(
+                try key.proof(
+                    token: token, code: code, origin: scene.relay.origin, website: Fixture.website,
+                    at: SystemTime().now()
+                ) { $0["dev_token"] = nil })
+        }
+        let phone = try scene.phone(key, try await scene.anyone.send("POST", "/verify", body))
+        let user = try await scene.shop.send("GET", "/user/anna")
+        #expect(user.json["factors"] == [["kind": "pull", "state": "active"]])
+        #expect(user.json["devices"]?.array?.first?.object?["state"] == "active")
+
+        // More often than bad tokens in a row make the courier doubt them all.
+        for _ in 0..<6 {
+            let login = try await scene.login(token)
+            #expect(login.factor == "pull")
+            let told = try await scene.auth(login.challenge)
+            #expect(told["login"] == "wait" && told.steps == ["queued"], "\(told)")
+            let pending = try await phone.party.send("POST", "/pending", [:])
+            #expect(
+                pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])
+            let left = try Ledger.read(scene.relay) { try $0.texts("SELECT kind FROM outbox") }
+            #expect(left == ["expiry"], "nothing is there to be pushed, now or later")
+            try await scene.finish(login, by: phone)
+        }
+        expectNoTrouble(scene)
+        #expect(apple.service.acceptedCount == 0)
+    }
+
+    /// Of other platforms too, whose push services this relay has not.
+    @Test func onlyTheIPhoneIsPushed() async throws {
+        let apple = try await TestAPNs.start()
+        let scene = try await Fixture.start(apple: apple)
+        let (token, iPhone) = try await scene.enrol("anna")
+        // Nobody is to be asked about the further phones.
+        try await scene.relay.tool("website", "edit", Fixture.website, "--further-factors", "website")
+        var others: [Phone] = []
+        for (platform, pushToken) in [
+            ("other", ""), ("ios", ""), ("android", "fcm:APA91bHun4"), ("web", "eyJlbmRwb2ludCI6Imh0dHBzOi8v"),
+        ] {
+            let code = try #require(try await scene.shop.send("POST", "/user/anna/activation")["code"])
+            let key = try TestPhone(pushToken: pushToken)
+            var body = try scene.verifyBody(key, token: token, code: code)
+            body["platform"] = .string(platform)
+            others.append(try scene.phone(key, try await scene.anyone.send("POST", "/verify", body)))
+        }
+        for phone in others {
+            let login = try await scene.login(token)
+            #expect(login.factor == "push")
+            let push = try await apple.service.next()
+            #expect(push.deviceToken == iPhone.pushToken && push.challenge == login.challenge)
+            try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
+            try await scene.finish(login, by: phone)
+        }
+        expectNoTrouble(scene)
+        #expect(apple.service.acceptedCount == others.count)
+    }
+
+    private func expectNoTrouble(_ scene: Fixture, location: SourceLocation = #_sourceLocation) {
+        // Lines about restrictions that the kernel or a sanitizer does not allow say nothing about
+        // a login.
+        let lines = scene.relay.log.split(separator: "\n").filter { !$0.contains("event=hardening.") }
+        for word in [
+            "level=error", "level=warning", "event=push.refused", "event=push.undeliverable", "event=apns.refused",
+        ] {
+            let isThere = lines.contains { $0.contains(word) }
+            #expect(!isThere, "\(word)", sourceLocation: location)
+        }
+    }
+}

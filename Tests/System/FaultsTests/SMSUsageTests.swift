@@ -1,0 +1,58 @@
+import EventLoop
+import JSON
+import TestSupport
+import Testing
+
+/// What `twoefay status` says of text messages is what gateways took, and will be paid for.
+@Suite(.timeLimit(.minutes(15)), .mayBlock) struct SMSUsageTests {
+    @Test func smsMessagesSegmentsAndCostsAreRecorded() async throws {
+        // Of that number nobody ever knows whether the message was taken.
+        let gateway = try await TestGateway { asked in
+            switch asked.query["to"]?.suffix(1) {
+            case "7": .hangUp
+            case "8": .status(400)
+            default: .status(202)
+            }
+        }
+        let directory = try TemporaryDirectory()
+        try TextFile.write("secret\n", to: directory("password"))
+        let scene = try await Fixture.start { settings in
+            try settings.set(
+                "sms.gateways",
+                to: "[{name: one, kind: kannel, url: \"\(gateway.url)/cgi-bin/sendsms\", username: tester, "
+                    + "password_file: \"\(directory("password"))\", cost: {\"+49\": 0.075, \"+43\": 0.09}}]")
+            try settings.set("sms.allow", to: "[\"+49\", \"+43\"]")
+        }
+        let before = try await status(scene)
+        #expect(!before.lines.contains("Text messages") && before.lines.contains("and 1 relay at work."))
+        let numbers = ["+4915112345671", "+4915112345677", "+4366012345671", "+4366012345678"]
+        for (user, number) in numbers.enumerated() {
+            let registered = try await scene.shop.send(
+                "POST", "/register", ["username": .string("user-\(user)"), "phone": .string(number)])
+            _ = try await scene.login(try Fixture.registered(registered).token)
+        }
+        try await scene.relay.logged("event=sms.undeliverable")
+        for number in 1...3 { try await scene.relay.logged("event=sms.accepted", number: number) }
+        // The account is written a moment after.
+        let sent = "SELECT coalesce(sum(sent), 0) FROM text_tally WHERE length(scope) = 0 AND length(period) = 10"
+        while try scene.relay.count(sent) < 3 {
+            await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(50)) }
+        }
+        let after = try await status(scene)
+        #expect(after.lines.contains("Text messages today: 4 begun, 3 sent in 3 parts, for 0.24."), "\(after.lines)")
+        #expect(after.lines.contains("  +49: 2 begun, 2 sent in 2 parts, for 0.15."))
+        #expect(after.lines.contains("  +43: 2 begun, 1 sent in 1 part, for 0.09."))
+        let today = try #require(after.json["sms"]?.object?["today"]?.object)
+        #expect(today["messages"]?.integer == 4 && today["sent"]?.integer == 3 && today["parts"]?.integer == 3)
+        #expect(today["cost"]?.string == "0.24")
+        // The one that hung up was asked twice, under one id.
+        let twice = gateway.asked.filter { $0.query["to"]?.hasSuffix("77") == true }
+        #expect(twice.count == 2 && Set(twice.map { $0.query["binfo"] }).count == 1)
+    }
+
+    private func status(_ scene: Fixture) async throws -> (lines: String, json: JSONObject) {
+        let lines = try await scene.relay.tool("status")
+        let json = try JSONReader.read(Array(try await scene.relay.tool("status", "--json").utf8)).object
+        return (lines, try #require(json))
+    }
+}

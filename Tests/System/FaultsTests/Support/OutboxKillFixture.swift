@@ -1,0 +1,302 @@
+import EventLoop
+import JSON
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+/// What somebody is to get.
+struct ExpectedMessage {
+    let moment: OutboxKillTests.Moment
+    let number: Int
+    var challenge = ""
+
+    var username: String { "\(moment)-\(number)" }
+    var key: String { "login-\(number)" }
+    /// The mail server knows by it where to stop.
+    var address: String {
+        let step = moment == .refusing ? OutboxKillTests.Moment.envelope : moment
+        return "\(step)-\(number)@\(moment.isRefused ? "gone." : "")example.org"
+    }
+    /// No text message reaches those that begin with +49300.
+    var phone: String? {
+        guard moment == .next || moment == .texted else { return nil }
+        let digits = String(number)
+        return (moment == .next ? "+49300" : "+49151") + String(repeating: "0", count: 7 - digits.count) + digits
+    }
+    var factor: String { moment == .texted ? "sms" : "mail" }
+}
+
+/// A relay that is killed again and again, and those who carry its messages.
+final class OutboxKillFixture: Sendable {
+    private struct State {
+        var tally: [OutboxKillTests.Moment: Int] = [:]
+        var messages = 0
+        /// What came once more, by when the relay was killed.
+        var again: [OutboxKillTests.Moment: Int] = [:]
+        var lost = 0
+        /// How often another relay may have taken up what a dead one left, and was killed at it.
+        var takenUp = 0
+        var dead = 0
+        var numbers = 0
+    }
+
+    private let scene: Fixture
+    private let mails: HoldingMailServer
+    private let gateway: TestGateway
+    private let chance: SeededRandomness
+    private let gate = Gate()
+    private let state = Mutex(State())
+    private var relay: RunningRelay { scene.relay }
+
+    static func start(_ store: StoreKind, seed: UInt64) async throws -> OutboxKillFixture {
+        let mails = try await HoldingMailServer.start()
+        let met = Mutex<Set<String>>([])
+        let gateway = try await TestGateway { asked in
+            let number = asked.query["to"] ?? ""
+            if number.hasPrefix("49300") { return .status(422) }
+            return met.withLock { $0.insert(number).inserted } ? .silence : .status(200)
+        }
+        let scene = try await Fixture.start(store) { settings in
+            try settings.set("mail.url", to: "smtp://127.0.0.1:\(mails.port)")
+            try settings.set("mail.from", to: "login@example.org")
+            try settings.set("metrics.listen", to: "127.0.0.1:0")
+            try settings.set("sms.allow", to: "[\"+49\"]")
+            let url = "\(gateway.url)/?to={number}&text={text}&id={id}"
+            try settings.set("sms.gateways", to: "[{name: one, kind: http, url: \"\(url)\", refused: [422]}]")
+        }
+        try await scene.relay.tool("website", "edit", Fixture.website, "--lifetime", "600", "--code-deadline", "none")
+        return OutboxKillFixture(scene, mails, gateway, SeededRandomness(seed: seed))
+    }
+
+    private init(_ scene: Fixture, _ mails: HoldingMailServer, _ gateway: TestGateway, _ chance: SeededRandomness) {
+        self.scene = scene
+        self.mails = mails
+        self.gateway = gateway
+        self.chance = chance
+    }
+
+    var kills: Int { state.withLock { $0.tally.values.reduce(0, +) } }
+
+    func summary(_ store: StoreKind) -> String {
+        func list(_ counts: [OutboxKillTests.Moment: Int]) -> String {
+            let all = OutboxKillTests.Moment.allCases.filter { counts[$0] ?? 0 > 0 }.map { "\($0) \(counts[$0] ?? 0)" }
+            return "\(counts.values.reduce(0, +)) (\(all.joined(separator: ", ")))"
+        }
+        return state.withLock { state in
+            "outbox kills on \(store): \(list(state.tally)); \(state.messages) messages came, \(state.lost) were lost; "
+                + "once more, under the same id: \(list(state.again)); \(state.dead) are dead, as they should be"
+        }
+    }
+
+    // MARK: Killing
+
+    /// A user gets a message, and the relay is killed at that moment; another is there when this returns.
+    func play(_ moment: OutboxKillTests.Moment) async throws -> ExpectedMessage {
+        let number = state.withLock { state in
+            state.numbers += 1
+            return state.numbers
+        }
+        var errand = ExpectedMessage(moment: moment, number: number)
+        var user: JSONObject = ["username": .string(errand.username), "email": .string(errand.address)]
+        if let phone = errand.phone { user.set("phone", .string(phone)) }
+        let (token, code) = try Fixture.registered(try await scene.shop.send("POST", "/register", user))
+        if moment.isAnnouncement {
+            try await announce(errand, token, code)
+        } else {
+            try await login(errand)
+        }
+        try await fall(moment)
+        if !moment.isAnnouncement {
+            // As a website does that never saw the answer.
+            let told = try await scene.shop.insist("POST", "/login", body(errand), key: errand.key, gate: gate)
+            errand.challenge = try Login(told).challenge
+        }
+        return errand
+    }
+
+    private func fall(_ moment: OutboxKillTests.Moment) async throws {
+        await relay.kill()
+        mails.thaw()
+        let lines = relay.log.split(separator: "\n")
+        let start = lines.lastIndex { $0.contains("event=daemon.started") } ?? 0
+        let hasTakenUp =
+            relay.storage.isEmbedded == false && lines[start...].contains { $0.contains("event=relay.dead") }
+        state.withLock { state in
+            state.tally[moment, default: 0] += 1
+            if hasTakenUp { state.takenUp += 1 }
+        }
+        try await relay.restart()
+    }
+
+    private func body(_ errand: ExpectedMessage) -> JSONObject { ["username": .string(errand.username)] }
+
+    /// Until it is to be killed.
+    private func login(_ errand: ExpectedMessage) async throws {
+        switch errand.moment {
+        case .commit:
+            let lock = try await StoreLock.take(relay)
+            let line = try await scene.shop.line()
+            async let lost = line.send("POST", "/login", body(errand), fields: ["idempotency-key": errand.key])
+            _ = try await line.send("GET", "/user/\(errand.username)").get()
+            await relay.kill()
+            await lock.release()
+            _ = await lost
+        case .anywhere:
+            let line = try await scene.shop.line()
+            async let lost = line.send("POST", "/login", body(errand), fields: ["idempotency-key": errand.key])
+            await pause(below: 40_000)
+            await relay.kill()
+            _ = await lost
+        case .asked:
+            mails.freeze()
+            _ = try await asked(errand)
+        case .claimed:
+            mails.freeze()
+            _ = try await asked(errand)
+            await relay.kill()
+            state.withLock { $0.tally[.asked, default: 0] += 1 }
+            try await relay.restart()
+            try await until {
+                try self.relay.count(
+                    "SELECT count(*) FROM outbox WHERE address = '\(errand.address)' AND claim IS NOT NULL") == 1
+            }
+        case .stored: _ = try await relay.logged("event=mail.accepted challenge=\(try await asked(errand))")
+        case .next:
+            _ = try await relay.logged("event=sms.refused challenge=\(try await asked(errand))")
+            await pause(below: 10_000)
+        case .texted:
+            _ = try await asked(errand)
+            // Counted before the look, so that none comes in between.
+            var heard = gateway.asked.count
+            while texts(errand).isEmpty {
+                await gateway.isAsked(heard + 1)
+                heard = gateway.asked.count
+            }
+        case .unstored:
+            _ = try await asked(errand)
+            try await answeredBehindALock(errand)
+        default:
+            _ = try await asked(errand)
+            try await mails.holds(errand.address)
+        }
+    }
+
+    private func asked(_ errand: ExpectedMessage) async throws -> String {
+        try Login(try await scene.shop.send("POST", "/login", body(errand), key: errand.key)).challenge
+    }
+
+    /// A phone is bound, of which the user is to be told.
+    private func announce(_ errand: ExpectedMessage, _ token: String, _ code: String) async throws {
+        let dead = try deadRows()
+        _ = try await scene.verify(try TestPhone(pushToken: Fixture.pushToken()), token: token, code: code)
+        switch errand.moment {
+        case .announced: break
+        case .refusing: try await mails.holds(errand.address)
+        case .dying: try await answeredBehindALock(errand)
+        default: try await until { try self.deadRows() > dead }
+        }
+    }
+
+    /// The relay has the mail server's answer, and cannot write it down.
+    private func answeredBehindALock(_ errand: ExpectedMessage) async throws {
+        try await mails.holds(errand.address)
+        let lock = try await StoreLock.take(relay)
+        let before = try await tries()
+        try await mails.release()
+        try await until { try await self.tries() > before }
+        await relay.kill()
+        await lock.release()
+    }
+
+    private func tries() async throws -> Int {
+        let page = try await MetricsPage.curl(try await MetricsPage.address(of: relay), "/metrics")
+        return try #require(MetricsPage.number("twoefay_messages_total", page))
+    }
+
+    private func deadRows() throws -> Int64 { try relay.count("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL") }
+
+    private func pause(below microseconds: UInt64) async {
+        let moment = Duration.microseconds(Int64(chance.number(below: microseconds)))
+        await Clients.loop.perform { await Clients.loop.sleep(for: moment) }
+    }
+
+    private func until(_ condition: () async throws -> Bool) async throws {
+        while try await !condition() {
+            await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(50)) }
+        }
+    }
+
+    // MARK: What came of it
+
+    /// Until the relay knows of each what became of it.
+    func settled(_ errands: [ExpectedMessage]) async throws {
+        for errand in errands where !errand.moment.isAnnouncement {
+            try await until { try await self.scene.auth(errand.challenge).steps.last == "sent" }
+        }
+        let left = "SELECT count(*) FROM outbox WHERE kind IN ('mail', 'sms') AND dead_at IS NULL"
+        try await until { try self.relay.count(left) == 0 }
+        try await mails.release()
+    }
+
+    private func texts(_ errand: ExpectedMessage) -> [TestGateway.Asked] {
+        gateway.asked.filter { "+\($0.query["to"] ?? "")" == errand.phone }
+    }
+
+    /// Id and code of all that came for it.
+    private func arrived(_ errand: ExpectedMessage) -> [(id: String, code: String?)] {
+        guard errand.factor == "sms" else {
+            return mails.mails.filter { $0.to == errand.address }.map { ($0.id, $0.code) }
+        }
+        return texts(errand).map {
+            ($0.query["id"] ?? "none", ($0.query["text"] ?? "").split(separator: " ").first.map(String.init))
+        }
+    }
+
+    /// What the relays said of it.
+    private func log(of errand: ExpectedMessage) -> String {
+        relay.log.split(separator: "\n").filter { $0.contains("event=daemon.started") || $0.contains(errand.challenge) }
+            .joined(separator: "\n")
+    }
+
+    func check(_ errand: ExpectedMessage) async throws {
+        let arrived = arrived(errand)
+        let (ids, codes) = (Set(arrived.map(\.id)), Set(arrived.map(\.code)))
+        // Where a relay was slow enough to take up what others had left, and was killed, it may have come once more.
+        let expected = errand.moment.arrivals
+        let slack = expected == 0...0 ? 0 : state.withLock { $0.takenUp }
+        #expect(
+            (expected.lowerBound...expected.upperBound + slack).contains(arrived.count),
+            "\(errand): \(arrived), \(log(of: errand))")
+        state.withLock { state in
+            state.messages += ids.count
+            if arrived.count > 1 { state.again[errand.moment, default: 0] += arrived.count - 1 }
+            if arrived.isEmpty, !errand.moment.isRefused { state.lost += 1 }
+            if errand.moment.isRefused { state.dead += 1 }
+        }
+        guard !errand.moment.isRefused else { return }
+        #expect(ids.count == 1 && !ids.contains("none"), "\(errand): \(ids)")
+        #expect(codes.count == 1, "\(errand): \(codes)")
+        guard !errand.moment.isAnnouncement else { return }
+        let code = try #require(codes.first ?? nil, "\(errand)")
+        let told = try await scene.shop.send(
+            "POST", "/backup", ["challenge": .string(errand.challenge), "otp": .string(code)])
+        #expect(told["login"] == "success" && told["factor"] == errand.factor, "\(errand): \(told)")
+    }
+
+    /// Nothing is dead that should live, nothing is left that is done, and each was settled once.
+    func checkStore() throws {
+        let (dead, messages) = state.withLock { (Int64($0.dead), Int64($0.messages)) }
+        #expect(try deadRows() == dead)
+        #expect(
+            try relay.count("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL AND event = 'device.bound'") == dead)
+        #expect(try relay.count("SELECT count(*) FROM outbox WHERE dead_at IS NULL") == 0)
+        #expect(try relay.count("SELECT count(*) FROM audit WHERE event = 'mail.dead'") == dead)
+        #expect(
+            try relay.count(
+                "SELECT count(*) FROM audit WHERE event IN ('mail.settled', 'sms.settled') AND outcome = 'accepted'")
+                == messages)
+        try Ledger.read(relay) { try $0.check() }
+    }
+}

@@ -1,0 +1,202 @@
+import EventLoop
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+import World
+
+/// A relay that is killed again and again, and the website that it calls.
+final class WebhookKillFixture: Sendable {
+    typealias Moment = WebhookKillTests.Moment
+
+    /// A login that ends with a lock: two calls, one after the other.
+    private struct ExpectedWebhook {
+        let moment: Moment
+        let challenge: String
+    }
+
+    private struct State {
+        var tally: [Moment: Int] = [:]
+        var errands: [ExpectedWebhook] = []
+        /// What the website does with the next calls of a challenge.
+        var script: [String: [TestGateway.Answer]] = [:]
+        /// Calls of this type alone are meant.
+        var types: [String: String] = [:]
+    }
+
+    private let scene: Fixture
+    private let shop: WebhookShop
+    private let chance: SeededRandomness
+    private let gate = Gate()
+    private let state: Script
+    private var relay: RunningRelay { scene.relay }
+
+    /// What the website is to say, known to its server before the ward is.
+    private final class Script: Sendable {
+        let state = Mutex(State())
+
+        func answer(_ asked: TestGateway.Asked) -> TestGateway.Answer {
+            let (type, challenge) = WebhookShop.subject(asked)
+            guard let challenge else { return .status(200) }
+            return state.withLock { state in
+                guard state.types[challenge] == type, var answers = state.script[challenge], !answers.isEmpty else {
+                    return .status(200)
+                }
+                let answer = answers.removeFirst()
+                state.script[challenge] = answers
+                return answer
+            }
+        }
+    }
+
+    static func start(_ store: StoreKind, seed: UInt64) async throws -> WebhookKillFixture {
+        let script = Script()
+        let server = try await TestGateway { script.answer($0) }
+        let scene = try await Fixture.start(store) { settings in
+            try settings.set("callbacks.allow", to: "127.0.0.0/8")
+            try settings.set("metrics.listen", to: "127.0.0.1:0")
+        }
+        let shop = try await WebhookShop("called", server, of: scene.relay)
+        return WebhookKillFixture(scene, shop, script, SeededRandomness(seed: seed))
+    }
+
+    private init(_ scene: Fixture, _ shop: WebhookShop, _ script: Script, _ chance: SeededRandomness) {
+        self.scene = scene
+        self.shop = shop
+        state = script
+        self.chance = chance
+    }
+
+    var kills: Int { state.state.withLock { $0.tally.values.reduce(0, +) } }
+
+    func summary(_ store: StoreKind) -> String {
+        let heard = shop.heard
+        return state.state.withLock { state in
+            let all = Moment.allCases.filter { state.tally[$0] != nil }.map { "\($0) \(state.tally[$0] ?? 0)" }
+            return "callback kills on \(store): \(state.tally.values.reduce(0, +)) (\(all.joined(separator: ", "))); "
+                + "\(Set(heard.map(\.id)).count) events came in \(heard.count) calls, and none was lost"
+        }
+    }
+
+    // MARK: Killing
+
+    /// A user is locked by a wrong number, and the relay is killed at that moment; another is there when this returns.
+    func play(_ moment: Moment) async throws {
+        let username = "\(moment)-\(kills)"
+        let phone = try await shop.enrol(username)
+        let login = try await shop.login(username)
+        prepare(moment, login.challenge)
+        var wrong = phone.answer(login)
+        wrong.set("number", .string(login.number == "10" ? "11" : "10"))
+        let answer = { [gate] in try await phone.party.insist("POST", "/success", wrong, gate: gate) }
+        switch moment {
+        case .commit:
+            let lock = try await StoreLock.take(relay)
+            let line = try await phone.party.line()
+            async let lost = line.send("POST", "/success", wrong)
+            // What comes behind it on the same connection is answered, so it is there.
+            _ = try await line.send("GET", "/health").get()
+            await relay.kill()
+            await lock.release()
+            _ = await lost
+        case .anywhere:
+            async let lost = try? phone.party.send("POST", "/success", wrong)
+            await pause(below: 60_000)
+            await relay.kill()
+            _ = await lost
+        case .sent:
+            _ = try await answer()
+            await shop.hears("login.decided", of: login.challenge)
+        case .claimed:
+            _ = try await answer()
+            await shop.hears("login.decided", of: login.challenge)
+            try await fall(.sent)
+            await shop.hears("login.decided", of: login.challenge, times: 2)
+        case .between:
+            _ = try await answer()
+            await shop.hears("user.locked", of: login.challenge)
+        case .failed:
+            _ = try await answer()
+            _ = try await relay.logged("event=callback.failed")
+        case .settled:
+            _ = try await answer()
+            await shop.hears("login.decided", of: login.challenge)
+            await pause(below: 20_000)
+        case .unsettled:
+            let before = try await tries()
+            _ = try await answer()
+            await shop.hears("login.decided", of: login.challenge)
+            // While it is still answering, or else a moment later than was meant.
+            let lock = try await StoreLock.take(relay)
+            while try await tries() == before { await pause(below: 50_000) }
+            await relay.kill()
+            await lock.release()
+        }
+        try await fall(moment)
+        // As a phone does that never saw the answer.
+        let told = try await answer()
+        #expect(told.status == 200 || told["code"] == "already_decided" || told.status == 403, "\(told)")
+        state.state.withLock { $0.errands.append(ExpectedWebhook(moment: moment, challenge: login.challenge)) }
+    }
+
+    private func prepare(_ moment: Moment, _ challenge: String) {
+        let answers: [TestGateway.Answer] =
+            switch moment {
+            case .commit, .anywhere, .settled: []
+            case .sent, .between: [.silence]
+            case .claimed: [.silence, .silence]
+            case .failed: [.status(503)]
+            case .unsettled:
+                [
+                    .slowly(
+                        "HTTP/1.1 200 OK\r\nx: \(String(repeating: "x", count: 60))\r\ncontent-length: 0\r\n\r\n",
+                        pause: .milliseconds(20))
+                ]
+            }
+        state.state.withLock { state in
+            state.types[challenge] = moment == .between ? "user.locked" : "login.decided"
+            state.script[challenge] = answers
+        }
+    }
+
+    private func fall(_ moment: Moment) async throws {
+        await relay.kill()
+        state.state.withLock { $0.tally[moment, default: 0] += 1 }
+        try await relay.restart()
+    }
+
+    private func tries() async throws -> Int {
+        let page = try await MetricsPage.curl(try await MetricsPage.address(of: relay), "/metrics")
+        return MetricsPage.number("twoefay_callbacks_total", page) ?? 0
+    }
+
+    private func pause(below microseconds: UInt64) async {
+        let moment = Duration.microseconds(Int64(chance.number(below: microseconds)))
+        await Clients.loop.perform { await Clients.loop.sleep(for: moment) }
+    }
+
+    // MARK: What came of it
+
+    /// Once nothing is left to be told.
+    func check() async throws {
+        try await scene.drained()
+        let heard = shop.heard
+        let forged = heard.filter { !$0.isTrue }
+        #expect(forged.isEmpty, "\(forged)")
+        let errands = state.state.withLock { $0.errands }
+        for errand in errands {
+            let its = heard.filter { $0.challenge == errand.challenge }
+            let decided = its.filter { $0.type == "login.decided" }
+            let locked = its.filter { $0.type == "user.locked" }
+            #expect(decided.count >= errand.moment.fewest && !locked.isEmpty, "\(errand): \(its)")
+            #expect(Set(decided.map(\.id)).count == 1 && Set(decided.map(\.body)).count == 1, "\(errand): \(decided)")
+            #expect(Set(locked.map(\.id)).count == 1 && Set(locked.map(\.body)).count == 1, "\(errand): \(locked)")
+            // None of the first comes once more behind the second.
+            #expect(its.map(\.type) == decided.map(\.type) + locked.map(\.type), "\(errand): \(its)")
+        }
+        #expect(Set(heard.filter { $0.type == "device.bound" }.map(\.id)).count == errands.count)
+        #expect(Set(heard.map(\.id)).count == 3 * errands.count, "\(heard)")
+        #expect(try relay.count("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 0)
+        try Ledger.read(relay) { try $0.check() }
+    }
+}

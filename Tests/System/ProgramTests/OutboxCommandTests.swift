@@ -1,0 +1,137 @@
+import JSON
+import TestSupport
+import Testing
+
+/// `twoefay outbox`, on the store of a relay that has stopped: one that runs would go on with the rows.
+@Suite("twoefay outbox", .timeLimit(.minutes(15)), .mayBlock) struct OutboxCommandTests {
+    private static let letter = "0000000000000000000000000000000a"
+    private static let held = "0000000000000000000000000000000b"
+    private static let left = "0000000000000000000000000000000c"
+    private static let told = "0000000000000000000000000000000d"
+    private static let lives = "00000000000000000000000000000001"
+
+    /// One dead letter, and a row each that a living relay and a dead one have in hand, not due for long.
+    private func scene(_ kind: StoreKind) async throws -> Fixture {
+        let scene = try await Fixture(kind)
+        _ = try await scene.registered("ada")
+        await scene.relay.stop()
+        try write(to: scene)
+        return scene
+    }
+
+    private func write(to scene: Fixture) throws {
+        try scene.relay.execute(
+            "INSERT INTO relay (id, beat, started_at) VALUES (x'\(Self.lives)', 0, '2025-01-01 00:00:00.000')")
+        let rows = [
+            (Self.letter, "mail", "NULL", "'2025-01-02 00:00:00.000'", "NULL"),
+            (Self.held, "mail", "'2999-01-01 00:00:00.000'", "NULL", "x'\(Self.lives)'"),
+            (Self.left, "mail", "'2999-01-01 00:00:00.000'", "NULL", "x'00000000000000000000000000000002'"),
+        ]
+        for (id, kind, due, dead, holder) in rows {
+            try scene.relay.execute(
+                """
+                INSERT INTO outbox (id, kind, event, user_id, created_at, expires_at, due_at, dead_at, reason, attempts, holder)
+                SELECT x'\(id)', '\(kind)', 'user.locked', u.id, '2025-01-01 00:00:00.000', '2025-01-02 00:00:00.000',
+                \(due), \(dead), '550 no such user', 3, \(holder) FROM user u WHERE u.username = 'ada'
+                """)
+        }
+        try scene.relay.execute(
+            """
+            INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at, attempts)
+            SELECT x'\(Self.told)', 'callback', 'login.decided', 0, u.id, u.website_id, x'\(Self.told)',
+            '2025-01-01 00:00:00.000', '2025-01-02 00:00:00.000', '2999-01-01 00:00:00.000', 0
+            FROM user u WHERE u.username = 'ada'
+            """)
+    }
+
+    private func listed(_ scene: Fixture, _ arguments: String...) async throws -> [JSONObject] {
+        let ended = try await scene.tool(["outbox", "list", "--json"] + arguments)
+        try #require(ended.status == 0, "\(ended.errors)")
+        return try ended.json["errands"]?.array?.compactMap(\.object) ?? []
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func outboxListShowsEntries(_ kind: StoreKind) async throws {
+        let scene = try await scene(kind)
+        let rows = try await listed(scene)
+        #expect(rows.compactMap { $0["id"]?.string } == [Self.letter, Self.held, Self.left, Self.told])
+        #expect(rows.compactMap { $0["state"]?.string } == ["dead", "held", "left", "waiting"])
+        let letter = try #require(rows.first)
+        #expect(letter["kind"] == "mail" && letter["event"] == "user.locked" && letter["user"] == "ada")
+        #expect(letter["website"] == "shop" && letter["reason"] == "550 no such user" && letter["attempts"] == 3)
+        #expect(letter["dead_at"] == "2025-01-02T00:00:00.000Z" && letter["due_at"] == .null)
+        #expect(rows[1]["relay"]?.string == Self.lives)
+        #expect(rows[3]["due_at"] == "2999-01-01T00:00:00.000Z" && rows[3]["website"] == "shop")
+
+        #expect(try await listed(scene, "--dead").count == 1)
+        #expect(try await listed(scene, "--kind", "callback").count == 1)
+        #expect(try await listed(scene, "--website", "shop", "--user", "ada").count == 4)
+        #expect(try await listed(scene, "--website", "shop", "--user", "bob").isEmpty)
+        let first = try await scene.json("outbox", "list", "--limit", "3")
+        #expect(first["errands"]?.array?.count == 3 && first["more"] == true)
+        let table = try await scene.tool(["outbox", "list", "--dead"]).output
+        #expect(
+            table.contains(Self.letter) && table.contains("user.locked") && !table.contains("example.com"), "\(table)")
+        #expect(try await scene.tool(["outbox", "list", "--kind", "push"]).output == "There is nothing.\n")
+        let status = try await scene.tool(["status"])
+        #expect(status.status == 5 && status.output.contains("Nobody tries 1 of them any more"), "\(status)")
+
+        try await scene.refused(["outbox", "list", "--kind", "letter"], 2, "there is no kind letter")
+        try await scene.refused(["outbox", "list", "--user", "ada"], 2, "--website is missing")
+        try await scene.refused(["outbox", "list", "--website", "bank"], 3, "there is no website bank")
+        try await scene.refused(["outbox", "list", "--limit", "0"], 2, "--limit must be a number")
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func outboxReplayRequeuesDeadLetters(_ kind: StoreKind) async throws {
+        let scene = try await scene(kind)
+        try await scene.refused(["outbox", "replay"], 2, "no ID is given")
+        try await scene.refused(["outbox", "replay", "12"], 2, "12 is no ID")
+        try await scene.refused(["outbox", "replay", Self.letter, "--all-dead"], 2, "IDs and --all-dead")
+        try await scene.refused(["outbox", "replay", Self.lives], 3, "there is no \(Self.lives)")
+        // Nothing is tried again where one of them cannot be.
+        try await scene.refused(["outbox", "replay", Self.letter, Self.held], 4, "\(Self.held) is not dead")
+        #expect(try await listed(scene, "--dead").count == 1)
+
+        #expect(try await scene.json("outbox", "replay", Self.letter)["replayed"]?.array == [.string(Self.letter)])
+        #expect(try await listed(scene, "--dead").isEmpty)
+        #expect(try scene.trail("outbox.replayed", outcome: "user.locked") == 1)
+        #expect(try await scene.json("outbox", "replay", "--all-dead")["replayed"]?.array == [])
+        let old = "expires_at < '2025-01-03' AND id = x'\(Self.letter)'"
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE \(old)") == 0)
+
+        try scene.relay.execute(
+            "UPDATE outbox SET dead_at = '2025-01-02 00:00:00.000', due_at = NULL, call_at = NULL WHERE kind IN ('mail', 'callback')"
+        )
+        // One that is not genuine keeps none of the others dead.
+        let letter = "outbox WHERE id = x'\(Self.letter)' AND dead_at IS NOT NULL"
+        let dead = Self.letter
+        try scene.relay.forge("UPDATE outbox SET counter = 99 WHERE id = x'\(dead)'")
+        try await scene.refused(["outbox", "replay", dead], 1, "this row was not written by a relay")
+        #expect(try await scene.json("outbox", "replay", "--all-dead")["replayed"]?.array?.count == 3)
+        #expect(try scene.relay.count("SELECT count(*) FROM \(letter)") == 1)
+        _ = try await scene.json("rows", "adopt", "outbox", dead, "--reason", "ticket 4711")
+        #expect(try await scene.json("outbox", "replay", dead)["replayed"]?.array?.count == 1)
+        // Each kind is due where its own sender looks, for as long as one that was written just now.
+        let due = "SELECT count(*) FROM outbox WHERE dead_at IS NULL AND expires_at > '2026' AND "
+        #expect(try scene.relay.count(due + "kind = 'mail' AND due_at IS NOT NULL AND call_at IS NULL") == 3)
+        #expect(try scene.relay.count(due + "kind = 'callback' AND due_at IS NULL AND call_at < '2900-01-01'") == 1)
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func outboxDropDeletesEntries(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        _ = try await scene.registered("ada")
+        _ = try await scene.bind(try await scene.registered("bob"))
+        let challenge = try await scene.login("bob")
+        await scene.relay.stop()
+        try write(to: scene)
+        let expiry = try #require(
+            try await listed(scene, "--kind", "expiry").first { $0["challenge"]?.string == challenge }?["id"]?.string)
+        try await scene.refused(["outbox", "drop", Self.letter, expiry], 4, "belongs to a login")
+        #expect(try await listed(scene, "--dead").count == 1)
+        let dropped = try await scene.json("outbox", "drop", Self.letter, Self.told)
+        #expect(dropped["dropped"]?.array == [.string(Self.letter), .string(Self.told)])
+        #expect(try await listed(scene, "--dead").isEmpty)
+        #expect(try scene.trail("outbox.dropped", outcome: "user.locked") == 1)
+        #expect(try scene.trail("outbox.dropped", outcome: "login.decided") == 1)
+        try await scene.refused(["outbox", "drop", Self.letter], 3, "there is no \(Self.letter)")
+    }
+}

@@ -1,0 +1,328 @@
+import Bytes
+import JSON
+import TestSupport
+import Testing
+
+/// The operator's side of callbacks, on the store of a relay that has stopped: one that runs would go on with the rows.
+@Suite("twoefay website callback", .timeLimit(.minutes(15)), .mayBlock) struct WebhookCommandTests {
+    private static let url = "https://shop.example.com/hook"
+
+    /// The shop is told of ada and bob at that URL.
+    private func scene(_ kind: StoreKind) async throws -> Fixture {
+        let scene = try await Fixture(kind)
+        _ = try await scene.registered("ada")
+        _ = try await scene.registered("bob")
+        await scene.relay.stop()
+        _ = try await scene.json("website", "edit", "shop", "--callback", Self.url, "--out", scene.relay.directory.path)
+        return scene
+    }
+
+    private enum Moment {
+        static let early = "2025-01-01 00:00:00.000"
+        static let late = "2025-06-01 00:00:00.000"
+        static let next = "2999-01-01 00:00:00.000"
+    }
+
+    /// A row that the shop is to be told of, or was to be and that is dead.
+    private func write(
+        _ digit: Character, to scene: Fixture, about user: String = "ada", created: String = Moment.early,
+        due: String? = Moment.next
+    ) throws {
+        let id = String(repeating: digit, count: 32)
+        let (due, dead) = (due.map { "'\($0)'" } ?? "NULL", due == nil ? "'\(created)'" : "NULL")
+        try scene.relay.execute(
+            """
+            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, dead_at, reason,
+            attempts) SELECT x'\(id)', 'callback', 'user.locked', 1, u.id, u.website_id, '\(created)', '\(created)',
+            \(due), \(dead), 'answered 500', 8 FROM user u WHERE u.username = '\(user)'
+            """)
+    }
+
+    private func shown(_ scene: Fixture) async throws -> JSONObject {
+        try #require(try await scene.json("website", "show", "shop")["callback_state"]?.object)
+    }
+
+    private func secret(_ path: String) throws -> [UInt8] {
+        let text = try text(path)
+        let key = try #require(text.hasPrefix("whsec_") && text.hasSuffix("\n") ? text.dropFirst(6).dropLast() : nil)
+        #expect(TemporaryDirectory.mode(of: path) == 0o600)
+        return try #require(Base64.decode(String(key)))
+    }
+
+    // MARK: Where it comes from
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func addedWebsiteHasAWebhookSecret(_ kind: StoreKind) async throws {
+        let scene = try await Fixture(kind)
+        await scene.relay.stop()
+        let directory = scene.relay.directory
+        let add = ["website", "add", "bank", "--callback", "https://bank.example.com/", "--out", directory.path]
+        let added = try await scene.tool(add + ["--json"])
+        #expect(try added.json["secret"]?.string == directory("bank.secret"), "\(added.errors)")
+        #expect(try secret(directory("bank.secret")).count == 32)
+        #expect(!added.output.contains(try text(directory("bank.secret")).dropLast()))
+        let list = try #require(try await scene.json("website", "list")["websites"]?.array).compactMap(\.object)
+        #expect(list.map { $0["callback_state"] } == [.object(["state": "working"]), .null])
+        #expect(try scene.relay.count("SELECT count(*) FROM callback WHERE secrets LIKE '%whsec%'") == 0)
+        #expect(try scene.relay.count("SELECT count(*) FROM callback WHERE state = 'active'") == 1)
+
+        // Nothing is left of a website that could not be added.
+        try TextFile.write("", to: directory("club.secret"))
+        try await scene.refused(
+            ["website", "add", "club", "--callback", "https://club.example.com/", "--out", directory.path], 4,
+            "club.secret: File exists")
+        #expect(directory.names.filter { $0.hasPrefix("club") } == ["club.secret"])
+        _ = try await scene.tool(add)
+        try await scene.refused(
+            ["website", "add", "bank", "--callback", "https://bank.example.com/", "--out", scene.relay.installation],
+            4, "there is or was a website bank")
+        #expect(!TemporaryDirectory.names(in: scene.relay.installation).contains("bank.secret"))
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func websiteEditAddsMovesAndRemovesTheWebhook(_ kind: StoreKind)
+        async throws
+    {
+        let scene = try await scene(kind)
+        let directory = scene.relay.directory
+        let first = try secret(directory("shop.secret"))
+        #expect(try await shown(scene)["state"] == "working")
+
+        // At another URL it is what it was, and begins anew.
+        try scene.relay.execute("UPDATE callback SET since = '2025-01-01 00:00:00.000', tries = 7")
+        #expect(try await shown(scene)["tries"] == 7)
+        let moved = try await scene.json("website", "edit", "shop", "--callback", Self.url + "2")
+        #expect(moved["secret"] == nil)
+        #expect(
+            try await shown(scene) == [
+                "state": "working", "former_until": .null, "waiting": 0, "oldest": .null, "dead": 0,
+            ])
+        try await scene.refused(
+            ["website", "edit", "shop", "--callback", Self.url, "--out", directory.path], 2, "no secret is made")
+
+        // What was to be told goes with it, and the website beside it keeps what is its own.
+        _ = try await scene.json(
+            "website", "add", "bank", "--callback", "https://bank.example.com/", "--out", directory.path)
+        for digit in "abc" { try write(digit, to: scene) }
+        try write("d", to: scene, due: nil)
+        try scene.relay.execute(
+            "UPDATE outbox SET website_id = (SELECT id FROM website WHERE name = 'bank') WHERE id = x'\(String(repeating: "c", count: 32))'"
+        )
+        _ = try await scene.json("website", "edit", "shop", "--callback", "none")
+        #expect(try scene.relay.count("SELECT count(*) FROM callback") == 1)
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") == 1)
+        #expect(try await scene.json("website", "show", "shop")["callback_state"] == .null)
+        try await scene.refused(["website", "callback", "shop", "disable"], 3, "shop has no callback")
+
+        let again = ["website", "edit", "shop", "--callback", Self.url, "--out"]
+        try await scene.refused(again + [directory.path], 4, "shop.secret: File exists")
+        #expect(try await scene.json("website", "show", "shop")["callback"] == .null)
+        _ = try await scene.tool(again + [scene.relay.installation])
+        #expect(try secret(scene.relay.file("shop.secret")) != first)
+    }
+
+    @Test func removingAWebhookDropsManyEntries() async throws {
+        let scene = try await scene(.file)
+        try write("a", to: scene)
+        try scene.relay.execute(
+            """
+            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts)
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+            SELECT randomblob(16), kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts
+            FROM n, outbox
+            """)
+        #expect(try await shown(scene)["waiting"] == 1201)
+        _ = try await scene.json("website", "edit", "shop", "--callback", "none")
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") == 0)
+    }
+
+    // MARK: Its secret
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func rotatedSecretsAreBothValidForADay(_ kind: StoreKind) async throws
+    {
+        let scene = try await scene(kind)
+        let directory = scene.relay.directory
+        func rotate(_ more: String...) async throws -> JSONObject {
+            let ended = try await scene.tool(
+                ["website", "callback", "shop", "secret", "--out", directory.path, "--json"] + more)
+            try #require(ended.status == 0, "\(ended.errors)")
+            return try ended.json
+        }
+        let made = try await rotate()
+        #expect(made["secret"]?.string == directory("shop.secret.new"))
+        #expect(try secret(directory("shop.secret.new")) != (try secret(directory("shop.secret"))))
+        let until = try #require(made["former_until"]?.string)
+        #expect(try await shown(scene)["former_until"]?.string == until)
+        #expect(
+            try await scene.tool(["website", "show", "shop"]).output.contains("two secrets are valid, until \(until)"))
+        let span = "former_until > '2026-01-01' AND state = 'active'"
+        #expect(try scene.relay.count("SELECT count(*) FROM callback WHERE \(span)") == 1)
+
+        // A third would make the first void, which the website may have still.
+        let other = scene.relay.installation
+        try await scene.refused(
+            ["website", "callback", "shop", "secret", "--out", other], 4, "two secrets of shop are valid already, until"
+        )
+        #expect(!TemporaryDirectory.names(in: other).contains("shop.secret.new"))
+        try await scene.refused(
+            ["website", "callback", "shop", "secret", "--at-once", "--out", directory.path], 4,
+            "shop.secret.new: File exists")
+        #expect(try await shown(scene)["former_until"]?.string == until)
+
+        // When the day is over the former one counts no more, and another can follow.
+        try scene.relay.execute("UPDATE callback SET former_until = '2025-01-01 00:00:00.000'")
+        #expect(try await shown(scene)["former_until"] == .null)
+        try TextFile.write("", to: directory("moved"))
+        _ = try await Child.run("mv", ["shop.secret.new", "shop.secret"], in: directory.path)
+        #expect(try await rotate()["former_until"]?.string != nil)
+
+        _ = try await Child.run("mv", ["shop.secret.new", "shop.secret"], in: directory.path)
+        #expect(try await rotate("--at-once")["former_until"] == .null)
+        #expect(try await shown(scene)["former_until"] == .null)
+        #expect(try scene.trail("callback.rotated", outcome: "operator") == 3)
+    }
+
+    @Test func unreadableSecretIsReplacedAtOnce() async throws {
+        let scene = try await scene(.file)
+        try scene.relay.execute("UPDATE callback SET secrets = x'0001'")
+        try await scene.refused(
+            ["website", "callback", "shop", "secret", "--out", scene.relay.installation], 1, "does not open")
+        #expect(!TemporaryDirectory.names(in: scene.relay.installation).contains("shop.secret.new"))
+        _ = try await scene.json(
+            "website", "callback", "shop", "secret", "--at-once", "--out", scene.relay.installation)
+        #expect(try secret(scene.relay.file("shop.secret.new")).count == 32)
+    }
+
+    // MARK: Whether it is called
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func webhookIsDisabledAndEnabled(_ kind: StoreKind) async throws {
+        let scene = try await scene(kind)
+        try write("a", to: scene)
+        try write("b", to: scene, due: nil)
+        try await scene.refused(["website", "callback", "shop", "enable"], 4, "shop is enabled already")
+        let disabled = try await scene.json("website", "callback", "shop", "disable")
+        #expect(disabled["before"] == "working" && disabled["state"] == "disabled")
+        let state = try await shown(scene)
+        #expect(state["state"] == "disabled" && state["reason"] == "operator" && state["since"]?.string != nil)
+        #expect(state["waiting"] == 1 && state["dead"] == 1 && state["oldest"] == "2025-01-01T00:00:00.000Z")
+        try await scene.refused(["website", "callback", "shop", "disable"], 4, "shop is disabled already, since")
+        let listed = try await scene.tool(["website", "list"]).output
+        #expect(listed.contains("disabled  \(Self.url)"), "\(listed)")
+        let shelved = try await scene.json("outbox", "list", "--kind", "callback")
+        #expect(shelved["errands"]?.array?.map { $0.object?["state"] } == ["shelved", "dead"])
+        let status = try await scene.tool(["status"]).output
+        #expect(status.contains("1 website called no more, with 1 still to be told"), "\(status)")
+        #expect(!status.contains("× callback"))
+
+        // What a relay disabled is enabled in the same way.
+        try scene.relay.execute("UPDATE callback SET stopped_by = 'gone', tries = 12")
+        #expect(try await scene.tool(["website", "show", "shop"]).output.contains("the website answered 410"))
+        // One that a relay has in hand comes to its end; the others need not wait any longer.
+        try write("c", to: scene)
+        try scene.relay.execute(
+            "UPDATE outbox SET holder = x'\(String(repeating: "1", count: 32))' WHERE id = x'\(String(repeating: "c", count: 32))'"
+        )
+        let enabled = try await scene.json("website", "callback", "shop", "enable")
+        #expect(enabled["waiting"] == 2 && enabled["dead"] == 1)
+        #expect(try await shown(scene)["state"] == "working")
+        let due = "SELECT count(*) FROM outbox WHERE kind = 'callback' AND call_at < '2900-01-01'"
+        #expect(try scene.relay.count(due) == 1)
+        #expect(try scene.relay.count("SELECT count(*) FROM callback WHERE tries = 0 AND since IS NULL") == 1)
+        #expect(try scene.trail("callback.disabled", outcome: "operator") == 1)
+        #expect(try scene.trail("callback.enabled", outcome: "operator") == 1)
+        #expect(try await scene.tool(["status"]).output.contains("Still to be done: 2 × callback"))
+    }
+
+    // MARK: Whether it takes anything
+
+    @Test(.enabled(if: TestWebhookServer.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
+    func webhookTestSendsAnEvent() async throws {
+        let receiver = try await TestWebhookServer()
+        let installed = try await Installed()
+        func allow(_ ranges: String) throws {
+            var settings = try text(installed.settings)
+            try settings.set("callbacks.allow", to: ranges)
+            try TextFile.write(settings, to: installed.settings)
+        }
+        func tool(_ arguments: String...) async throws -> Child.Ended {
+            try await Child.run(
+                try BuiltProgram.twoefay.path, ["--config", installed.settings, "website"] + arguments,
+                in: installed.directory.path)
+        }
+        let refused = try await tool("add", "shop", "--callback", receiver.url)
+        #expect(refused.status == 2 && refused.errors.contains("'callbacks.allow'"), "\(refused.errors)")
+        try allow("127.0.0.0/8")
+        #expect(try await tool("add", "shop", "--callback", receiver.url).status == 0)
+        try receiver.learn(try text(installed.directory("shop.secret")))
+
+        let taken = try await tool("callback", "shop", "test", "--json")
+        #expect(taken.status == 0, "\(taken.errors)")
+        let event = try await receiver.event("twoefay.test")
+        #expect(event.verdicts == ["accepted"] && event.data == ["website": "shop"])
+        let said = try taken.json
+        #expect(said["accepted"] == true && said["status"] == 204 && said["id"]?.string == event.id)
+
+        for (status, reason) in [(500, "answered 500"), (302, "redirects (302)"), (410, "gone (410)")] {
+            try receiver.answer(status)
+            let other = try await tool("callback", "shop", "test")
+            #expect(other.status == 1 && other.output.contains("did not take the event: \(reason)"), "\(other)")
+        }
+        // It is a try of this machine's, and changes nothing.
+        #expect(try await tool("list").output.contains("working"))
+        #expect(try receiver.events.count == 4)
+
+        #expect(try await tool("edit", "shop", "--callback", "http://127.0.0.1:1/").status == 0)
+        let nobody = try await tool("callback", "shop", "test", "--json")
+        #expect(nobody.status == 5 && nobody.output.contains("not reached"), "\(nobody)")
+        try allow("10.0.0.0/8")
+        let inside = try await tool("callback", "shop", "test")
+        #expect(inside.status == 5 && inside.output.contains("callbacks.allow"), "\(inside)")
+    }
+
+    // MARK: What was given up
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func webhookReplayRequeuesDeadLettersOfOneWebsite(_ kind: StoreKind)
+        async throws
+    {
+        let scene = try await scene(kind)
+        let replay = ["website", "callback", "shop", "replay"]
+        #expect(try await scene.tool(replay).output.contains("Nothing was given up"))
+        try write("a", to: scene, due: nil)
+        try write("b", to: scene, created: Moment.late, due: nil)
+        try write("c", to: scene)
+        try scene.relay.execute(
+            """
+            INSERT INTO outbox (id, kind, event, user_id, created_at, expires_at, dead_at, attempts)
+            SELECT x'\(String(repeating: "d", count: 32))', 'mail', 'user.locked', id, '\(Moment.late)', '\(Moment.late)',
+            '\(Moment.late)', 3 FROM user WHERE username = 'bob'
+            """)
+        try await scene.refused(replay + ["--since", "yesterday"], 2, "--since yesterday is no time")
+        #expect(try await scene.json("website", "callback", "shop", "replay", "--since", "2025-03-01")["replayed"] == 1)
+        let alive =
+            "kind = 'callback' AND dead_at IS NULL AND call_at < '2900-01-01' AND attempts = 0 AND expires_at > call_at"
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE \(alive)") == 1)
+        #expect(try await shown(scene)["dead"] == 1)
+        #expect(try await scene.json("website", "callback", "shop", "replay")["replayed"] == 1)
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE \(alive)") == 2)
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL") == 1)
+        #expect(try scene.trail("callback.replayed", outcome: "operator") == 2)
+    }
+
+    @Test(
+        arguments: [
+            (["shop"], 2, "ACTION is missing"), (["shop", "stop"], 2, "ACTION stop is none of secret, disable"),
+            (["shop", "enabel"], 2, "did you mean enable?"),
+            (["shop", "disable", "--at-once"], 2, "--at-once belongs to secret, not to disable"),
+            (["shop", "secret", "--since", "2025-01-01"], 2, "--since belongs to replay"),
+            (["shpo", "disable"], 3, "there is no website shpo"), (["shop", "secret"], 3, "shop has no callback"),
+        ])
+    func impossibleWebhookChangeIsRefused(arguments: [String], status: Int32, message: String) async throws {
+        let installed = try await Installed()
+        _ = try await BuiltProgram.twoefay(
+            "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path)
+        let refused = try await Child.run(
+            try BuiltProgram.twoefay.path, ["--config", installed.settings, "website", "callback"] + arguments,
+            in: installed.directory.path)
+        #expect(refused.status == status && refused.errors.contains(message), "\(refused.errors)")
+        #expect(refused.errors.split(separator: "\n").count >= 2, "says nothing of what to do: \(refused.errors)")
+        #expect(!installed.directory.names.contains { $0.contains("secret") })
+    }
+}
