@@ -35,16 +35,23 @@ public struct SystemKernel: HardeningKernel {
     }
 
     public var filterShortcoming: String? {
-        // The leak detector starts a process at exit, and both sanitizers start one to name functions in a report.
-        let isWatched = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
-        if isWatched { return "a sanitizer is built in, which starts processes" }
+        if hasSanitizer { return "a sanitizer is built in, which starts processes" }
         return seccomp_api_get() >= 1 ? nil : "the kernel filters no system calls (CONFIG_SECCOMP_FILTER)"
     }
 
     public func restrictFiles(_ rules: LandlockRules) throws(HardeningFault) {
         guard let version = landlockVersion else { throw HardeningFault("the kernel has no Landlock") }
-        try rules.restrict(version: version)
+        guard hasSanitizer else { return try rules.restrict(version: version) }
+        // The process that names functions reads this program's file.
+        var rules = rules
+        rules.allowExactly("/proc/self/exe", .reading)
+        try rules.restrict(version: version, startsPrograms: true)
     }
 
     public func install(_ filter: SyscallFilter) throws(HardeningFault) { try filter.install() }
+
+    /// Whether this program was built with a sanitizer. The leak detector starts a process at exit,
+    /// and both sanitizers start one to name functions in a report. Without those names the
+    /// suppressions of the thread sanitizer match nothing, and it ends the process.
+    private var hasSanitizer: Bool { dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil }
 }

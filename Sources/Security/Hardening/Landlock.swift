@@ -7,6 +7,7 @@ extension LandlockRules {
     private struct Rights: OptionSet {
         let rawValue: UInt64
 
+        static let execute = Rights(rawValue: 1 << 0)
         static let writeFile = Rights(rawValue: 1 << 1)
         static let readFile = Rights(rawValue: 1 << 2)
         static let readDirectory = Rights(rawValue: 1 << 3)
@@ -36,8 +37,10 @@ extension LandlockRules {
     }
 
     /// Forbids the calling thread, and those that it starts, every right that the kernel knows but those of the rules.
-    func restrict(version: Int) throws(HardeningFault) {
-        let known = Rights.known(to: version)
+    ///
+    /// - Parameter startsPrograms: keeps the right to start programs.
+    func restrict(version: Int, startsPrograms: Bool = false) throws(HardeningFault) {
+        let known = Rights.known(to: version).subtracting(startsPrograms ? .execute : [])
         var handled = clinux_landlock_ruleset(handled_access_fs: known.rawValue)
         let ruleset = clinux_landlock_create(&handled)
         guard ruleset >= 0 else { throw HardeningFault("Landlock", errno: errno) }
