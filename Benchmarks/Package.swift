@@ -9,12 +9,12 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-let parts = Target.Dependency.product(name: "parts", package: "twoefay")
+let components = Target.Dependency.product(name: "components", package: "twoefay")
 
 /// The program of `Benchmarks/NAME/run`.
 func benchmark(_ name: String) -> Target {
     .executableTarget(
-        name: "\(name)Benchmark", dependencies: ["Measuring", parts],
+        name: "\(name)Benchmark", dependencies: ["Measuring", components],
         path: "\(name)/Sources/\(name)Benchmark", swiftSettings: settings)
 }
 
@@ -22,8 +22,8 @@ let package = Package(
     name: "benchmarks",
     dependencies: [.package(name: "twoefay", path: "..")],
     targets: [
-        .executableTarget(name: "health", dependencies: [parts], swiftSettings: settings),
-        .target(name: "Measuring", dependencies: [parts], swiftSettings: settings),
+        .executableTarget(name: "health", dependencies: [components], swiftSettings: settings),
+        .target(name: "Measuring", dependencies: [components], swiftSettings: settings),
         benchmark("Callbacks"), benchmark("Codes"), benchmark("Decisions"), benchmark("Fairness"),
         benchmark("Storage"), benchmark("Users"), benchmark("Waits"),
     ]

@@ -14,6 +14,6 @@ let package = Package(
     dependencies: [.package(name: "twoefay", path: "../..")],
     targets: [
         .executableTarget(
-            name: "PushBenchmark", dependencies: [.product(name: "parts", package: "twoefay")], swiftSettings: settings)
+            name: "PushBenchmark", dependencies: [.product(name: "components", package: "twoefay")], swiftSettings: settings)
     ]
 )

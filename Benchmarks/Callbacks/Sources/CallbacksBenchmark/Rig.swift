@@ -79,7 +79,7 @@ final class Rig: Sendable {
         let key = SHA256.hash(Array(name.utf8))
         let new = Websites.New(
             id: id, name: name, displayName: "The \(name)", policy: policy.json,
-            endpoint: WebhookEndpoints.New(
+            callback: WebhookEndpoints.New(
                 url: callback, secrets: WebhookEndpoints.Secrets(sealed: sealed, sealedBy: sealer.currentID)),
             keyThumbprint: key, createdAt: SystemTime().now())
         return try await on { rig in
