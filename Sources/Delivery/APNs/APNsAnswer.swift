@@ -2,13 +2,13 @@ import HTTP
 import JSON
 import World
 
-/// What Apple said.
+/// Apple's answer to a push.
 struct APNsAnswer: Equatable {
     let status: Int
     let reason: String?
-    /// With 410: since when the token is known to be dead.
+    /// The time since which the token is known to be dead; only with 410.
     let timestamp: Timestamp?
-    /// In seconds, if the answer names it.
+    /// The value of `Retry-After` in seconds, if the answer has it.
     let retryAfter: Int?
 
     init(status: Int, reason: String? = nil, timestamp: Timestamp? = nil, retryAfter: Int? = nil) {
@@ -18,7 +18,7 @@ struct APNsAnswer: Equatable {
         self.retryAfter = retryAfter
     }
 
-    /// An unreadable body leaves the status, which then says enough.
+    /// Reads the answer from a response. If the body is unreadable, the status alone counts.
     init(_ response: Response) {
         guard response.status != 200 else {
             self.init(status: 200)
@@ -31,18 +31,19 @@ struct APNsAnswer: Equatable {
             retryAfter: response.fields["retry-after"].flatMap { Int($0) })
     }
 
-    /// What the service says goes far from here: only a word that looks like one of Apple's.
+    /// Returns the text if it looks like one of Apple's reasons, else nil. The reason reaches logs
+    /// and callers, so other text is dropped.
     private static func readable(_ text: String) -> String? {
         let isPlain = text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
         return isPlain && (1...64).contains(text.utf8.count) ? text : nil
     }
 
-    /// For the log and for whoever asks what became of the push.
+    /// The text for the log and for the outcome of the push.
     var text: String { reason ?? "\(status)" }
 }
 
 extension APNsAnswer {
-    /// Apple's own words for what it refuses. Others may come.
+    /// Apple's reasons for a refusal. Apple may add others.
     static let reasons: Set<String> = [
         "BadCertificate", "BadCertificateEnvironment", "BadCollapseId", "BadDeviceToken",
         "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken", "BadExpirationDate", "BadMessageId", "BadPath",
@@ -53,32 +54,33 @@ extension APNsAnswer {
         "TooManyRequests", "TopicDisallowed", "Unregistered", "UnrelatedKeyIdInToken",
     ]
 
-    /// One of few, whatever the service says.
+    /// The label for metrics, from a fixed set of values whatever the service sends.
     var label: String {
         if status == 200 { return "Success" }
         guard let reason, Self.reasons.contains(reason) else { return "Other" }
         return reason
     }
 
-    /// The classes of Apple's answers: all that is done about one follows from its class.
+    /// The class of an answer. Everything that the relay does about an answer follows from its
+    /// class.
     enum Meaning: Hashable {
         case accepted
-        /// No token of this environment.
+        /// The device token does not belong to this environment.
         case badToken
-        /// A token of another app.
+        /// The device token belongs to another app.
         case foreignToken
-        /// The app is gone from the phone, or the token has run out.
+        /// The app was removed from the phone, or the device token has expired.
         case goneToken
         case ourMistake
         case idleConnection
-        /// Our key or certificate is not taken.
+        /// Apple does not accept the relay's key or certificate.
         case refusedCredential
         case expiredCredential
-        /// The connection belongs to another key.
+        /// The connection was first used with another key.
         case unrelatedKey
         case busyDevice
         case tooManyRenewals
-        /// Of the server, or its leaving: another one is likely to do better.
+        /// The server has a fault or shuts down: another server is likely to work.
         case serverTrouble
     }
 
@@ -92,7 +94,7 @@ extension APNsAnswer {
         case (403, "ExpiredProviderToken"): .expiredCredential
         case (403, "UnrelatedKeyIdInToken"): .unrelatedKey
         case (429, "TooManyProviderTokenUpdates"): .tooManyRenewals
-        // From here on the status alone counts, for reasons that Apple may add as well.
+        // For all other reasons, including future ones, the status alone decides.
         case (403, _): .refusedCredential
         case (410, _): .goneToken
         case (429, _): .busyDevice

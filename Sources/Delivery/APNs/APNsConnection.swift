@@ -4,11 +4,32 @@ import HTTP
 import HTTP2
 import World
 
-/// One connection that was opened, from then until nothing of it is left.
+/// A connection of a pool, from its opening until it is closed.
+///
+/// Its purpose is to find a dead connection quickly, since a push has only seconds and TCP reports
+/// a silent loss late. The connection is suspected, and a PING is sent, in these cases:
+/// - It owes an answer and nothing has arrived for `APNsOptions.suspicion`.
+/// - It is used after `quiet` without traffic.
+/// - Nothing has arrived for `keepAlive`.
+/// - A push reached its deadline and nothing has arrived since that push was sent.
+///
+/// If no answer to the PING arrives, the connection is closed. While other connections are not
+/// suspected, the pool gives no pushes to a suspected one.
+///
+/// Invariant: a PING shows only that the network and the front server work. The connection is
+/// therefore also retired when a push times out and no push was answered or reset since it was
+/// sent. A retired connection takes no new pushes and closes after all its pushes have ended.
+///
+/// With a provider token, a connection carries one stream at a time until an answer proves the
+/// credential. A refused token thus costs one push instead of a full connection.
+///
+/// Tests: `ConnectionTests`, `UnresponsiveConnectionTests`, `IdleEndTests` and
+/// `PoolSimulationTests`.
 final class APNsConnection {
-    /// One that stood for so long was a good one, even if there was nothing to send.
+    /// A connection that stays open for this long counts as good, even if it sent nothing.
     private static let steady = Duration.seconds(60)
-    /// One that is closed after so long without having been given anything was closed for being idle.
+    /// An unused connection that closes after this long was closed for being idle, which is no
+    /// fault.
     private static let idle = Duration.seconds(10)
 
     let wire: any APNsTransport
@@ -17,29 +38,30 @@ final class APNsConnection {
     private let loop: EventLoop
     private let options: APNsOptions
     let openedAt: Instant
-    /// When something last came from it,
+    /// The time at which anything last arrived on this connection.
     private(set) var heardAt: Instant
-    /// when the service last did something about a push: a PING is answered by others than those who do the work,
+    /// The time at which the service last answered or reset a push. A PING does not count, because
+    /// another part of the service answers it.
     private var workedAt: Instant
-    /// when it was last idle and got something to do,
+    /// The time of the last change from idle to busy.
     private var busySince: Instant
-    /// and when it was last used.
+    /// The time at which the last push was sent on it.
     private(set) var usedAt: Instant
-    /// It has been given a push.
+    /// Whether it was ever given a push.
     private var isUsed = false
-    /// It has done some work for us.
+    /// Whether it has answered a push without a fault of the connection.
     private(set) var hasServed = false
-    /// It may have more than one stream: always with a certificate, with a provider token once that has been seen to be
-    /// taken.
+    /// Whether it may carry more than one stream: always with a certificate, and with a provider
+    /// token once the service has accepted that token.
     private var isProven: Bool
-    /// It has been asked whether it still stands, and has not said so yet.
+    /// Whether a PING was sent and nothing has arrived since.
     private(set) var isSuspected = false
-    /// How often it has been asked that.
+    /// The number of PINGs sent; it identifies the latest one.
     private var doubts = 0
     private var isDead = false
-    /// The service's GOAWAY has been counted.
+    /// Whether the GOAWAY of the service was counted.
     private var hasGoneAway = false
-    /// It is not its fault that it goes.
+    /// Whether the relay closes it for reasons of its own, so that its end is no failure.
     private var isDismissed = false
     private var watchTimer: (id: TimerID, at: Instant)?
     private var endTimer: TimerID?
@@ -60,18 +82,20 @@ final class APNsConnection {
     }
 
     var isOpen: Bool { wire.state == .open }
-    /// Whether it was worth opening.
+    /// Whether its end is no failure of the address: it served, was dismissed, stayed open, or was
+    /// closed for being idle.
     var wasGood: Bool { hasServed || isDismissed || isSteady || !isUsed && loop.now - openedAt >= Self.idle }
     var isSteady: Bool { loop.now - openedAt >= Self.steady }
     var endReason: String { isDead ? "no answer to a PING" : wire.goAwayReason ?? "closed" }
 
-    /// How many pushes it would take now.
+    /// The number of pushes that it would take now.
     var room: Int {
         guard !isProven else { return wire.freeStreams }
         return wire.activeStreams == 0 ? min(1, wire.freeStreams) : 0
     }
 
-    /// Of two that are as sure, the better one has less to do, or has rested longer.
+    /// Returns whether this connection is the better choice: first the one that is not quiet, then
+    /// the one with fewer streams, then the one that was used less recently.
     func isBetter(than other: APNsConnection, at now: Instant) -> Bool {
         let (quiet, otherQuiet) = (isQuiet(at: now), other.isQuiet(at: now))
         if quiet != otherQuiet { return otherQuiet }
@@ -83,7 +107,7 @@ final class APNsConnection {
 
     // MARK: Pushes
 
-    /// False if it does not take it after all.
+    /// Sends the push. Returns false if the connection does not take it.
     func begin(_ push: PendingPush) -> Bool {
         let (form, bearer) = pool.form()
         guard
@@ -107,13 +131,13 @@ final class APNsConnection {
         return true
     }
 
-    /// Its time is over. False if it has never left.
+    /// Gives up a push whose deadline has passed. Returns false if the push was never sent in full.
     func abandon(_ push: PendingPush) -> Bool {
         push.connection = nil
         let isSent = wire.cancel(push.stream)
         if heardAt <= push.sentAt { markSuspected() }
-        // With time enough to answer it has answered nothing: another may do better, and what this one carries may still
-        // be answered.
+        // It had enough time and answered nothing. Another connection may do better, and the pushes
+        // that this one carries may still be answered.
         if workedAt <= push.sentAt, loop.now - push.sentAt >= options.suspicion { retire() }
         return isSent
     }
@@ -128,7 +152,8 @@ final class APNsConnection {
             workedAt = now
             pool.answered(push, APNsAnswer(response), by: self)
         case .failure(.notSent(let reason)):
-            // Where it has changed what it allows meanwhile, the two may have crossed: that is nobody's fault.
+            // If the service changed its SETTINGS meanwhile, the request and the change may have
+            // crossed: that is no fault of the connection.
             if isOpen, wire.settingsReceived == push.settings { retire() }
             pool.refused(push, reason)
         case .failure(.ambiguous(let reason)):
@@ -146,7 +171,7 @@ final class APNsConnection {
         isSuspected = false
     }
 
-    /// An answer that is given only to whom the service knows.
+    /// Records that the service accepted the credential, and so allows further streams.
     func proved() { isProven = true }
 
     func served() {
@@ -157,7 +182,7 @@ final class APNsConnection {
 
     // MARK: Doubt
 
-    /// A connection that does not answer a PING is dead.
+    /// Sends a PING. The connection is closed if nothing arrives in answer to it.
     func markSuspected() {
         guard !isSuspected, wire.state != .closed else { return }
         isSuspected = true
@@ -171,16 +196,17 @@ final class APNsConnection {
                 return
             }
             guard wire.state != .closed else { return }
-            // It has been heard since, and only this word is late: it is asked again, if it has not been.
+            // Something arrived meanwhile, so only this PING is late: send another one, unless a
+            // later PING is already under way.
             guard isSuspected, doubt == doubts else { return markSuspected() }
             isDead = true
             wire.close()
         }
-        // Where all may be dead, none is passed over any more.
+        // If all connections are suspected, the pool uses them all again.
         pool.pump()
     }
 
-    /// One timer, for the next moment at which its silence would mean something.
+    /// Schedules the one timer, for the next time at which silence would be suspicious.
     private func watch(until moment: Instant) {
         if let watchTimer {
             guard moment < watchTimer.at else { return }
@@ -202,28 +228,28 @@ final class APNsConnection {
 
     // MARK: The end
 
-    /// A GOAWAY may come when it is not in use any more as well.
+    /// Counts the GOAWAY once. It may also arrive after the connection was retired.
     func countGoAway() {
         guard !hasGoneAway, wire.goAwayReason != nil else { return }
         hasGoneAway = true
         pool.shared.observer?.goAway(host: pool.endpoint.host, reason: endReason)
     }
 
-    /// Answers what it has been asked, and is closed when that is over.
+    /// Takes no more pushes. The connection closes when all its pushes have ended.
     func retire() {
         wire.retire()
         guard endTimer == nil, wire.state != .closed else { return }
-        // By then all that it carries has been given up.
+        // By then all pushes that it carries have reached their deadlines.
         endTimer = loop.schedule(at: loop.now + options.deadline + .seconds(1)) { [weak self] in self?.wire.close() }
     }
 
-    /// It is not wanted any more.
+    /// Retires the connection for reasons that are no fault of its own.
     func dismiss() {
         isDismissed = true
         retire()
     }
 
-    /// To be told when the wire is closed.
+    /// Releases timers and callbacks; called when the transport is closed.
     func ended() {
         for timer in [watchTimer?.id, endTimer].compactMap(\.self) { loop.cancel(timer) }
         watchTimer = nil

@@ -3,12 +3,17 @@ import HTTP2
 import Log
 import World
 
-/// A place for one connection of a pool: opened when the pool begins, and again whenever it is lost.
+/// A slot for one connection of a pool. It opens the connection when the pool starts, and again
+/// whenever the connection is lost.
+///
+/// Two rules limit the attempts. `HostHealth`, shared by the whole process, spaces attempts and
+/// backs off from failing addresses. The slot's own back-off applies when its attempts fail at any
+/// address.
 final class APNsConnectionSlot {
     private enum State {
         case idle
         case waiting(until: Instant, TimerID, Cause)
-        /// The number tells an attempt from those that were given up.
+        /// The number identifies the attempt, so that results of abandoned attempts are ignored.
         case connecting(Int, Attempt?)
         case open(APNsConnection)
     }
@@ -20,11 +25,11 @@ final class APNsConnectionSlot {
     }
 
     private enum Cause {
-        /// Others open theirs now.
+        /// Other connections are being opened now.
         case stagger
-        /// Every address is left alone.
+        /// Every address of the host is in its back-off.
         case host
-        /// This slot has failed, wherever it went.
+        /// The attempts of this slot failed, at whichever address.
         case failures
     }
 
@@ -34,7 +39,8 @@ final class APNsConnectionSlot {
     private let dial: APNsConnector
     private var state = State.idle
     private var attempts = 0
-    /// Another address may be tried at once; when that fails too, it takes time.
+    /// The first failure permits an attempt at another address at once; further failures cause
+    /// pauses.
     private var backoff = Backoff(free: 1)
 
     init(_ pool: APNsPool, dial: @escaping APNsConnector) {
@@ -45,7 +51,7 @@ final class APNsConnectionSlot {
     }
 
     var connection: APNsConnection? { if case .open(let connection) = state { connection } else { nil } }
-    /// Where it goes, or is about to.
+    /// The address that the slot is connected to or connecting to.
     var address: String? {
         switch state {
         case .connecting(_, let attempt): attempt?.address
@@ -54,14 +60,17 @@ final class APNsConnectionSlot {
         }
     }
     var isConnecting: Bool { if case .connecting = state { true } else { false } }
-    /// When it will try again, if it is not about to. One that only gives way to others opens as soon as it is needed.
+    /// The time of the next attempt; nil if no pause is needed. A slot that only gives way to
+    /// others counts as nil, since it opens as soon as a push needs it.
     var nextAttempt: Instant? {
         if case .waiting(let until, _, let cause) = state, cause != .stagger { until } else { nil }
     }
 
     // MARK: Opening
 
-    /// `urgent`: a push waits, and there is no other connection to wait for.
+    /// Starts to open the connection.
+    ///
+    /// - Parameter urgent: whether a push waits and there is no other connection to wait for.
     func open(urgent: Bool) {
         guard case .idle = state, !pool.isClosed else { return }
         let now = loop.now
@@ -71,7 +80,8 @@ final class APNsConnectionSlot {
         if pause > .zero { wait(until: now + pause, .stagger) } else { resolve() }
     }
 
-    /// A push has come that cannot wait for the others' sake. True if that makes a difference.
+    /// Ends the wait early for a push that has no other connection. Returns whether an attempt
+    /// starts.
     func retryNow() -> Bool {
         guard case .waiting(_, let timer, let cause) = state else { return false }
         switch cause {
@@ -138,7 +148,7 @@ final class APNsConnectionSlot {
             return
         }
         let wire = attempt.wire
-        // It may have been lost again before anybody could use it.
+        // The connection may already be lost again.
         guard failure == nil, wire.state == .open else {
             wire.close()
             if let reason = wire.goAwayReason { shared.observer?.goAway(host: pool.endpoint.host, reason: reason) }
@@ -172,7 +182,7 @@ final class APNsConnectionSlot {
         }
     }
 
-    /// It went away, was replaced, or is closed: whichever comes first.
+    /// Handles the end of the open connection, at its first sign: GOAWAY, replacement or close.
     private func left(_ connection: APNsConnection) {
         state = .idle
         pool.retire(connection)
@@ -196,7 +206,10 @@ final class APNsConnectionSlot {
         pool.pump()
     }
 
-    /// `pause` is for the address alone.
+    /// Records a failure and schedules the next attempt.
+    ///
+    /// - Parameter pause: the pause of the address, for the log only; the slot adds its own
+    ///   back-off.
     private func failed(_ reason: String, _ pause: Duration) {
         pool.lastFailure = reason
         logFailure(reason, pause)
@@ -218,7 +231,7 @@ final class APNsConnectionSlot {
         shared.observer?.disconnected(host: pool.endpoint.host, reason: reason)
     }
 
-    /// Opens nothing any more. What is open is left to the pool.
+    /// Stops all attempts. The pool closes an open connection.
     func stop() {
         switch state {
         case .waiting(_, let timer, _): loop.cancel(timer)

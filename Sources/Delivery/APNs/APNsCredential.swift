@@ -1,10 +1,10 @@
 import Bytes
 import Crypto
 
-/// How the relay proves to the push service who it is.
+/// The credential with which the relay authenticates to Apple.
 public enum APNsCredential: Sendable {
-    /// Apple's `.p8` key, with the ids of the key and of the team it belongs to.
+    /// A provider token made from Apple's `.p8` key, with the ids of the key and of its team.
     case token(key: P256PrivateKey, keyID: String, teamID: String)
-    /// A certificate (with its chain) and its key, shown in TLS.
+    /// A client certificate for TLS, with its chain and its key.
     case certificate(chainPEM: [UInt8], key: Secret)
 }

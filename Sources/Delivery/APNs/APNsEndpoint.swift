@@ -1,4 +1,4 @@
-/// Where a push service that speaks as Apple's does is found.
+/// The host and port of Apple's push service, or of a service with the same protocol.
 public struct APNsEndpoint: Sendable, Hashable {
     public let host: String
     public let port: UInt16
@@ -11,13 +11,14 @@ public struct APNsEndpoint: Sendable, Hashable {
         self.port = port
     }
 
-    /// Apple keeps the tokens of apps from Xcode on a host of their own. Any other service takes both kinds.
+    /// Returns the endpoint that serves the environment. Apple serves device tokens of apps from
+    /// Xcode (the sandbox) on a separate host. Any other service takes both kinds.
     func serving(_ environment: APNsNotification.Environment) -> APNsEndpoint {
         guard environment == .sandbox, host == Self.production.host else { return self }
         return APNsEndpoint(host: Self.sandbox.host, port: port)
     }
 
-    /// As `:authority` has it.
+    /// The value of `:authority`; the port is left out if it is 443.
     var authority: String {
         let host = host.contains(":") ? "[\(host)]" : host
         return port == 443 ? host : "\(host):\(port)"

@@ -1,7 +1,7 @@
 import Synchronization
 import World
 
-/// One loop's numbers, written there and read anywhere.
+/// The gauges of one loop, written on the loop and read on any thread.
 final class APNsGauges: Sendable {
     struct Reading {
         var connections = 0
@@ -15,7 +15,7 @@ final class APNsGauges: Sendable {
     private let inFlight = Atomic(0)
     private let queued = Atomic(0)
     private let streamLimit = Atomic(0)
-    /// Zero for none.
+    /// Nanoseconds of the oldest waiting push; 0 if none waits.
     private let oldest = Atomic<Int64>(0)
 
     func publish(_ reading: Reading) {

@@ -3,22 +3,25 @@ import Synchronization
 import TLS
 import World
 
-/// Who we are for the service: one credential, and what was learnt about it. Another credential is another identity, with
-/// connections of its own.
+/// A credential and what was learnt about it. A change of credential makes another identity with
+/// its own connections.
 final class APNsIdentity: Sendable {
     let tls: TLSClientContext
-    /// Nil where a certificate speaks for us.
+    /// The provider token; nil if the relay authenticates with a certificate.
     let token: ProviderToken?
-    /// Of the key before: who goes back to it soon goes on with its token, since Apple would not have another.
+    /// The provider token of the previous key. A quick return to that key reuses the token, since
+    /// Apple would refuse a new one.
     private let formerToken: ProviderToken?
     private let log: Log
-    /// For each host one: a key may be for one of Apple's environments alone, and it is the phone that says where it is to
-    /// be reached. What the one host says against us says nothing about the other.
+    /// The circuit breaker of each host. A key may be valid for only one of Apple's environments,
+    /// and the phones determine which host is used. A refusal by one host says nothing about the
+    /// other.
     private let circuits = Mutex<[APNsEndpoint: CredentialCircuitBreaker]>([:])
-    /// Whether any of them is worth asking: it hardly ever is.
+    /// Whether any circuit is open. It is rarely true, so most pushes avoid the lock.
     private let isDistrusted = Atomic(false)
 
-    /// - Parameter former: whose provider token, or that before it, goes on if the key is the same.
+    /// - Parameter former: the previous identity. Its provider token, or the one before it, is
+    ///   reused if the key is the same.
     init(
         _ credential: APNsCredential, trust: TLSClientContext.Roots, former: APNsIdentity? = nil,
         time: any TimeSource, log: Log
@@ -39,10 +42,10 @@ final class APNsIdentity: Sendable {
         formerToken = known.first { $0 !== own }
     }
 
-    /// Why that host refuses it.
+    /// Returns the reason why that host refuses the credential, or nil.
     func fault(at endpoint: APNsEndpoint) -> String? { circuits.withLock { $0[endpoint]?.reason } }
 
-    /// Whether a push may be sent there now.
+    /// Returns whether a push may be sent to the host now.
     func entry(to endpoint: APNsEndpoint, at now: () -> Instant) -> CredentialCircuitBreaker.Entry {
         guard isDistrusted.load(ordering: .relaxed) else { return .free }
         return circuits.withLock { $0[endpoint]?.enter(at: now()) } ?? .free
@@ -80,7 +83,7 @@ final class APNsIdentity: Sendable {
 }
 
 extension APNsAnswer.Meaning {
-    /// Whether Apple says such a thing only to whom it knows.
+    /// Whether Apple gives this answer only to a client whose credential it accepts.
     var provesCredential: Bool {
         switch self {
         case .accepted, .badToken, .foreignToken, .goneToken, .busyDevice: true

@@ -4,7 +4,8 @@ import HTTP2
 import Log
 import World
 
-/// One loop's part of the sender: takes a push, and sees that it comes to an outcome.
+/// The part of the sender on one loop. It gives each push to a pool and ensures that the push gets
+/// an outcome.
 final class APNsLoop: TurnEndObserver {
     let loop: EventLoop
     let shared: APNsSharedState
@@ -13,9 +14,9 @@ final class APNsLoop: TurnEndObserver {
     private var generation: Int
     private var identity: APNsIdentity
     private var pools: [APNsEndpoint: APNsPool] = [:]
-    /// The pool of the last push: mostly that of the next as well.
+    /// The pool of the last push, which is usually the pool of the next one too.
     private var last: (environment: APNsNotification.Environment, pool: APNsPool)?
-    /// Pools of former identities that still have something to answer.
+    /// The pools of former identities that still wait for answers.
     private var leaving: [APNsPool] = []
     private var isClosed = false
     private var isTouched = false
@@ -75,9 +76,12 @@ final class APNsLoop: TurnEndObserver {
         dispatch(passage, again: false)
     }
 
-    /// `again`: it has been sent before, or has waited elsewhere.
+    /// Gives the push to the pool of its environment.
+    ///
+    /// - Parameter again: whether it was sent before, or waited in another pool.
     func dispatch(_ push: PendingPush, again: Bool) {
-        // What a connection gives back while it is closed: nobody would take it out of a queue any more.
+        // A connection returns its pushes while it is closed; nobody would take them out of a queue
+        // any more.
         guard !isClosed else {
             shared.observer?.unsent(.closed)
             return push.settle(.retryAfter(.seconds(1), reason: "closed"), on: loop)
@@ -89,7 +93,8 @@ final class APNsLoop: TurnEndObserver {
 
     // MARK: Changes
 
-    /// Another credential, if there is one.
+    /// Switches to the new credential if it has changed: opens new pools and retires the former
+    /// ones.
     func adopt() {
         guard generation != shared.generation, !isClosed else { return }
         generation = shared.generation
@@ -98,12 +103,12 @@ final class APNsLoop: TurnEndObserver {
         pools = [:]
         last = nil
         leaving += former.values
-        // They are wanted again at once.
+        // The new pools open at once, so that the next push does not wait.
         for endpoint in former.keys { _ = pool(to: endpoint, urgent: false) }
         for pool in former.values { pool.yieldConnection() }
     }
 
-    /// Nothing of that pool is left.
+    /// Forgets a pool that has nothing left to answer.
     func left(_ pool: APNsPool) { leaving.removeAll { $0 === pool } }
 
     func close() {
@@ -116,7 +121,7 @@ final class APNsLoop: TurnEndObserver {
 
     // MARK: For the snapshot
 
-    /// Something has changed that a snapshot would show.
+    /// Marks the gauges as outdated; they are published at the end of the turn.
     func touch() {
         guard !isTouched else { return }
         isTouched = true

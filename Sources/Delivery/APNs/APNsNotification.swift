@@ -1,23 +1,26 @@
 import World
 
-/// One notification for one device.
+/// A notification for one device.
 public struct APNsNotification: Sendable, Equatable {
-    /// Apple keeps the tokens of apps from Xcode apart.
+    /// The environment of a device token. Apple separates the tokens of apps from Xcode
+    /// (`sandbox`).
     public enum Environment: String, Sendable, CaseIterable {
         case production, sandbox
     }
 
-    /// Its `apns-id`: a UUID in lower case, the same at every attempt, so that Apple can tell a repetition.
+    /// The `apns-id`: a UUID in lower case. It is the same for every attempt, so that Apple can
+    /// recognize a repetition.
     public let id: String
     public let deviceToken: String
     public let environment: Environment
     /// JSON, at most 4096 bytes.
     public let payload: [UInt8]
-    /// It takes the place of one that is under the same text. Apple reads it.
+    /// The `apns-collapse-id`: the notification replaces an earlier one with the same id. Apple
+    /// reads it.
     public let collapseID: String?
-    /// From then on it is of no use to the phone.
+    /// The time from which the notification is of no use to the phone.
     public let expiresAt: Timestamp
-    /// From then on it is of no use to send it, if that is earlier.
+    /// The time from which sending it is of no use, if earlier than `expiresAt`.
     public let deliverBy: Timestamp?
 
     public init(
@@ -38,7 +41,8 @@ extension APNsNotification {
     private static let payloadLimit = 4096
     private static let collapseLimit = 64
 
-    /// What Apple would say against it, found before it is sent.
+    /// The reason why Apple would refuse the notification, found before it is sent; nil if it is
+    /// valid.
     var fault: String? {
         if !APNsRequest.isToken(deviceToken) { return "the device token is not hexadecimal" }
         if payload.isEmpty { return "the payload is empty" }
@@ -50,6 +54,6 @@ extension APNsNotification {
         return nil
     }
 
-    /// The last moment to send it.
+    /// The last time at which it may be sent.
     var end: Timestamp { deliverBy.map { min($0, expiresAt) } ?? expiresAt }
 }

@@ -1,17 +1,20 @@
-/// Is told what happens to pushes and connections, for metrics. Called on the sender's loops: it must be quick, and must
-/// not call the sender. Every method may be left out.
+/// An observer of pushes and connections, for metrics. The sender calls it on its loops: a method
+/// must be quick and must not call the sender. Every method is optional.
 public protocol APNsObserver: Sendable {
-    /// `reason` is one of Apple's names, `Success` with 200, or `Other`: few enough to label a metric with.
+    /// Reports an answer.
+    ///
+    /// - Parameter reason: one of Apple's names, `Success` for 200, or `Other`: few enough values
+    ///   for a metric label.
     func answered(status: Int, reason: String, after duration: Duration)
-    /// It was sent, and nobody knows what became of it.
+    /// Reports a push that was sent and whose result is unknown.
     func unanswered(_ why: APNsUnansweredReason, after duration: Duration)
-    /// It was never sent, and will not be.
+    /// Reports a push that was not sent and will not be.
     func unsent(_ why: APNsUnsentReason)
     func connected(host: String)
-    /// One that stood, or an attempt at one.
+    /// Reports the end of an open connection, or a failed attempt to open one.
     func disconnected(host: String, reason: String)
     func goAway(host: String, reason: String)
-    /// A device token that nothing is delivered to any more.
+    /// Reports a device token that Apple no longer accepts.
     func tokenRetired(reason: String)
 }
 
@@ -25,31 +28,31 @@ extension APNsObserver {
     public func tokenRetired(reason: String) {}
 }
 
-/// Why there is no answer to what was sent.
+/// The reason why a sent push has no answer.
 public enum APNsUnansweredReason: String, Sendable, CaseIterable {
-    /// Its time was over.
+    /// The push reached its deadline.
     case timeout
-    /// The service ended its stream.
+    /// The service reset the stream.
     case reset
-    /// The connection is no more.
+    /// The connection was lost.
     case lost
 }
 
-/// Why a push was not sent.
+/// The reason why a push was not sent.
 public enum APNsUnsentReason: String, Sendable, CaseIterable {
-    /// Too many wait already.
+    /// The queue is full.
     case full
-    /// Nobody needs it any more.
+    /// The push has expired.
     case expired
-    /// It waited for as long as it may.
+    /// The push waited until the sender's deadline.
     case late
-    /// There is no connection, and will be none in time.
+    /// No connection is open, and none can be opened before the push ends.
     case unreachable
-    /// Our key or certificate is refused.
+    /// Apple refuses the relay's key or certificate.
     case credential
-    /// The service would not take it as it is.
+    /// The push is invalid: the service would refuse it.
     case invalid
-    /// The service went away from it, again and again.
+    /// The service refused the stream unprocessed too many times.
     case refused
     /// The sender is closed.
     case closed

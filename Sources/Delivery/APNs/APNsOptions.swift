@@ -2,27 +2,28 @@ import EventLoop
 import HTTP2
 
 public struct APNsOptions: Sendable {
-    /// To each host, on each loop: when one is lost, the others go on.
+    /// Connections to each host on each loop. With two, one still works when the other is lost.
     public var connections = 2
-    /// From `send` to its outcome, whatever happens.
+    /// The longest time from `send` to the outcome.
     public var deadline: Duration = .seconds(9)
-    /// Pushes of one loop to one host that wait for a stream. More are refused.
+    /// Pushes of one loop to one host that may wait for a stream. More are refused.
     public var capacity = 2000
-    /// At a time on one connection where the service names no limit, and never more.
+    /// Concurrent streams on one connection: the default if the service names no limit, and the
+    /// maximum in every case.
     public var streams = 1000
-    /// A connection that says nothing for so long while it owes an answer is asked whether it still stands.
+    /// Silence after which a connection that owes an answer is checked by a PING.
     public var suspicion: Duration = .seconds(3)
-    /// So is one that has been quiet for so long when it is next used,
+    /// Silence after which a connection is checked when it is next used.
     public var quiet: Duration = .seconds(60)
-    /// and one that nothing has come from for so long, used or not.
+    /// Silence after which a connection is checked even if it is idle.
     public var keepAlive: Duration = .seconds(3600)
     public var connectTimeout: Duration = .seconds(4)
     public var pingTimeout: Duration = .seconds(3)
-    /// The kernel gives a connection up when nobody acknowledges what was sent for so long.
+    /// The time after which the kernel gives up a connection whose sent data is not acknowledged.
     public var userTimeout: Duration = .seconds(8)
-    /// Between two connections to one host being opened, whichever loop they are for; give or take half.
+    /// The mean pause between two openings to one host, over all loops; each pause varies by half.
     public var stagger: Duration = .milliseconds(200)
-    /// Asked for every connection.
+    /// The function that resolves the host's name; called for every connection.
     public var resolver: @Sendable (_ host: String, _ port: UInt16) async -> Result<[SocketAddress], ResolverFailure> =
         { host, port in await Resolver.addresses(host: host, port: port) }
 
@@ -34,7 +35,7 @@ public struct APNsOptions: Sendable {
         options.pingTimeout = pingTimeout
         options.userTimeout = userTimeout
         options.maxStreams = streams
-        // The queue is in front of the connections.
+        // The pool has the queue, so the connections need none.
         options.maxQueued = 0
         // Apple's answers are short.
         options.responseBytes = 16_384

@@ -5,7 +5,29 @@ import HTTP2
 import Log
 import World
 
-/// One loop's connections to one host under one identity, and the pushes that wait for them.
+/// The connections of one loop to one host under one identity, and the pushes that wait for them.
+///
+/// The pool has `APNsOptions.connections` slots. Each slot keeps one connection open and replaces
+/// it when it is lost. A push goes to the best open connection with a free stream; without one it
+/// waits in the queue.
+///
+/// Invariant: an unsettled push is either in the queue or on one connection, and it gets exactly
+/// one outcome. Its timer, set in `APNsLoop.send`, settles it at `PendingPush.end` at the latest.
+/// The pool sends a push again only if the service certainly did not process it, or if the verdict
+/// on Apple's answer is `repeatElsewhere`. If the answer is lost, the outcome is ambiguous; the
+/// caller may then send the same `apns-id` again.
+///
+/// Failures:
+/// - The host cannot be reached: pushes that end before the next connection attempt are returned at
+///   once.
+/// - Apple refuses the credential: the circuit breaker of the identity returns all pushes except
+///   one trial.
+/// - The credential is replaced: this pool answers what it has sent, and its queue moves to the new
+///   pool.
+/// - A connection stops answering: see `APNsConnection`.
+///
+/// Tests: `PoolTests`, `PoolSimulationTests` (random faults in virtual time), `PoolShutdownTests`,
+/// `TwoHostsTests` and `UnsentRequestTests`.
 final class APNsPool {
     let endpoint: APNsEndpoint
     let identity: APNsIdentity
@@ -13,12 +35,12 @@ final class APNsPool {
     let shared: APNsSharedState
     private let loopState: APNsLoop
     private var slots: [APNsConnectionSlot] = []
-    /// They take nothing new, and still answer.
+    /// Connections that take no new pushes but still answer what was sent.
     private var retired: [APNsConnection] = []
     private var queue = PendingPushQueue()
     private var cached: (form: RequestForm, bearer: String?)
     private(set) var isClosed = false
-    /// Why there was no connection, the last time.
+    /// The reason of the last failure to have a connection.
     var lastFailure = "not connected"
 
     init(_ endpoint: APNsEndpoint, _ identity: APNsIdentity, loopState: APNsLoop, dial: @escaping APNsConnector) {
@@ -35,15 +57,15 @@ final class APNsPool {
         for (number, slot) in slots.enumerated() { slot.open(urgent: urgent && number == 0) }
     }
 
-    /// Where its connections go.
+    /// The addresses of the connections that are open or being opened.
     var addresses: [String] { slots.compactMap(\.address) }
 
-    /// Whether pushes wait and there is not even a connection on its way.
+    /// Whether pushes wait while no connection is open or being opened.
     var isInNeed: Bool {
         !queue.isEmpty && !slots.contains { $0.connection != nil || $0.isConnecting }
     }
 
-    /// What all requests have in common now, and the provider token in it.
+    /// Returns the fields that all requests share now, and the provider token in them.
     func form() -> (form: RequestForm, bearer: String?) {
         guard let token = identity.token else { return cached }
         let bearer = token.bearer { [loop] in loop.post($0) }
@@ -59,7 +81,7 @@ final class APNsPool {
 
     func take(_ push: PendingPush, again: Bool) {
         push.pool = self
-        // A trial goes on until it has its answer.
+        // A trial continues until it has its answer.
         if push.triedFor !== identity {
             switch identity.entry(to: endpoint, at: shared.time.instant) {
             case .free: break
@@ -77,11 +99,11 @@ final class APNsPool {
         if isInNeed { _ = slots.contains { $0.retryNow() } }
     }
 
-    /// Sends what waits, as far as there are streams.
+    /// Sends waiting pushes while streams are free.
     func pump() {
         loopState.touch()
         while !queue.isEmpty, let connection = choose(), let passage = queue.popFirst() {
-            // Its timer is late, as the whole turn is.
+            // Its timer is late because the whole turn of the loop is late.
             guard passage.end > loop.now else {
                 late(passage)
                 continue
@@ -90,7 +112,8 @@ final class APNsPool {
         }
     }
 
-    /// Of the connections that have room, the one with the least to do; one that may be dead only where all may be.
+    /// Returns the least loaded connection with room. A suspected connection is chosen only if all
+    /// open connections are suspected.
     private func choose() -> APNsConnection? {
         let now = loop.now
         var best: APNsConnection?
@@ -110,7 +133,7 @@ final class APNsPool {
         return best
     }
 
-    /// Its time is over.
+    /// Handles a push whose deadline has passed.
     func overdue(_ push: PendingPush) {
         push.timer = nil
         loopState.touch()
@@ -122,7 +145,7 @@ final class APNsPool {
         late(push)
     }
 
-    /// It has waited for as long as it may.
+    /// Settles a push that reached its deadline before it was sent.
     private func late(_ push: PendingPush) {
         let reason = slots.allSatisfy { $0.connection == nil } ? lastFailure : "no stream in time"
         leave(push, .retryAfter(.seconds(1), reason: reason), push.expiresThen ? .expired : .late)
@@ -144,7 +167,8 @@ final class APNsPool {
         switch verdict.connection {
         case .keep: connection.served()
         case .replace:
-            // It knows what it says: only one that is in trouble is to be left alone for a while.
+            // The connection works, since only the credential is refused: mark it as working. After
+            // a server fault or an idle timeout it is not marked.
             if meaning == .expiredCredential || meaning == .unrelatedKey { connection.served() }
             connection.retire()
         }
@@ -184,7 +208,8 @@ final class APNsPool {
         }
     }
 
-    /// The service has certainly not worked on it.
+    /// Dispatches a push again that the service certainly did not process. After `refusalLimit`
+    /// refusals it is settled instead.
     func refused(_ push: PendingPush, _ reason: String) {
         push.refusals += 1
         guard push.refusals <= PendingPush.refusalLimit else {
@@ -210,7 +235,8 @@ final class APNsPool {
 
     // MARK: Connections
 
-    /// When something will be tried again, if nothing is open or on its way.
+    /// The time of the next connection attempt; nil if a connection is open, is being opened or can
+    /// be opened at once.
     private var unreachableUntil: Instant? {
         var next: Instant?
         for slot in slots {
@@ -224,7 +250,7 @@ final class APNsPool {
         .retryAfter(max(next - loop.now, .seconds(1)), reason: lastFailure)
     }
 
-    /// Those that would wait in vain are told so.
+    /// Settles the waiting pushes that end before the next connection attempt.
     func slotWaits() {
         guard !queue.isEmpty, let next = unreachableUntil else { return }
         var left: [PendingPush] = []
@@ -245,7 +271,8 @@ final class APNsPool {
         if isClosed, retired.isEmpty { end() }
     }
 
-    /// Another credential is used from now on: what has been sent is still answered, what waits goes to `next`.
+    /// Retires the pool after a change of credential. Pushes already sent still get their answers;
+    /// waiting pushes go to the pool that replaces this one.
     func yieldConnection() {
         isClosed = true
         let open = slots.compactMap(\.connection)
@@ -255,7 +282,7 @@ final class APNsPool {
         if retired.isEmpty { end() }
     }
 
-    /// The slots hold their pool, and so it would live for ever.
+    /// Breaks the reference cycle between the pool and its slots, which would keep both alive.
     private func end() {
         slots = []
         loopState.left(self)

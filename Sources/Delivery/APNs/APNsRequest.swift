@@ -2,12 +2,13 @@ import HTTP
 import HTTP2
 import World
 
-/// A push as Apple wants to be asked.
+/// The HTTP/2 request for a push in the form that Apple requires.
 enum APNsRequest {
-    /// Twice the longest that Apple has used; it asks not to count on a length.
+    /// Accepted lengths of a device token. The maximum is twice the longest that Apple has used;
+    /// Apple asks clients not to rely on a length.
     private static let tokenDigits = 2...512
 
-    /// What all of them have in common.
+    /// Returns the fields that all requests share.
     static func form(topic: String, authority: String, authorization: String?) -> RequestForm {
         var fields = Fields()
         fields.add("apns-topic", topic)
@@ -17,7 +18,8 @@ enum APNsRequest {
         return RequestForm(method: "POST", authority: authority, fields: fields)
     }
 
-    /// What is this push's own. That it has no fault has been seen: its device token becomes part of the path.
+    /// Returns the fields of this push. The caller has checked that `fault` is nil; this matters
+    /// because the device token becomes part of the path.
     static func own(_ push: APNsNotification) -> FormedRequest {
         var request = FormedRequest(path: "/3/device/" + push.deviceToken, body: push.payload)
         request.add("apns-id", push.id)
@@ -26,7 +28,7 @@ enum APNsRequest {
         return request
     }
 
-    /// Whether the text may be one of Apple's tokens.
+    /// Returns whether the text has the form of a device token.
     static func isToken(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { bytes in
@@ -34,7 +36,7 @@ enum APNsRequest {
         }
     }
 
-    /// A UUID in the canonical text of RFC 9562, in lower case.
+    /// Returns whether the text is a UUID in the canonical form of RFC 9562, in lower case.
     static func isID(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { bytes in

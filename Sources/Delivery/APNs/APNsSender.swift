@@ -5,7 +5,8 @@ import Synchronization
 import TLS
 import World
 
-/// Sends pushes to Apple, or to a service that speaks as Apple does. Each loop has connections of its own.
+/// A sender of pushes to Apple, or to a service with Apple's protocol. Each loop has its own
+/// connections.
 public final class APNsSender: Sendable {
     private struct LoopEntry {
         let loopState: LoopBound<APNsLoop>
@@ -17,7 +18,8 @@ public final class APNsSender: Sendable {
     private let places = Mutex<[ObjectIdentifier: LoopEntry]>([:])
     private let isClosed = Atomic(false)
 
-    /// - Parameter extraTrust: certificates (PEM) that the host is believed by, besides the machine's.
+    /// - Parameter extraTrust: certificates (PEM) of authorities that may certify the host, in
+    ///   addition to the system's.
     public convenience init(
         endpoint: APNsEndpoint, topic: String, credential: APNsCredential, extraTrust: [UInt8]? = nil,
         time: any TimeSource, randomness: any Randomness, log: Log, options: APNsOptions = APNsOptions(),
@@ -29,7 +31,7 @@ public final class APNsSender: Sendable {
             options: options, observer: observer)
     }
 
-    /// - Parameter trust: whom to believe that the host is the one that was meant.
+    /// - Parameter trust: the authorities that may certify the host.
     public init(
         endpoint: APNsEndpoint, topic: String, credential: APNsCredential, trust: TLSClientContext.Roots,
         time: any TimeSource, randomness: any Randomness, log: Log, options: APNsOptions = APNsOptions(),
@@ -43,30 +45,35 @@ public final class APNsSender: Sendable {
     }
 
     deinit {
-        // The connections would stand, and their pools would renew them, without anybody to send by them.
+        // Otherwise the connections would stay open and the pools would renew them without a
+        // sender.
         if !isClosed.load(ordering: .relaxed) { close() }
     }
 
-    /// Whether the text may be a device token.
+    /// Returns whether the text has the form of a device token.
     public static func isToken(_ text: String) -> Bool { APNsRequest.isToken(text) }
 
-    /// On a loop, whose connections carry it. Answers within `options.deadline` and a little.
+    /// Sends a push over the connections of the current loop. Must be called on a loop. Returns
+    /// shortly after `options.deadline` at the latest.
     public func send(_ push: APNsNotification) async -> PushOutcome {
         await withUnsafeContinuation { continuation in send(push) { continuation.resume(returning: $0) } }
     }
 
-    /// The same without a task. `completion` is called once, on the loop, perhaps before this returns.
+    /// Sends a push without a task. `completion` is called once, on the loop, possibly before this
+    /// function returns.
     public func send(_ push: APNsNotification, completion: @escaping (PushOutcome) -> Void) {
         currentLoop().send(push, completion: completion)
     }
 
-    /// On a loop: opens its connections, so that the first push does not wait for them.
+    /// Opens the connections of the current loop, so that the first push does not wait for them.
+    /// Must be called on a loop.
     public func connectEagerly() { currentLoop().connectEagerly() }
 
-    /// What keeps pushes from going out, as far as it is known.
+    /// The fault that prevents pushes, as far as it is known; nil if there is none.
     public var fault: String? { shared.fault }
 
-    /// From any thread, at once: how things stood at the end of each loop's last turn.
+    /// Returns the state at the end of each loop's last turn. May be called from any thread and
+    /// does not wait.
     public func snapshot() -> APNsSnapshot {
         var snapshot = APNsSnapshot()
         for place in places.withLock({ Array($0.values) }) {
@@ -76,8 +83,9 @@ public final class APNsSender: Sendable {
         return snapshot
     }
 
-    /// From any thread: pushes from now on go out under this credential, on connections of their own. Those before still
-    /// answer what they were asked, and then end. Throws where `init` would; nothing has changed then.
+    /// Switches to another credential. Later pushes go out under it on new connections. Earlier
+    /// pushes still get their answers, and their connections then end. May be called from any
+    /// thread. Throws in the same cases as `init`; nothing has changed then.
     public func replace(credential: APNsCredential) throws {
         let former = shared.identity
         if case .token(let key, let keyID, let teamID) = credential,
@@ -88,13 +96,13 @@ public final class APNsSender: Sendable {
         let identity = try APNsIdentity(
             credential, trust: trust, former: former, time: shared.time, log: shared.log)
         shared.adopt(identity)
-        // What is open is replaced at once, and not by the next push.
+        // The loops replace their connections at once, without waiting for the next push.
         for place in places.withLock({ Array($0.values) }) {
             place.loopState.loop.post { place.loopState.value.adopt() }
         }
     }
 
-    /// Closes the connections of all loops. What is on its way is ambiguous.
+    /// Closes the connections of all loops. Pushes on their way become ambiguous.
     public func close() {
         isClosed.store(true, ordering: .relaxed)
         for place in places.withLock({ Array($0.values) }) {

@@ -4,7 +4,8 @@ import Synchronization
 import TLS
 import World
 
-/// What the loops share: who we are, what is known of the hosts, and what was learnt from the answers.
+/// The state that the loops share: the identity, the health of the hosts, and what the answers
+/// showed.
 final class APNsSharedState: Sendable {
     private struct State {
         var identity: APNsIdentity
@@ -21,7 +22,8 @@ final class APNsSharedState: Sendable {
     let observer: (any APNsObserver)?
     private let state: Mutex<State>
     private let generations = Atomic(0)
-    /// Whether bad tokens have come since a push was last accepted: hardly ever, and so the lock is not asked.
+    /// Whether bad tokens arrived since a push was last accepted. It is rarely true, so most pushes
+    /// avoid the lock.
     private let hasDoubts = Atomic(false)
 
     init(
@@ -38,10 +40,10 @@ final class APNsSharedState: Sendable {
         state = Mutex(State(identity: identity))
     }
 
-    /// By what new connections are opened.
+    /// The identity for new connections.
     var identity: APNsIdentity { state.withLock { $0.identity } }
 
-    /// How often that has changed.
+    /// The number of changes of the identity.
     var generation: Int { generations.load(ordering: .acquiring) }
 
     func adopt(_ identity: APNsIdentity) {
@@ -49,7 +51,8 @@ final class APNsSharedState: Sendable {
         generations.add(1, ordering: .releasing)
     }
 
-    /// Of the host that was set: which others are asked is for the phones to say.
+    /// The fault of the configured host. A fault of the sandbox host does not count, since the
+    /// phones decide whether it is used.
     var fault: String? {
         let (identity, unreachable) = state.withLock { state in
             (state.identity, state.hosts[endpoint]?.fault.map { "\(endpoint.host): \($0)" })

@@ -1,16 +1,16 @@
-/// How things stand, over all loops, hosts and connections.
+/// The state of the sender, summed over all loops, hosts and connections.
 public struct APNsSnapshot: Sendable, Equatable {
-    /// Open, and taking pushes.
+    /// Connections that are open and take pushes.
     public var connections = 0
-    /// Sent, and not answered.
+    /// Pushes that were sent and not yet answered.
     public var inFlight = 0
-    /// Waiting for a stream.
+    /// Pushes that wait for a stream.
     public var queued = 0
-    /// Of those that wait, the one that has waited longest.
+    /// The longest time that a waiting push has waited; nil if none waits.
     public var oldestWait: Duration?
-    /// What the service allows now, on all open connections together.
+    /// The number of streams that the service allows now on all open connections together.
     public var streamLimit = 0
-    /// Nil where a certificate speaks for us.
+    /// The age of the provider token; nil if the relay authenticates with a certificate.
     public var providerTokenAge: Duration?
 
     public init() {}

@@ -4,7 +4,8 @@ import HTTP2
 import Log
 import TLS
 
-/// What a pool needs of a connection. `HTTP2Client` is one; a simulation has others.
+/// The interface of a connection to its pool. `HTTP2Client` implements it; simulations have another
+/// implementation.
 protocol APNsTransport: AnyObject {
     var state: ClientState { get }
     var onStateChange: ((ClientState) -> Void)? { get set }
@@ -19,7 +20,7 @@ protocol APNsTransport: AnyObject {
         _ request: FormedRequest, of form: RequestForm,
         completion: @escaping (Result<Response, RequestFailure>) -> Void
     ) -> Int32?
-    /// False if the service cannot have had all of it.
+    /// Cancels the stream. Returns false if the service cannot have received the whole request.
     func cancel(_ stream: Int32) -> Bool
     func ping(_ completion: @escaping (Duration?) -> Void)
     func retire()
@@ -28,7 +29,8 @@ protocol APNsTransport: AnyObject {
 
 extension HTTP2Client: APNsTransport {}
 
-/// Opens a connection: gives it back at once, and says later, once, why it did not open, or nil.
+/// A function that opens a connection. It returns the connection at once and later calls `opened`
+/// once, with the reason of the failure or with nil.
 typealias APNsConnector = (_ address: SocketAddress, _ opened: @escaping (String?) -> Void) -> any APNsTransport
 
 extension HTTP2Client {
@@ -39,7 +41,7 @@ extension HTTP2Client {
             let client = HTTP2Client(
                 loop: loop, host: endpoint.host, port: endpoint.port, tls: tls, options: options.client, log: log)
             let bound = LoopBound((client: client, opened: opened), on: loop)
-            // On a later turn: whoever dials has to have the connection before it hears of it.
+            // On a later turn, so that the caller has the connection before `opened` is called.
             loop.post {
                 loop.spawn {
                     var failure: String?

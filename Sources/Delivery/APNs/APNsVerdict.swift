@@ -1,46 +1,48 @@
 import DeliveryOutcomes
 import World
 
-/// What follows from an answer: for the push, for the connection it came on, and for our credential.
+/// The consequences of an answer: for the push, for the connection and for the credential.
 struct APNsVerdict: Equatable {
     enum Next: Equatable {
         case settle(PushOutcome)
-        /// At once, once more, on another connection.
+        /// Send it once more, at once, on another connection.
         case repeatElsewhere
     }
 
     enum Connection: Equatable {
         case keep
-        /// Answers what it has been asked; new requests go to another.
+        /// Use another connection for new requests; this one still answers what was sent.
         case replace
     }
 
     enum Credential: Equatable {
         case keep
-        /// A new provider token in place of the one that was sent.
+        /// Replace the provider token that was sent.
         case renew
-        /// No new provider token for a while; back to the one before.
+        /// Make no new provider token for a while, and return to the previous one.
         case holdRenewal
-        /// Nothing more is sent with it for a while, and the operator is told.
+        /// Send nothing with the credential for a while, and log an error for the operator.
         case distrust
     }
 
     var push: Next
     var connection: Connection = .keep
     var credential: Credential = .keep
-    /// Something that a person has to look at.
+    /// Whether an operator has to look at the answer.
     var alarm = false
 }
 
-/// What the answer alone does not say.
+/// The state of the request that a verdict needs besides the answer.
 struct APNsRequestState {
-    /// When the push was sent: a token registered after that is not the one that was refused.
+    /// The time at which the push was sent. A token that was registered later is not the refused
+    /// one.
     var sentAt: Timestamp
-    /// Answers that have already made us repeat this push: each does so once.
+    /// The kinds of answer that have already caused a repetition of this push: each may do so once.
     var repeatedFor: Set<APNsAnswer.Meaning> = []
     /// Whether the provider token that was sent is old enough to be followed by another.
     var mayRenew = true
-    /// Whether so many tokens were bad in a row that the environment or the topic, not the tokens, must be wrong.
+    /// Whether so many device tokens in a row were bad that the environment or the topic must be
+    /// wrong.
     var doubtsEnvironment = false
 }
 
@@ -54,10 +56,11 @@ extension APNsAnswer {
         case .badToken:
             APNsVerdict(push: .settle(.tokenDead(since: situation.sentAt, reason: text)))
         case .goneToken:
-            // What was sent had been registered by then, whatever their clock says.
+            // The token was registered before it was sent, whatever Apple's clock says.
             APNsVerdict(push: .settle(.tokenDead(since: since(situation), reason: text)))
         case .foreignToken:
-            // Of no use until the phone has registered anew; but how does the token of another app come to us?
+            // The token is useless until the phone registers again. The alarm is due because a
+            // token of another app should not be in the store.
             APNsVerdict(push: .settle(.tokenDead(since: situation.sentAt, reason: text)), alarm: true)
         case .ourMistake:
             APNsVerdict(push: .settle(.badRequest(text)), alarm: true)
@@ -68,7 +71,8 @@ extension APNsAnswer {
         case .expiredCredential where situation.mayRenew && mayRepeat(situation):
             APNsVerdict(push: .repeatElsewhere, connection: .replace, credential: .renew)
         case .expiredCredential:
-            // Young and yet expired: our clock or theirs is wrong, and another token would be as wrong.
+            // The token is young and yet expired: one of the clocks is wrong, and another token
+            // would be wrong too.
             APNsVerdict(
                 push: .settle(.credentialFault(text + ", is the clock right?")), connection: .replace,
                 credential: .distrust, alarm: true)
@@ -91,7 +95,8 @@ extension APNsAnswer {
 
     private func mayRepeat(_ situation: APNsRequestState) -> Bool { !situation.repeatedFor.contains(meaning) }
 
-    /// As the answer asks, within what a challenge can bear.
+    /// Returns an outcome with the pause from the answer, between 1 and 600 seconds, or with the
+    /// usual pause.
     private func later(_ usual: Duration) -> APNsVerdict.Next {
         let pause = retryAfter.map { Duration.seconds(min(max($0, 1), 600)) } ?? usual
         return .settle(.retryAfter(pause, reason: text))

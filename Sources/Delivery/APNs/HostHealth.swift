@@ -1,38 +1,49 @@
 import World
 
-/// What the whole process knows of one host: which of its addresses are in use, which are left alone, and when the next
-/// connection may be opened. All loops and slots ask it, so that none of them hammers a host that the others have just
-/// been refused by.
+/// The state of one host as the whole process sees it: which addresses are in use, which are in a
+/// back-off, and when the next connection may be opened.
+///
+/// Its purpose is that loops and slots share their failures: none hammers a host that has just
+/// refused the others. Every opened or failed attempt must be reported once, by `opened`, `failed`
+/// or `ended`, since the counts of connections depend on it. Failures of attempts that were under
+/// way together count once.
+///
+/// Tests: `HostHealthTests` and `TwoHostsTests`.
 struct HostHealth {
     enum ConnectDecision: Equatable {
-        /// Connect there, and say what became of it.
+        /// Connect to this address, and report the result.
         case go(String)
-        /// Every address is left alone until then.
+        /// Every address is in its back-off until then.
         case wait(until: Instant)
     }
 
     private struct AddressHealth {
-        /// Open, or on their way to it.
+        /// The number of connections that are open or being opened.
         var connections = 0
         var backoff = Backoff()
         var avoidedUntil: Instant?
-        /// When the last failure was counted.
+        /// The time at which the last failure was counted.
         var failedAt: Instant?
     }
 
-    /// Names may resolve to other addresses every time: those that were of no use are forgotten.
+    /// The number of addresses above which useless ones are forgotten, since a name may resolve to
+    /// other addresses every time.
     private static let memory = 64
 
     private var places: [String: AddressHealth] = [:]
     private var nextOpening: Instant?
     private(set) var open = 0
-    /// Since a connection was last opened.
+    /// The last failure since a connection was opened.
     private var failure: String?
 
-    /// Why the host cannot be reached, if it cannot.
+    /// The reason why the host cannot be reached; nil while a connection is open or nothing has
+    /// failed.
     var fault: String? { open == 0 ? failure : nil }
 
-    /// How long to wait before opening a connection. `urgent`: a push waits, and there is no other to wait for.
+    /// Returns how long to wait before the next connection is opened.
+    ///
+    /// - Parameter gap: the mean distance between two openings; each one varies by half.
+    /// - Parameter urgent: whether a push waits and there is no other connection to wait for.
     mutating func stagger(
         _ gap: Duration, urgent: Bool, at now: Instant, _ randomness: any Randomness
     ) -> Duration {
@@ -43,8 +54,12 @@ struct HostHealth {
         return turn - now
     }
 
-    /// Of the addresses that a name has now: one that is not left alone, that the asking pool (`own`) has no connection
-    /// to, that few connections of the process go to, and that stands early in the list; in this order.
+    /// Chooses an address among those that the name has now and reserves a connection there. The
+    /// choice excludes addresses in a back-off. It prefers addresses without a connection of the
+    /// pool, then those with few connections of the process, then the order of the list.
+    ///
+    /// - Parameter own: the addresses that the asking pool is already connected or connecting to.
+    /// - Parameter trial: how long a single attempt at a failed address keeps the others away.
     mutating func requestOpening(_ addresses: [String], own: [String], at now: Instant, trial: Duration)
         -> ConnectDecision
     {
@@ -53,24 +68,24 @@ struct HostHealth {
         func load(_ address: String) -> (Int, Int) {
             (own.count { $0 == address }, places[address]?.connections ?? 0)
         }
-        // The first of the least, as `min` gives it.
+        // `min` returns the first of several equal addresses, which keeps the order of the list.
         guard let address = free.min(by: { load($0) < load($1) }) else {
             return .wait(until: addresses.compactMap { places[$0]?.avoidedUntil }.min() ?? now + trial)
         }
         var place = places[address, default: AddressHealth()]
         place.connections += 1
-        // One tries whether it is better now; the others wait for what comes of that.
+        // After failures a single attempt tries the address; the others wait for its result.
         if place.backoff.failures > 0 { place.avoidedUntil = now + trial }
         places[address] = place
         return .go(address)
     }
 
-    /// Whether some address may be tried, as far as is known.
+    /// Returns whether some address may be tried, as far as is known.
     func isReachable(at now: Instant) -> Bool {
         places.isEmpty || places.values.contains { ($0.avoidedUntil ?? now) <= now }
     }
 
-    /// How many addresses it knows.
+    /// The number of known addresses.
     var remembered: Int { places.count }
 
     mutating func opened(_ address: String) {
@@ -79,15 +94,18 @@ struct HostHealth {
         places[address]?.avoidedUntil = nil
     }
 
-    /// It has done its work for us, or has stood for long: what went wrong before is over.
+    /// Ends the back-off of an address whose connection served a push or stayed open for long.
     mutating func served(_ address: String) {
         places[address]?.backoff.succeeded()
         places[address]?.avoidedUntil = nil
     }
 
-    /// A claim that came to nothing, or (`wasOpen`) a connection that served nothing. Returns for how long the address
-    /// is left alone. `began`: when it was claimed, or opened. All those that were under way when one of them failed meet
-    /// the same trouble, which counts once.
+    /// Records a failed attempt, or the end of a connection that served nothing. Returns how long
+    /// the address is avoided. Attempts that were under way when one of them failed meet the same
+    /// fault, which counts once.
+    ///
+    /// - Parameter wasOpen: whether the connection was open.
+    /// - Parameter began: the time of the attempt, or of the opening.
     mutating func failed(
         _ address: String, _ reason: String, wasOpen: Bool, began: Instant, at now: Instant,
         _ randomness: any Randomness
@@ -100,17 +118,18 @@ struct HostHealth {
         }
         place.failedAt = now
         var pause = place.backoff.failed(randomness)
-        // One that stood may have gone away for reasons of its own: the first time it is replaced at once.
+        // The server may close an open connection for harmless reasons: the first time it is
+        // replaced at once.
         if wasOpen, place.backoff.failures == 1 { pause = .zero }
         place.avoidedUntil = now + pause
         places[address] = place
         return pause
     }
 
-    /// The name has no address.
+    /// Records that the name could not be resolved.
     mutating func unresolved(_ reason: String) { failure = reason }
 
-    /// A claim that is given back, or (`wasOpen`) a connection that has had its day.
+    /// Records an abandoned attempt, or (`wasOpen`) the end of a connection that was not at fault.
     mutating func ended(_ address: String, wasOpen: Bool) {
         if wasOpen { open -= 1 }
         guard var place = places[address] else { return }

@@ -2,34 +2,35 @@ import DeliveryOutcomes
 import EventLoop
 import World
 
-/// One push on its way to its outcome.
+/// A push from `send` to its outcome, with the state of its attempts.
 final class PendingPush {
-    /// A stream that the service has certainly not worked on is sent again so often.
+    /// The number of times that a push is sent again after the service refused its stream
+    /// unprocessed.
     static let refusalLimit = 3
 
     let push: APNsNotification
     let since: Instant
     let end: Instant
-    /// Whether `end` is the push's own, and not only as long as we are ready to wait.
+    /// Whether `end` is the push's own expiry rather than the sender's deadline.
     let expiresThen: Bool
     private var completion: ((PushOutcome) -> Void)?
     var timer: TimerID?
 
-    /// Where it waits, or was sent from.
+    /// The pool in which it waits, or from which it was sent.
     var pool: APNsPool?
-    /// That carries it now, and under which number.
+    /// The connection that carries it now, and below the number of its stream.
     var connection: APNsConnection?
     var stream: Int32 = 0
     var sentAt: Instant
-    /// How often the service had said by then what it allows.
+    /// The SETTINGS generation of the connection when this push was sent.
     var settings = 0
-    /// The provider token that it was sent with.
+    /// The provider token with which it was sent.
     var bearer: String?
-    /// Whose circuit has let it in to try.
+    /// The identity whose circuit breaker admitted this push as its trial.
     var triedFor: APNsIdentity?
-    /// How often the service has certainly not worked on it.
+    /// The number of times that the service refused it unprocessed.
     var refusals = 0
-    /// Answers that have already made us repeat it.
+    /// The kinds of answer that have already caused a repetition.
     var repeatedFor: Set<APNsAnswer.Meaning> = []
 
     init(
@@ -46,7 +47,7 @@ final class PendingPush {
 
     var isSettled: Bool { completion == nil }
 
-    /// Once; there is nothing more to do for it then.
+    /// Reports the outcome. Only the first call has an effect.
     func settle(_ outcome: PushOutcome, on loop: EventLoop) {
         guard let completion else { return }
         self.completion = nil

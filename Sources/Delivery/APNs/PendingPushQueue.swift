@@ -1,8 +1,10 @@
-/// Pushes that wait for a stream, first in, first out. Those that have been settled meanwhile are passed over.
+/// The pushes that wait for a stream, in FIFO order. Pushes that were settled meanwhile stay in the
+/// queue and are skipped.
 struct PendingPushQueue {
     private var waiting: [PendingPush?] = []
     private var start = 0
-    /// Those that have been sent before and come back: they have waited longest. The last is the next.
+    /// Pushes that came back after an attempt, as a stack. They go first because they have waited
+    /// longest.
     private var returned: [PendingPush] = []
     private(set) var count = 0
 
@@ -18,10 +20,10 @@ struct PendingPushQueue {
         returned.append(push)
     }
 
-    /// One that stands in here has been settled.
+    /// Corrects the count after a queued push was settled.
     mutating func settledOne() { count -= 1 }
 
-    /// The next one, which stays.
+    /// Returns the next push without removing it.
     mutating func first() -> PendingPush? {
         while let last = returned.last {
             if !last.isSettled { return last }

@@ -4,8 +4,8 @@ import Log
 import Synchronization
 import World
 
-/// The one provider token of this process, whichever loop asks. It is minted under a lock and so once; a renewal that
-/// is not urgent is handed to `later`, so that no push waits for a signature.
+/// The provider token that all loops of the process share. An urgent renewal happens under the lock
+/// and so only once. Any other renewal is handed to `later`, so that no push waits for a signature.
 final class ProviderToken: Sendable {
     private struct State {
         var life: ProviderTokenLife
@@ -31,14 +31,16 @@ final class ProviderToken: Sendable {
         state = Mutex(State(life: ProviderTokenLife(first)))
     }
 
-    /// Whether it speaks for that key.
+    /// Returns whether the token is made from that key.
     func isOf(_ key: P256PrivateKey, keyID: String, teamID: String) -> Bool {
         self.keyID == keyID && self.teamID == teamID && self.key.publicKey == key.publicKey
     }
 
     var age: Duration { state.withLock { time.instant() - $0.life.current.at } }
 
-    /// The value of `authorization`. `later` runs its work when the caller has nothing more urgent to do.
+    /// Returns the value of `authorization`.
+    ///
+    /// - Parameter later: runs its work when the caller has nothing more urgent to do.
     func bearer(later: (@escaping @Sendable () -> Void) -> Void) -> String {
         let (bearer, mustRenew) = state.withLock { state in
             state.life.go(on: time.instant())
@@ -56,27 +58,27 @@ final class ProviderToken: Sendable {
         return bearer
     }
 
-    /// Signs without the lock: the others go on with the token that there is.
+    /// Signs outside the lock, so that others continue with the current token.
     private func renew() {
         let next = Result { () throws(CryptoFailure) in
             try Self.mint(key: key, keyID: keyID, teamID: teamID, time: time)
         }
         state.withLock { state in
             state.isRenewing = false
-            // Somebody may have been in greater need of one meanwhile.
+            // An urgent renewal may have replaced the token meanwhile.
             if state.life.need(at: time.instant()) != .none { take(next, &state.life) }
         }
     }
 
-    /// Whether an answer that this token has expired can be followed by another token: there is one already, or one
-    /// may be made.
+    /// Returns whether another token can follow one that Apple calls expired: either one exists
+    /// already, or a new one is permitted.
     func mayFollow(_ bearer: String) -> Bool {
         state.withLock { state in
             state.life.current.bearer != bearer || state.life.hasNewer || state.life.mayMint(at: time.instant())
         }
     }
 
-    /// However many requests were refused with it, one token follows.
+    /// Replaces an expired token. Only the first of many refused requests causes a replacement.
     func replace(_ bearer: String) {
         state.withLock { state in
             guard state.life.current.bearer == bearer, !state.life.goForward() else { return }
@@ -101,7 +103,7 @@ final class ProviderToken: Sendable {
             life.minted(token)
             log.info("apns.token.minted", [.keyID: keyID])
         case .failure(let failure):
-            // The old one stays; Apple says when it is of no use any more.
+            // The old token stays in use until Apple refuses it.
             log.error("apns.token.unsigned", [.keyID: keyID, .error: failure.description])
         }
     }
@@ -109,7 +111,7 @@ final class ProviderToken: Sendable {
     private static func mint(
         key: P256PrivateKey, keyID: String, teamID: String, time: any TimeSource
     ) throws(CryptoFailure) -> ProviderTokenLife.Minted {
-        // Apple reads seconds: in milliseconds the token would be from a far future.
+        // Apple expects seconds; milliseconds would be a time far in the future.
         let claims: JSONObject = ["iss": .string(teamID), "iat": .integer(time.now().seconds)]
         let token = try JWS.sign(header: ["kid": .string(keyID)], payload: JSONWriter.write(claims), key: key)
         return ProviderTokenLife.Minted(bearer: "bearer " + token, at: time.instant())

@@ -1,13 +1,14 @@
 import World
 
-/// When to have which provider token. Apple takes one for 60 minutes and no new one within 20.
+/// The rules for renewing the provider token. Apple accepts a token for 60 minutes, and accepts a
+/// new one only 20 minutes after the last.
 struct ProviderTokenLife {
-    /// From here on a token is replaced when there is time for it.
+    /// The age from which a token is replaced in the background.
     static let renewal = Duration.seconds(45 * 60)
-    /// From here on it is not sent before it is replaced.
+    /// The age from which a token is replaced before anything else is sent.
     static let latest = Duration.seconds(50 * 60)
     static let hold = Duration.seconds(20 * 60)
-    /// From here on Apple is about to call it expired.
+    /// The age from which Apple is about to call the token expired.
     private static let expiry = Duration.seconds(60 * 60 - 30)
 
     struct Minted: Equatable {
@@ -17,14 +18,14 @@ struct ProviderTokenLife {
 
     enum Need: Equatable {
         case none
-        /// Soon, by whoever gets to it.
+        /// A renewal in the background.
         case renewal
-        /// Before anything is sent.
+        /// A renewal before anything is sent.
         case renewalFirst
     }
 
     private(set) var current: Minted
-    /// The one before; or the one after, when Apple wanted none so soon.
+    /// The previous token; or the newer one, if Apple refused it as too early.
     private var other: Minted?
     private var held: Instant?
 
@@ -36,7 +37,7 @@ struct ProviderTokenLife {
         return age >= Self.latest ? .renewalFirst : age >= Self.renewal ? .renewal : .none
     }
 
-    /// Whether Apple would take yet another token.
+    /// Returns whether Apple would accept another new token.
     func mayMint(at now: Instant) -> Bool {
         if let held, now - held < Self.hold { return false }
         return now - current.at >= Self.hold
@@ -48,7 +49,8 @@ struct ProviderTokenLife {
         held = nil
     }
 
-    /// Apple has had too many tokens of us: no new one for a while, and back to the last one if it still counts.
+    /// Handles Apple's answer that it got too many tokens: makes no new token for a while, and
+    /// returns to the previous one if it is still valid.
     mutating func tooMany(_ bearer: String, at now: Instant) {
         held = now
         guard bearer == current.bearer, let before = other, before.at < current.at, now - before.at < Self.expiry else {
@@ -57,12 +59,13 @@ struct ProviderTokenLife {
         (current, other) = (before, current)
     }
 
-    /// The one that came too soon is the better one when that before it has run out.
+    /// Switches to the newer token when the current one has expired, even if Apple refused the
+    /// newer one as too early.
     mutating func go(on now: Instant) {
         if now - current.at >= Self.expiry { goForward() }
     }
 
-    /// True if there was a newer one to go to.
+    /// Switches to the newer token. Returns false if there is none.
     @discardableResult
     mutating func goForward() -> Bool {
         guard hasNewer, let newer = other else { return false }

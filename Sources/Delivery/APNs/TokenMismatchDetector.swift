@@ -1,10 +1,10 @@
-/// Several bad tokens in a row with none accepted in between mean that the tokens belong to another environment than
-/// the host, or to another app than the topic: then they must not be thrown away.
+/// A detector for device tokens of another environment or app. If several tokens in a row are bad
+/// and none is accepted, the host or the topic is wrong. The tokens must then be kept.
 struct TokenMismatchDetector {
     static let limit = 5
     private var inARow: [APNsNotification.Environment: Int] = [:]
 
-    /// Whether anything is held against any environment.
+    /// Whether any environment has a bad token since the last acceptance.
     var isLeft: Bool { !inARow.isEmpty }
 
     func doubts(_ environment: APNsNotification.Environment) -> Bool { inARow[environment, default: 0] >= Self.limit }
