@@ -1,22 +1,32 @@
 import World
 
-/// The budget of one peer for costs beyond its requests: resets in both directions, frames that
-/// carry no request, large header blocks and new keys. All kinds share one bucket, so an attack
-/// cannot be spread over kinds. The bucket fills with time and with completed work.
+/// The abuse budget of one peer: what it may cost us beyond its requests.
+///
+/// HTTP/2 lets a peer make work without a request: resets in both directions, control frames, large
+/// header blocks and new TLS keys. Each kind has a cost. All kinds share one bucket, so an attack
+/// cannot be spread over kinds. The bucket fills with time and with completed work. When it is
+/// empty, the connection ends with ENHANCE_YOUR_CALM.
+///
+/// Invariant: the budget never exceeds its capacity, so an idle peer cannot save up for a flood. A
+/// cost that is too high ends the connections of honest clients; one that is too low leaves an
+/// attack unlimited. Tests: `HostileTests`, `AccountingTests`, `HeaderWorkTests`, `KeyUpdateTests`.
 struct AbuseBudget {
-    /// A reset by the peer (Rapid Reset), or one of ours that it provoked (MadeYouReset): work for nothing.
+    /// A reset by the peer (Rapid Reset), or a reset of ours that the peer provoked (MadeYouReset).
+    /// The work for the stream is lost.
     static let reset = 10
     static let settings = 5
-    /// PING, PRIORITY, WINDOW_UPDATE, CONTINUATION, empty DATA, and whatever we do not know.
+    /// PING, PRIORITY, WINDOW_UPDATE, CONTINUATION, empty DATA, and unknown frame types.
     static let control = 1
-    /// DATA or HEADERS on a stream that has ended, beside what the frame costs anyway.
+    /// DATA or HEADERS on a stream that has ended, in addition to the cost of the frame itself.
     static let closedStream = 2
-    /// New keys for TLS, which cost as much as some requests.
+    /// A change of the TLS keys, which costs as much as several requests.
     static let keyUpdate = 10
-    /// Decoded bytes of a header block that are free. The rest costs one for each `headerBytesPerCharge`.
+    /// Decoded bytes of a header block that are free. Each further `headerBytesPerCharge` costs
+    /// one.
     static let freeHeaderBytes = 4096
     static let headerBytesPerCharge = 1024
-    /// For every DATA frame sent, because the peer has to open two windows for it, and for every request answered.
+    /// Earned for every DATA frame sent, because the peer must open two windows for it, and for
+    /// every request answered.
     static let earned = 2
 
     private let capacity: Int
@@ -31,11 +41,11 @@ struct AbuseBudget {
         filledAt = now
     }
 
-    /// False when the peer has used it up.
+    /// Takes `cost` from the budget. Returns false if the peer has used it up.
     mutating func charge(_ cost: Int, now: Instant) -> Bool {
         left -= cost
         guard left < 0 else { return true }
-        // The clock is asked only now: a peer that behaves never comes here.
+        // Refills only here, so that the clock is not read for a peer that behaves.
         let seconds = (now - filledAt).wholeMilliseconds
         let filled = Int(clamping: seconds) * perSecond / 1000
         if filled > 0 {

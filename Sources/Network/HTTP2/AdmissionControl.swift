@@ -4,8 +4,13 @@ import Log
 import Synchronization
 import World
 
-/// The admission of connections to all servers of a process: one table for all loops. A call locks it for some
-/// microseconds; connections are ended on their own loops afterwards.
+/// The admission of connections to all servers of a process: one `AdmissionTable` for all loops,
+/// under one lock.
+///
+/// A call holds the lock for some microseconds. It ends connections afterwards, on their own loops,
+/// so a slow loop never holds the lock. Each connection holds an `AdmissionTicket` until it is
+/// closed. Slots are reused; so a call with a released ticket must have no effect, which
+/// `State.holds` checks. Tests: `AdmissionServerTests`.
 public final class AdmissionControl: Sendable {
     private struct State {
         var table: AdmissionTable
@@ -13,7 +18,8 @@ public final class AdmissionControl: Sendable {
         var reasons: [AdmissionTable.Reason: UInt64] = [:]
         var bursts: [AdmissionTable.Reason: LogThrottle] = [:]
 
-        /// False after its release, also if the slot is another connection's by now.
+        /// Whether the ticket still owns its slot: false after its release, also if another
+        /// connection has the slot by now.
         func holds(_ ticket: AdmissionTicket) -> Bool { tickets[ticket.slot] === ticket }
     }
 
@@ -35,7 +41,8 @@ public final class AdmissionControl: Sendable {
     /// The values of the `reason` label.
     public static var reasons: [String] { AdmissionTable.Reason.allCases.map(\.rawValue) }
 
-    /// The number of connections that were refused, put off, ended or kept unidentified for this reason.
+    /// The number of connections that were refused, put off, ended or kept unidentified for this
+    /// reason.
     public func count(reason: String) -> UInt64 {
         guard let reason = AdmissionTable.Reason(rawValue: reason) else { return 0 }
         return state.withLock { $0.reasons[reason] ?? 0 }
@@ -52,7 +59,7 @@ public final class AdmissionControl: Sendable {
         }
     }
 
-    /// - Parameter address: nil if a balancer still has to say whose connection it is.
+    /// - Parameter address: nil if a balancer has not yet sent the address of the caller.
     /// - Returns: nil if the connection is to be closed at once.
     func admit(_ address: SocketAddress?, on loop: EventLoop) -> AdmissionTicket? {
         let source = address.map { Source($0) }
@@ -72,7 +79,7 @@ public final class AdmissionControl: Sendable {
         }
     }
 
-    /// Ends what is overdue. Any server's timer calls it for all.
+    /// Ends the connections that are overdue. The timer of any server calls it for all servers.
     func sweep() {
         change { state, now, notes in notes.end(state.table.overdue(at: now), in: &state, now) }
     }
@@ -107,7 +114,7 @@ public final class AdmissionControl: Sendable {
         }
     }
 
-    /// - Returns: whether the connection is an identified one from now on.
+    /// - Returns: whether the connection is identified from now on.
     fileprivate func identified(
         _ ticket: AdmissionTicket, as identity: AdmissionTable.Identity, _ remote: String?
     ) -> Bool {
@@ -128,7 +135,7 @@ public final class AdmissionControl: Sendable {
         }
     }
 
-    /// The work that follows from a change of the table, once its lock is given back.
+    /// The effects of a change of the table: they happen after the lock is released.
     private struct Effects {
         var ended: [(ticket: AdmissionTicket, reason: AdmissionTable.Reason)] = []
         var lines: [(reason: AdmissionTable.Reason, remote: String?, count: Int)] = []
@@ -137,7 +144,8 @@ public final class AdmissionControl: Sendable {
             _ reason: AdmissionTable.Reason, _ remote: String?, _ events: Int = 1, in state: inout State, _ now: Instant
         ) {
             state.reasons[reason, default: 0] += UInt64(events)
-            // Connections that never ask anything are everyday; that many of them come is seen by the other reasons.
+            // Connections without any request are common. A flood of them shows in the other
+            // reasons.
             guard reason != .request, reason != .lifetime else { return }
             guard let count = state.bursts[reason, default: LogThrottle()].record(events, at: now) else { return }
             lines.append((reason, remote, count))
@@ -165,17 +173,18 @@ public final class AdmissionControl: Sendable {
     }
 }
 
-/// A connection's place in the table, from its beginning to its end.
+/// The admission of one connection: its slot in the table, from `admit` to `release`.
 final class AdmissionTicket: CallerIdentification, Sendable {
     private struct Place: Sendable {
         var source: Source?
         var remote: String?
         var end: (@Sendable (AdmissionTable.Reason) -> Void)?
-        /// Ended before the connection was there.
+        /// Set if the ticket was ended before the connection called `onEnd`.
         var reason: AdmissionTable.Reason?
     }
 
-    /// Its place in the table. Given when it is admitted; read and written under the lock of `control`.
+    /// Index of its slot in the table. Set at admission; read and written under the lock of
+    /// `control`.
     fileprivate var slot: Int {
         get { slotNumber.load(ordering: .relaxed) }
         set { slotNumber.store(newValue, ordering: .relaxed) }
@@ -186,7 +195,8 @@ final class AdmissionTicket: CallerIdentification, Sendable {
     private let loop: EventLoop
     private let place: Mutex<Place>
     private let slotNumber = Atomic(-1)
-    /// A connection is identified once and stays so. Later proofs on it need no lock.
+    /// Whether the connection is identified, which never changes back. Later proofs on it need no
+    /// lock.
     private let isIdentified = Atomic(false)
 
     fileprivate init(_ control: AdmissionControl, loop: EventLoop, _ source: Source?, _ remote: String?) {
@@ -206,7 +216,8 @@ final class AdmissionTicket: CallerIdentification, Sendable {
         if let reason { loop.post { end(reason) } }
     }
 
-    /// False if the connection has to end: there is no place for it.
+    /// Records the address from the PROXY header. Returns false if the connection must end, because
+    /// there is no slot for it.
     func proxyHeaderRead(as address: SocketAddress) -> Bool {
         let (source, remote) = (Source(address), address.host)
         place.withLock { place in
@@ -218,7 +229,8 @@ final class AdmissionTicket: CallerIdentification, Sendable {
 
     func takeHandshake() -> HandshakeDecision { control.takeHandshake(self) }
 
-    /// This connection and others of its source, `count` together, have been put off for the first time.
+    /// Reports that `count` connections of this source, this one included, are put off for the
+    /// first time.
     func putOff(_ count: Int) {
         if count > 0 { control.putOff(count, remote) }
     }
@@ -232,7 +244,7 @@ final class AdmissionTicket: CallerIdentification, Sendable {
         if control.identified(self, as: identity, remote) { isIdentified.store(true, ordering: .relaxed) }
     }
 
-    /// The connection is closed.
+    /// Returns the slot, because the connection is closed.
     func release() {
         control.release(self)
         place.withLock { $0.end = nil }

@@ -1,11 +1,11 @@
 /// The limits on connections for each kind of caller. The shares add up to the total, so no kind
-/// can use another's share. Unidentified callers never take the places of websites and identified
-/// phones.
+/// can use the share of another. Unidentified callers never take connections from websites and
+/// identified phones.
 public struct AdmissionLimits: Sendable, Equatable {
     /// All connections together.
     public let total: Int
-    /// Connections of callers with neither a certificate nor an accepted DPoP proof, and of all that are still in their
-    /// handshake.
+    /// Connections of callers with neither a certificate nor an accepted DPoP proof. This includes
+    /// all connections that are still in their handshake.
     public let unidentified: Int
     /// Unidentified connections of one source: an IPv4 address or an IPv6 /64.
     public var perSource: Int
@@ -15,11 +15,11 @@ public struct AdmissionLimits: Sendable, Equatable {
     /// Reserved for websites.
     public let websites: Int
     public let perWebsite: Int
-    /// Connections of balancers that have not said yet whose they are.
+    /// Connections of balancers that have not sent their PROXY header yet.
     public let introductions: Int
-    /// Connections that were ended to make room, and whose loop has not closed them yet.
+    /// Connections that were ended to make room, while their loop has not closed them yet.
     public let closing: Int
-    /// Handshakes of one source in a second, and at once. The others are put off.
+    /// Handshakes that one source may begin per second; `handshakesAtOnce` is the size of a burst.
     public var handshakesPerSecond = 200
     public var handshakesAtOnce: Int { handshakesPerSecond * 10 }
     /// From the beginning of a connection to the end of its first request.

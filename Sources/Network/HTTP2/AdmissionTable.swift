@@ -1,41 +1,48 @@
 import World
 
-/// Decides which connections may exist. It has no socket, no timer and no clock: every call brings
-/// the time, and answers with the connections that have to end.
+/// The state machine that decides which connections may exist. It has no socket, no timer and no
+/// clock: every call passes the time, and returns the connections that must end.
 ///
-/// Invariants: no kind of caller ever has more connections than its share (`AdmissionLimits`); the shares add up to the
-/// total; so a flood of unidentified connections takes no place of a website or of an identified phone.
+/// Purpose: a flood of unidentified connections must not take connections from websites and
+/// identified phones. Invariants: no kind of caller has more connections than its share
+/// (`AdmissionLimits`), and the shares add up to the total.
 ///
 /// A new connection is unidentified, because its certificate or proof comes later. It is never
-/// refused for lack of places: an older unidentified connection is ended instead, of the same
-/// source if that one is at its cap, else of the source that has most. So every new caller has a
-/// while to identify itself, whatever the others do; how long, depends on how many newer
-/// connections come meanwhile. A connection's first request counts as another beginning.
+/// refused because the share is full. Instead, the table ends an older unidentified connection: of
+/// the same source if that source is at its limit, otherwise of the source with the most
+/// connections. So every new caller has some time to identify itself, whatever the others do. That
+/// time depends on how many newer connections arrive. A connection's first request makes it the
+/// newest of its source again.
+///
+/// What can go wrong: a loop is slower to close connections than the table is to end them. Then new
+/// connections are refused, with the reason `closing`. Tests: `AdmissionTableTests`, and with real
+/// servers `AdmissionServerTests`.
 struct AdmissionTable {
-    /// Why a connection was refused, put off or ended, or kept among the unidentified ones.
+    /// The reason why a connection was refused, put off or ended, or stayed unidentified.
     enum Reason: String, CaseIterable, Sendable {
-        /// Refused: more connections are being closed than the loops get round to.
+        /// Refused: more connections wait to be closed than the loops can close.
         case closing
-        /// Put off: its handshake waits until the budget of its source has room.
+        /// Put off: the handshake waits until the budget of its source allows it.
         case handshakes
-        /// Ended for a newer one of the same source.
+        /// Ended for a newer connection of the same source.
         case source
-        /// Ended for another source: no place for unidentified connections is left.
+        /// Ended for a connection of another source: the share of unidentified connections is full.
         case unidentified
-        /// Ended for a newer one: no place is left for balancers' connections without a PROXY header.
+        /// Ended for a newer connection: the share of balancers' connections without a PROXY header
+        /// is full.
         case introduction
-        /// Ended for a newer one of the same phone.
+        /// Ended for a newer connection of the same phone.
         case phone
-        /// Kept among the unidentified ones: no place is left for phones, or for websites.
+        /// Stays unidentified: the share of phones, or of websites, is full.
         case phones, websites
         /// Ended: no request came in time.
         case request
-        /// Ended: it lived long enough without identifying itself.
+        /// Ended: it reached its maximum age without identifying itself.
         case lifetime
     }
 
     enum Identity: Hashable, Sendable {
-        /// A caller, by the SHA-256 of its key.
+        /// A caller, named by the SHA-256 of its key.
         case phone([UInt8])
         case website([UInt8])
     }
@@ -59,7 +66,8 @@ struct AdmissionTable {
     private struct Slot {
         var state = State.free
         var hasRequested = false
-        /// When it ends unless it makes a request or identifies itself; nil when it was told to end.
+        /// When the connection ends unless it sends a request or identifies itself; nil once it was
+        /// told to end.
         var due: Instant?
     }
 
@@ -82,7 +90,7 @@ struct AdmissionTable {
     private var websites: [[UInt8]: Int] = [:]
     private var introducing = IndexList()
     private var introducingLinks = IndexLinks()
-    /// Unidentified connections by the time when they end: without a request, and with one.
+    /// Unidentified connections in the order in which they end: without a request, and with one.
     private var waiting = IndexList()
     private var served = IndexList()
     private var dueLinks = IndexLinks()
@@ -94,7 +102,8 @@ struct AdmissionTable {
 
     // MARK: Coming
 
-    /// A connection was accepted. `source` is nil if a balancer still has to say whose it is.
+    /// Admits an accepted connection.
+    /// - Parameter source: nil if a balancer has not yet sent the address of the caller.
     mutating func admit(_ source: Source?, at now: Instant) -> Decision {
         guard counts.closing < limits.closing else { return .refused(.closing) }
         let slot = free.popLast() ?? slots.count
@@ -109,7 +118,7 @@ struct AdmissionTable {
         return .admitted(slot: slot, ended: join(slot, source, now))
     }
 
-    /// The balancer said whose connection it is.
+    /// Counts the connection under the source that its PROXY header names.
     mutating func proxyHeaderRead(_ slot: Int, as source: Source, at now: Instant) -> Decision {
         guard case .introducing = slots[slot].state else { return .admitted(slot: slot, ended: []) }
         guard counts.closing < limits.closing else { return .refused(.closing) }
@@ -134,17 +143,18 @@ struct AdmissionTable {
 
     // MARK: Getting on
 
-    /// Takes a handshake from the budget of the connection's source. An identified connection needs none.
+    /// Takes a handshake from the budget of the connection's source. An identified connection needs
+    /// none.
     mutating func takeHandshake(_ slot: Int, at now: Instant) -> HandshakeDecision {
         switch slots[slot].state {
         case .unidentified(let source): sources.takeHandshake(source, at: now)
         case .introducing, .identified: .begin
-        // It has been told to end, and only its loop does not know yet.
+        // The table has told it to end, and its loop does not know that yet.
         case .free, .closing: .drop
         }
     }
 
-    /// A whole request has come.
+    /// Records that a connection sent a whole request.
     mutating func requested(_ slot: Int, at now: Instant) {
         guard case .unidentified(let source) = slots[slot].state, !slots[slot].hasRequested else { return }
         forgetDue(slot)
@@ -154,7 +164,8 @@ struct AdmissionTable {
         sources.renew(slot, of: source)
     }
 
-    /// The caller has a certificate of ours, or an accepted proof. Over the share of its kind, it stays where it is.
+    /// Counts the connection under its identity, once its certificate or proof is accepted. If the
+    /// share of its kind is full, it stays unidentified.
     mutating func identified(_ slot: Int, as identity: Identity) -> (ended: [Ended], kept: Reason?) {
         guard case .unidentified = slots[slot].state else { return ([], nil) }
         var ended: [Ended] = []
@@ -183,7 +194,8 @@ struct AdmissionTable {
 
     // MARK: Going
 
-    /// The connections whose time is over. They are named once, and counted until `release`.
+    /// Returns the connections whose time is over. Each is returned once, and stays counted until
+    /// `release`.
     mutating func overdue(at now: Instant) -> [Ended] {
         var all: [Ended] = []
         while !waiting.isEmpty, let due = slots[waiting.first].due, due <= now {
@@ -197,7 +209,7 @@ struct AdmissionTable {
         return all
     }
 
-    /// The connection is closed. Its slot may be given to another one from now on.
+    /// Frees the slot of a closed connection. A new connection may get the slot from now on.
     mutating func release(_ slot: Int) {
         leave(slot)
         slots[slot] = Slot()
@@ -211,7 +223,7 @@ struct AdmissionTable {
         return Ended(slot: slot, reason: reason)
     }
 
-    /// Takes the slot out of everything that counts it.
+    /// Removes the slot from all counts and lists.
     private mutating func leave(_ slot: Int) {
         switch slots[slot].state {
         case .free: break

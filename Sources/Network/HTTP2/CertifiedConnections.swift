@@ -1,8 +1,8 @@
 import EventLoop
 import HTTP
 
-/// The connections of a server by the name in their client certificates, so that those of a name
-/// are found without a look at all others.
+/// The connections of a server by the name in their client certificates, so that the connections of
+/// one name are found without a search through all others.
 struct CertifiedConnections {
     private var byName: [String: [ObjectIdentifier: ServerConnection]] = [:]
 
@@ -19,7 +19,8 @@ struct CertifiedConnections {
 
     func named(_ name: String) -> [ServerConnection] { byName[name].map { Array($0.values) } ?? [] }
 
-    /// A certificate without exactly one name lets nobody in.
+    /// The name in the client certificate; nil unless it has exactly one, because such a
+    /// certificate gives no access.
     private static func name(of connection: ServerConnection) -> String? {
         guard let uris = connection.certificate?.uris, uris.count == 1 else { return nil }
         return uris.first
@@ -27,9 +28,9 @@ struct CertifiedConnections {
 }
 
 extension HTTP2Server {
-    /// Ends the connections whose certificate has that name, but for those with one of the keys in
-    /// `keeping`. Their held requests are answered with how things stand now, and no further
-    /// request is looked at. Returns how many there were.
+    /// Ends the connections whose certificate has this name, except those with one of the keys in
+    /// `keeping`. Their held requests are answered with the current state. Further requests are not
+    /// processed. Returns the number of connections ended.
     @discardableResult public func endConnections(named uri: String, keeping: [[UInt8]] = []) -> Int {
         var count = 0
         for connection in certified.named(uri) {
@@ -44,8 +45,8 @@ extension HTTP2Server {
 }
 
 extension ServerConnection {
-    /// Ends a connection whose client certificate was revoked. Answers of requests that have begun,
-    /// which are authenticated again, have one step of a drain to leave.
+    /// Ends a connection whose client certificate was revoked. Requests in progress are
+    /// authenticated again, and their answers have one drain step to be sent.
     fileprivate func revoke() {
         for stream in streams.values { stream.exchange?.finishHolding() }
         finalGoAway()

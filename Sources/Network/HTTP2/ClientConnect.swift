@@ -3,10 +3,11 @@ import Glibc
 import TLS
 import World
 
-/// How a client comes to its connection.
+/// The connection setup of a client: name resolution, TCP, TLS, and the server's SETTINGS.
 extension HTTP2Client {
-    /// Resolves the name afresh, tries its addresses one after the other, and returns when the server has sent its
-    /// SETTINGS: only then has it accepted our certificate. A client connects once.
+    /// Resolves the name anew, tries its addresses one after the other, and returns when the server
+    /// has sent its SETTINGS. Only then has the server accepted our certificate. A client connects
+    /// once.
     public func connect() async throws(ConnectionFailure) {
         let limit = loop.time.instant() + options.connectTimeout
         switch await Resolver.addresses(host: host, port: port) {
@@ -17,7 +18,8 @@ extension HTTP2Client {
         }
     }
 
-    /// The same for who has resolved the name: to the first of these addresses that will have us.
+    /// Connects to the first of these addresses that accepts, for a caller that has resolved the
+    /// name itself.
     public func connect(to addresses: [SocketAddress]) async throws(ConnectionFailure) {
         try await connect(to: addresses, until: loop.time.instant() + options.connectTimeout)
     }
@@ -34,7 +36,7 @@ extension HTTP2Client {
                 failure = .timedOut
                 break
             }
-            // A machine that does not answer must leave time for the next.
+            // An address that does not answer must leave time for the next ones.
             guard let refusal = await attempt(address, within: left / (addresses.count - index)) else {
                 remoteAddress = address
                 return
@@ -66,7 +68,7 @@ extension HTTP2Client {
         return await open(link, within: limit - (loop.time.instant() - start))
     }
 
-    /// Nil once the socket is connected.
+    /// Waits until the socket is connected. Returns nil on success.
     private func established(_ fd: Int32, within limit: Duration) async -> ConnectionFailure? {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<ConnectionFailure?, Never>) in
             let attempt = Attempt(loop: loop) { continuation.resume(returning: $0) }
@@ -82,7 +84,7 @@ extension HTTP2Client {
         }
     }
 
-    /// Nil once the server has sent its SETTINGS.
+    /// Waits until the server has sent its SETTINGS. Returns nil on success.
     private func open(_ link: Transport, within limit: Duration) async -> ConnectionFailure? {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<ConnectionFailure?, Never>) in
             let attempt = Attempt(loop: loop) { continuation.resume(returning: $0) }
@@ -98,7 +100,7 @@ extension HTTP2Client {
     }
 }
 
-/// One step of connecting: it ends once, one way or the other.
+/// One step of connecting. It ends exactly once: by success, by failure or by its timer.
 private final class Attempt {
     private let loop: EventLoop
     private var end: ((ConnectionFailure?) -> Void)?

@@ -5,7 +5,7 @@ import Log
 import TLS
 import World
 
-/// What comes from the connection, and what follows from it.
+/// The events of the connection, and the client's reactions to them.
 extension HTTP2Client: TurnEndObserver {
     public func turnEnded() {
         flushAtTurnEnd = false
@@ -43,8 +43,9 @@ extension HTTP2Client: TransportOwner {
         handleEvents()
     }
 
-    /// A server may reset each stream that we opened, and all of them at once: when it lowers its
-    /// limit, say. A further reset of a stream is charged.
+    /// The abuse cost of these bytes. The first reset of each of our open streams is free: a server
+    /// may reset all of them at once, for example when it lowers its limit. Every further reset is
+    /// charged.
     private func cost(of bytes: UnsafeRawBufferPointer) -> Int {
         var (cost, at) = (0, 0)
         var reset: Set<Int32> = []
@@ -82,7 +83,8 @@ extension HTTP2Client: TransportOwner {
         case .failed(let failure): reason = failure.description
         }
         var failure = ConnectionFailure.closed(reason)
-        // With TLS 1.3 the server looks at our certificate when for us the handshake is over: its alert is read.
+        // In TLS 1.3 the client's handshake is complete before the server checks our certificate.
+        // The server's alert arrives at the first read.
         if case .failed(let cause) = end, session == nil || cause.what == "read" { failure = .tls(reason) }
         let opening = opening
         self.opening = nil
@@ -104,7 +106,7 @@ extension HTTP2Client: TransportOwner {
             index += 1
         }
         scratch.clear()
-        // An answer makes room for who waits.
+        // An answer frees a stream for a waiting request.
         if waiting > 0 { submitWaiting() }
         guard capacityChanged else { return }
         capacityChanged = false
@@ -140,11 +142,12 @@ extension HTTP2Client: TransportOwner {
         let text = String(decoding: debug, as: UTF8.self)
         goAwayReason = "GOAWAY \(code)" + (text.isEmpty ? "" : ": \(text)")
         guard opening == nil else {
-            // Before SETTINGS: this connection will not carry anything.
+            // GOAWAY before SETTINGS: this connection will not carry any request.
             link?.end(.finished)
             return
         }
-        // nghttp2 closes the streams above the last one as refused; those events come next.
+        // nghttp2 closes the streams above the last processed one as refused. Those events come
+        // next.
         retire()
     }
 
@@ -154,7 +157,7 @@ extension HTTP2Client: TransportOwner {
             abandon(pending, "the answer's header is too large")
             return
         }
-        // A second block is trailers, which carry nothing for us.
+        // A second block holds trailers, which we do not use.
         if pending.head == nil { pending.head = block }
     }
 
@@ -179,7 +182,7 @@ extension HTTP2Client: TransportOwner {
         }
         budget.earn()
         let response = Response(status: status, fields: head.fields, body: pending.body)
-        // Answered before it has read us to the end: what is left need not be sent.
+        // The server answered before it read the whole body, so the rest is not sent.
         if !pending.isSent { session?.submitReset(id, NGHTTP2_CANCEL) }
         pending.complete(.success(response), on: loop)
     }

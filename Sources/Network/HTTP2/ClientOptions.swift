@@ -1,13 +1,13 @@
-/// How one connection to a server is used.
+/// The limits and timeouts of one connection to a server.
 public struct ClientOptions: Sendable {
-    /// For resolving, connecting, TLS and the server's SETTINGS together.
+    /// The time for name resolution, TCP, TLS and the server's SETTINGS together.
     public var connectTimeout: Duration = .seconds(10)
-    /// Sent bytes that nobody acknowledges for so long mean that the connection is dead.
+    /// If the server acknowledges no sent bytes for this long, the connection counts as dead.
     public var userTimeout: Duration = .seconds(20)
     public var pingTimeout: Duration = .seconds(10)
-    /// Streams at a time where the server names no limit, and never more than this.
+    /// The highest number of concurrent streams. It also applies if the server sets no limit.
     public var maxStreams = 1000
-    /// Requests that may wait for a stream.
+    /// The highest number of requests that wait for a stream.
     public var maxQueued = 10_000
     public var responseBytes = 1_048_576
     public var responseHeaderBytes = 32_768
@@ -19,21 +19,22 @@ public struct ClientOptions: Sendable {
 }
 
 public enum ClientState: Sendable, Equatable {
-    /// Not connected yet, or on the way to it.
+    /// Not connected yet.
     case connecting
     case open
-    /// The server has said GOAWAY, or `retire` was called: what was sent may still be answered, nothing new is sent.
+    /// The server sent GOAWAY, or `retire` was called. Sent requests may still be answered; new
+    /// ones are not sent.
     case goingAway
     case closed
 }
 
-/// Why there is no connection.
+/// The reason why a connection could not be made.
 public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
     case resolve(String)
     case connect(String)
     case tls(String)
     case timedOut
-    /// The server ended it before it had said anything.
+    /// The server closed the connection before it sent its SETTINGS.
     case closed(String)
 
     public var description: String {
@@ -47,10 +48,10 @@ public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertib
     }
 }
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 public enum RequestFailure: Error, Sendable, Equatable {
-    /// The server has certainly not worked on it: it may be repeated.
+    /// The server certainly did not process the request, so it may be repeated.
     case notSent(String)
-    /// Nobody knows whether the server has worked on it.
+    /// It is unknown whether the server processed the request.
     case ambiguous(String)
 }

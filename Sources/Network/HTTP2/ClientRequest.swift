@@ -1,9 +1,9 @@
 import HTTP
 
-/// A request that this program makes.
+/// A request that this program sends as a client.
 public struct ClientRequest: Sendable {
     public var method: String
-    /// With the query, if there is one.
+    /// The path, with the query if there is one.
     public var path: String
     public var authority: String
     public var fields: Fields
@@ -20,7 +20,7 @@ public struct ClientRequest: Sendable {
     }
 }
 
-/// What many requests have in common, put together once.
+/// The fields that many requests have in common, encoded once.
 public struct RequestForm: Sendable {
     let head: Fields
     let rest: Fields
@@ -30,13 +30,13 @@ public struct RequestForm: Sendable {
         rest = fields
     }
 
-    /// All of it, for those who look at what they have put together.
+    /// All fields, for code that inspects the form.
     public var fields: [Fields.Field] { head.all + rest.all }
 }
 
-/// A request of such a form: what is its own.
+/// The path, fields and body that differ between the requests of one form.
 public struct FormedRequest: Sendable {
-    /// The path comes first.
+    /// The own fields; the path is the first one.
     private(set) var own = Fields()
     public var body: [UInt8]
 
@@ -45,9 +45,10 @@ public struct FormedRequest: Sendable {
         self.body = body
     }
 
-    /// A field whose value is different every time: in the table it would only push others out.
+    /// Adds a field whose value differs in every request. It is not indexed, because in the HPACK
+    /// table it would only evict other fields.
     public mutating func add(_ name: String, _ value: String) { own.add(name, value) }
 
-    /// The path and the fields, for those who look at what they have put together.
+    /// The path and the fields, for code that inspects the request.
     public var fields: [Fields.Field] { own.all }
 }

@@ -1,13 +1,14 @@
 import World
 
-/// When a connection has kept us waiting for too long. Knows no timer: it is asked, and says when to ask again.
+/// The rules that decide when a peer has kept a connection waiting too long. It has no timer: the
+/// owner asks for a verdict, which says when to ask again.
 struct ConnectionClock {
     enum Overdue: Equatable {
         case handshake
-        /// No request, or a part of one, and then nothing.
+        /// The request is incomplete, and its time is over.
         case request
         case settings
-        /// The peer does not take what it asked for.
+        /// The peer does not read the answers.
         case write
         case idle
     }
@@ -19,11 +20,12 @@ struct ConnectionClock {
 
     private let limits: ServerLimits
     private var handshakeBy: Instant?
-    /// Since when the handshake has waited for its turn.
+    /// When the handshake began to wait for its turn; nil if it does not wait.
     private var handshakeQueued: Instant?
     private var settingsBy: Instant?
     private var lastActivity: Instant
-    /// Since when there has been something to send, and how much had been sent then.
+    /// When output began to wait for the peer, and the number of bytes sent until then; nil if no
+    /// output waits.
     private var writing: (since: Instant, sent: UInt64)?
 
     init(limits: ServerLimits, now: Instant) {
@@ -32,10 +34,12 @@ struct ConnectionClock {
         lastActivity = now
     }
 
-    /// The client has begun, and waits for its turn from now on: at most until its handshake would be overdue.
+    /// Records that the client has begun, and that its handshake waits for its turn. It waits at
+    /// most until the handshake would be overdue.
     mutating func queuedHandshake(_ now: Instant) { handshakeQueued = now }
 
-    /// Its turn has come. The wait was not the client's: it has as much time left as it had before.
+    /// Records that the turn of the handshake has come. The client did not cause the wait, so it
+    /// has as much time left as before.
     mutating func beganHandshake(_ now: Instant) {
         guard let by = handshakeBy, let since = handshakeQueued else { return }
         handshakeBy = by + (now - since)
@@ -52,8 +56,10 @@ struct ConnectionClock {
 
     mutating func active(_ now: Instant) { lastActivity = now }
 
-    /// To be told when something is left to send after a flush; `nil` for `sent` when nothing is.
-    /// True if this is new, and so may be due before anybody would ask.
+    /// Records after a flush whether output is left.
+    /// - Parameter sent: the number of bytes sent so far; nil if no output is left.
+    /// - Returns: true if output has just begun to wait, so it may be overdue before the next
+    ///   check.
     mutating func pending(sent: UInt64?, now: Instant) -> Bool {
         guard let sent else {
             writing = nil
@@ -64,7 +70,9 @@ struct ConnectionClock {
         return true
     }
 
-    /// `oldestRequest`: since when the oldest request that is not whole has been coming in. `isIdle`: no stream stands.
+    /// Whether something is overdue, or when to ask again.
+    /// - Parameter oldestRequest: when the oldest incomplete request began; nil if there is none.
+    /// - Parameter isIdle: whether no stream is open.
     mutating func verdict(_ now: Instant, sent: UInt64, oldestRequest: Instant?, isIdle: Bool) -> Verdict {
         if let handshakeBy {
             return now >= handshakeBy ? .overdue(.handshake) : .fine(askAgain: handshakeBy)
@@ -81,7 +89,7 @@ struct ConnectionClock {
         }
         if let writing {
             if now >= writing.since + limits.write {
-                // A byte a second is as good as none.
+                // A byte per second counts as no progress.
                 if sent - writing.sent < limits.writeProgress { return .overdue(.write) }
                 self.writing = (now, sent)
                 wait(until: now + limits.write)

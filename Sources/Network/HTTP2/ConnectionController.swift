@@ -2,42 +2,45 @@ import EventLoop
 import HTTP
 import TLS
 
-/// What becomes of a connection that has just been accepted.
+/// The treatment of a connection that has just been accepted.
 public enum Admission: Sendable {
-    /// Served as the server serves them all.
+    /// Served normally.
     case serve
-    /// Served with this TLS in place of the server's.
+    /// Served with this TLS context instead of the server's.
     case serveWith(TLSServerContext)
-    /// It stands, and nothing is ever read from it or written to it.
+    /// Kept open, but nothing is ever read from it or written to it.
     case ignore
-    /// Reset at once.
+    /// Reset immediately.
     case cut
 }
 
-/// Stands at the door of a server that is to be had in hand, connection by connection: one that shows its clients what
-/// a server can do to them. A server without it does what HTTP/2 wants, and asks only for its requests' answers. Used on the
-/// server's loop.
+/// Controls each connection of a server by code, for a mock server that shows clients how a server
+/// can behave. A server without a controller follows HTTP/2, and calls only its handler. Used on
+/// the server's loop.
 public protocol ServerController: AnyObject {
-    /// `number` counts the server's connections from 1, and is the connection's own from then on.
+    /// Decides about a new connection. `number` counts the server's connections from 1, and
+    /// identifies the connection from then on.
     func admit(_ number: Int) -> Admission
 
-    /// TLS stands, and nothing has been said: what is submitted here goes out ahead of the server's SETTINGS.
+    /// Called when TLS is complete and before any frame is sent. Frames that are submitted here
+    /// leave before the server's SETTINGS.
     func opened(_ connection: ServerConnection) -> any ConnectionController
 }
 
-/// Has one connection in hand. What it submits from within a call leaves with that turn's bytes.
+/// Controls one connection. Frames that it submits within a call leave with the bytes of that turn.
 public protocol ConnectionController: AnyObject {
-    /// In the handler's place. Nil: the stream stays open until `answer` or `reset` is called for it.
+    /// Handles a request instead of the server's handler. If it returns nil, the stream stays open
+    /// until `answer` or `reset` is called for it.
     func handle(_ request: Request, stream: Int32) -> Reply?
 
-    /// The stream is no more, however it ended.
+    /// Called when the stream is closed, for any reason.
     func closed(stream: Int32)
 
-    /// The connection is no more, and its streams with it.
+    /// Called when the connection has ended, and its streams with it.
     func ended()
 }
 
-/// RFC 9113 §7, those that are of use here.
+/// An error code of RFC 9113 §7; only those that are used here have names.
 public struct ErrorCode: Sendable, Equatable {
     public let rawValue: UInt32
     public init(rawValue: UInt32) { self.rawValue = rawValue }

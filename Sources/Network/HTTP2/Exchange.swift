@@ -1,15 +1,16 @@
 import EventLoop
 import HTTP
 
-/// Runs one reply that is not there at once: answers once, in time, and holds without a task while it waits.
+/// Runs one reply that is not available at once. It answers exactly once and before its deadline.
+/// While it holds the request, it needs no task.
 final class Exchange {
     private enum State {
-        /// The work runs, or the answer to a hold is being made.
+        /// The work runs, or the answer of an ended hold is being made.
         case working
         case holding(Hold)
-        /// The hold is over; its answer is made when it is its turn.
+        /// The hold is over. The `HeldRequestCompleter` makes the answer when its turn comes.
         case ending(Hold)
-        /// Answered, or nobody wants the answer any more.
+        /// Answered, or cancelled because the stream is gone.
         case done
     }
 
@@ -21,14 +22,15 @@ final class Exchange {
     private let ended: () -> Void
     private var state = State.working
     private var timer: TimerID?
-    /// Work that has been started and has not come back.
+    /// Whether work was started and has not returned.
     private var isRunning = false
-    /// The work that runs ends a hold.
+    /// Whether the running work makes the answer of a hold.
     private var isEndingHold = false
     private var hasEnded = false
     private var holdsNothing = false
 
-    /// `answer` is called at most once; `ended` once, when nothing of this runs any more.
+    /// - Parameter answer: called at most once.
+    /// - Parameter ended: called once, when no work of this exchange runs any more.
     init(
         loop: EventLoop, holdEnds: HeldRequestCompleter, deadline: Duration, late: Response,
         answer: @escaping (Response) -> Void,
@@ -49,7 +51,8 @@ final class Exchange {
         }
     }
 
-    /// The server drains: what is held is answered with what there is now, and from here on nothing is held.
+    /// Ends the hold for a server that drains: a held request is answered with the current state,
+    /// and a later one is not held.
     func finishHolding() {
         holdsNothing = true
         guard case .holding(let hold) = state else { return }
@@ -57,7 +60,7 @@ final class Exchange {
         finish(hold)
     }
 
-    /// The stream has gone: what runs is left to run, its result is dropped.
+    /// Drops the result, because the stream is gone. Running work continues.
     func cancel() {
         if case .holding(let hold) = state {
             settle()
@@ -75,7 +78,7 @@ final class Exchange {
             await work(bound)
             bound.value.returned()
         }
-        // Most work that awaits nothing has its answer here already, and needs no timer.
+        // Most work that does not suspend has returned here already, and needs no timer.
         guard isRunning, case .working = state else { return }
         timer = loop.schedule(after: deadline) { [self] in
             timer = nil
@@ -113,7 +116,8 @@ final class Exchange {
             hold.wait.cancel()
             finish(hold)
         }
-        // From any thread, and perhaps before `arm` returns: the turn it is answered on is a later one.
+        // The wait may fire on any thread, and before `arm` returns. So the answer is made in a
+        // later turn.
         hold.wait.arm { bound.loop.post { bound.value.woken() } }
     }
 
@@ -128,7 +132,8 @@ final class Exchange {
         holdEnds.add(self, of: hold.owner)
     }
 
-    /// It is the turn of this hold's end. False where nobody wants the answer any more: then nothing runs.
+    /// Makes the answer of the hold, when its turn has come. Returns false if the stream is gone:
+    /// then no work starts.
     func end() -> Bool {
         guard case .ending(let hold) = state else { return false }
         state = .working

@@ -1,13 +1,14 @@
 import CNghttp2
 import HTTP
 
-/// The fields of a message as nghttp2 wants them: pointers to where they lie. Filled for one call of nghttp2, which copies
-/// what it keeps, and used again for the next; so what it points to is to live that long, and is not copied before.
+/// The fields of a message in the form that nghttp2 needs: pointers to the bytes. It is filled for
+/// one call of nghttp2, which copies what it keeps, and then reused. The bytes are not copied here,
+/// so they must live until that call returns.
 final class FieldList {
     private var entries = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: 16)
     private var room = 16
     private(set) var count = 0
-    /// Numbers, written out.
+    /// Memory for numbers in decimal.
     private let digits = UnsafeMutablePointer<UInt8>.allocate(capacity: 64)
     private var digitsUsed = 0
 
@@ -38,7 +39,8 @@ final class FieldList {
         add(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value)
     }
 
-    /// A few of them only, and none below zero.
+    /// Adds a field with a number, which must not be negative. At most three numbers fit in one
+    /// list.
     func add(_ name: StaticString, number: Int) {
         precondition(number >= 0 && digitsUsed <= 40, "no number for a field")
         var rest = number

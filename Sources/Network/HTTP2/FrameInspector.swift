@@ -1,19 +1,25 @@
 import World
 
-/// Inspects the frames of one client before libnghttp2 sees them. It charges what libnghttp2
-/// decodes without a word, finds the errors that libnghttp2 ignores, and knows since when a frame
-/// or a header block has been incomplete.
+/// Inspects the frames of one client before libnghttp2 sees them.
 ///
-/// Invariant: a stream up to `settled` that is not open has ended. It was reset by us, and then its
-/// frames may still be on their way, or the client ended it, and then more frames for it are an
-/// error.
+/// Purpose: libnghttp2 ignores many frames without reporting them, and an attacker can send those
+/// without limit. The inspector charges them to the abuse budget. It also finds the errors that
+/// libnghttp2 ignores, and knows since when a frame or a header block is incomplete.
+///
+/// Invariant: a stream up to `settled` that is not open has ended. If we reset it, its frames may
+/// still be on their way. If the client ended it, more frames on it are an error.
+///
+/// What can go wrong: the inspector takes an honest frame for an error, for example one that was on
+/// its way when we reset its stream. So `noteReset` must be called for every reset. Tests:
+/// `FrameInspectorTests`, `AccountingTests`, `SlowHeadTests`.
 struct FrameInspector {
     enum Violation: Equatable {
-        /// PRIORITY on stream 0 or on itself; a stream below one that the client has opened.
+        /// PRIORITY on stream 0, or on a stream that depends on itself; or a new stream with a
+        /// lower number than one that the client has opened.
         case protocolError
         /// DATA or HEADERS on a stream that the client has ended.
         case streamClosed
-        /// More bytes of one header block than any list within the limits can need.
+        /// More bytes in one header block than any list within the limits can need.
         case headerBlock
     }
 
@@ -22,7 +28,8 @@ struct FrameInspector {
         var violation: Violation?
     }
 
-    /// Bytes of a header block that are free. The rest costs one for each `headerBytesPerCharge`.
+    /// Encoded bytes of a header block that are free. Each further `headerBytesPerCharge` costs
+    /// one.
     private static let freeHeaderBytes = 4096
     private static let headerBytesPerCharge = 256
 
@@ -31,35 +38,39 @@ struct FrameInspector {
     private var resets = ResetStreams()
     /// The latest stream that the client opened, and the one before.
     private var (highest, second): (Int32, Int32) = (0, 0)
-    /// Streams reset by the client in the bytes that are being inspected.
+    /// Streams that the client reset in the bytes that are being inspected.
     private var endedNow: [Int32] = []
-    /// Frames of the latest header block are to come.
+    /// Whether more frames of the latest header block must follow.
     private var isInBlock = false
     private var blockBytes = 0
-    /// The frame that began the latest header block, counted as the scanner counts.
+    /// Ordinal of the frame that began the latest header block, as `scanner.begun` counts.
     private var blockFrame = 0
     private var latestType: UInt8 = 0
-    /// Since when the frame or header block that is coming in has been incomplete.
+    /// When the current frame or header block began to be incomplete; nil if none is.
     private(set) var incompleteSince: Instant?
     private var incompleteFrame = 0
-    /// When the first header block of the bytes that were inspected last began, if that was in earlier bytes.
+    /// When the first header block of the last inspected bytes began, if it began in earlier bytes.
     private var firstHeadBegan: Instant?
-    /// After GOAWAY, frames on streams that are not open may be for streams that we ignore.
+    /// Whether frames on streams that are not open are tolerated: after GOAWAY they may belong to
+    /// streams that we ignore.
     var ignoresUnknownStreams = false
 
     init(maxBlockBytes: Int) { self.maxBlockBytes = maxBlockBytes }
 
-    /// Notes a stream that we reset, or are about to: frames for it may be on their way.
+    /// Notes a stream that we reset or are about to reset, because frames for it may be on their
+    /// way.
     mutating func noteReset(_ stream: Int32) { resets.insert(stream) }
 
-    /// When the header block began that was completed now.
+    /// Returns when the header block began that is complete now.
     mutating func takeHeadBegan(_ now: Instant) -> Instant {
         guard let began = firstHeadBegan else { return now }
         firstHeadBegan = nil
         return began
     }
 
-    /// `isOpen` tells of streams whose header block was complete before these bytes.
+    /// Inspects bytes as they arrive.
+    /// - Parameter isOpen: whether a stream is open whose header block was complete before these
+    ///   bytes.
     mutating func inspect(
         _ bytes: UnsafeRawBufferPointer, now: Instant, isOpen: (Int32) -> Bool
     ) -> Finding {
@@ -98,7 +109,7 @@ struct FrameInspector {
                 second = highest
                 highest = head.stream
             } else {
-                // Trailers, or worse.
+                // Trailers, or an error.
                 finding.cost += AbuseBudget.control
                 checkIsOpen(head.stream, settled, isOpen, &finding)
             }
@@ -121,7 +132,8 @@ struct FrameInspector {
         isInBlock = head.flags & FrameScanner.Head.endHeaders == 0
     }
 
-    /// Streams that the client never opened, and those above `settled` that are whole, are left to libnghttp2.
+    /// Checks that a stream is open. Streams that the client never opened, and open ones above
+    /// `settled`, are left to libnghttp2.
     private func checkIsOpen(
         _ stream: Int32, _ settled: Int32, _ isOpen: (Int32) -> Bool, _ finding: inout Finding
     ) {
@@ -136,7 +148,8 @@ struct FrameInspector {
         finding.violation = stream > second && stream < highest ? .protocolError : .streamClosed
     }
 
-    /// True if a header block is incomplete: frames are to come, or the rest of its last frame.
+    /// Whether a header block is incomplete: further frames must follow, or the rest of its last
+    /// frame.
     private var headIsComing: Bool {
         let isOfBlock = latestType == FrameScanner.Head.headers || latestType == FrameScanner.Head.continuation
         return isInBlock || isOfBlock && scanner.isMidPayload
@@ -154,14 +167,15 @@ struct FrameInspector {
     }
 }
 
-/// The streams of one connection that we reset last. Takes no memory until there is one.
+/// The streams of one connection that we reset most recently. It allocates no memory until the
+/// first one.
 struct ResetStreams {
-    /// More than the budget of a connection allows in a row.
+    /// The capacity: more resets than the budget of a connection allows in a row.
     static let room = 256
 
     private var streams: [Int32] = []
     private var oldest = 0
-    /// Streams up to here have been forgotten, and count as reset.
+    /// The highest stream that was forgotten. All streams up to it count as reset.
     private var forgotten: Int32 = 0
 
     mutating func insert(_ stream: Int32) {

@@ -1,16 +1,17 @@
-/// Finds the heads of the frames in what a peer sends. libnghttp2 does not report the frames that it ignores, and those
-/// cost as well.
+/// Finds the heads of the frames in the bytes that a peer sends. It is needed because libnghttp2
+/// does not report the frames that it ignores, and those cost as well.
 struct FrameScanner {
     struct Head: Equatable {
         let type: UInt8
         let flags: UInt8
         let length: Int
         var stream: Int32 = 0
-        /// The first bytes of the payload: 4 of a PRIORITY frame, 1 of a padded DATA frame, otherwise 0.
+        /// The first bytes of the payload: 4 of a PRIORITY frame, 1 of a padded DATA frame,
+        /// otherwise 0.
         var prefix: UInt32 = 0
     }
 
-    /// The client's connection preface, which is no frame.
+    /// Length in bytes of the client's connection preface, which is not a frame.
     static let preface = 24
     /// Bytes of a frame's head.
     private static let size = 9
@@ -29,14 +30,14 @@ struct FrameScanner {
         isInPreface = preface > 0
     }
 
-    /// True if the latest frame is incomplete.
+    /// Whether the latest frame is incomplete.
     var isMidFrame: Bool { isMidHead || isMidPayload }
-    /// True if not even the head of the latest frame is complete.
+    /// Whether the head of the latest frame is incomplete.
     var isMidHead: Bool { heldCount > 0 }
-    /// True if the latest frame's head is complete, and its payload is not.
+    /// Whether the head of the latest frame is complete, but its payload is not.
     var isMidPayload: Bool { skip > 0 && !isInPreface }
 
-    /// Returns the next head that is complete, and moves `at` behind it. Returns nil when `bytes` are used up.
+    /// Returns the next complete head, and moves `at` behind it. Returns nil at the end of `bytes`.
     mutating func next(_ bytes: UnsafeRawBufferPointer, _ at: inout Int) -> Head? {
         while at < bytes.count {
             if skip > 0 {
@@ -55,7 +56,7 @@ struct FrameScanner {
                     return head
                 }
             }
-            // A head cut in two by the end of a read.
+            // A head that the end of a read has cut in two.
             withUnsafeMutableBytes(of: &held) { $0[heldCount] = bytes[at] }
             heldCount += 1
             at += 1
@@ -64,7 +65,7 @@ struct FrameScanner {
         return nil
     }
 
-    /// The head that is held, if it and its prefix are complete.
+    /// The collected head; nil until it and its prefix are complete.
     private mutating func heldHead() -> Head? {
         guard heldCount >= Self.size else { return nil }
         let (head, prefix) = withUnsafeBytes(of: &held) { (Self.head($0, 0), Self.prefixSize($0, 0)) }
@@ -113,8 +114,8 @@ extension FrameScanner.Head {
     static let endHeaders: UInt8 = 4
     static let padded: UInt8 = 8
 
-    /// The cost of this frame for its sender, on any stream. HEADERS are free here, because the
-    /// number of requests has a limit of its own.
+    /// The cost of this frame for its sender, on any stream. HEADERS frames are free here, because
+    /// the number of requests has a separate limit.
     var cost: Int {
         switch type {
         case Self.data: content < 64 && flags & Self.endStream == 0 ? AbuseBudget.control : 0

@@ -5,7 +5,19 @@ import Log
 import TLS
 import World
 
-/// One connection to one server. Lives on its loop and is used there only; carry it in a `LoopBound`.
+/// A client's connection to one server. It is used on its loop only; carry it in a `LoopBound`.
+///
+/// Purpose: many concurrent requests over one connection, each with a deadline. The caller must
+/// know for each failed request whether the server may have processed it, because only `notSent`
+/// allows a repetition. The server acts on whole requests only; so a request is `notSent` until its
+/// last byte is written, and after that `ambiguous`.
+///
+/// Invariants: each completion is called exactly once, and every continuation is resumed. A request
+/// is in `queue` until it gets a stream, and then in `streams` until the stream closes. There are
+/// never more streams than the server allows.
+///
+/// What can go wrong: a completed request stays in `queue` until its turn, so `waiting` counts only
+/// those that still wait. Tests: `ClientTests`, `RoundTripTests`.
 public final class HTTP2Client {
     let loop: EventLoop
     let host: String
@@ -19,24 +31,26 @@ public final class HTTP2Client {
         didSet { if state != oldValue { onStateChange?(state) } }
     }
     public var onStateChange: ((ClientState) -> Void)?
-    /// Streams have ended, or the server allows another number of them.
+    /// Called when streams have ended, or when the server allows another number of them.
     public var onCapacity: (() -> Void)?
-    /// What the server said with its GOAWAY.
+    /// The reason from the server's GOAWAY; nil until it came.
     public internal(set) var goAwayReason: String?
-    /// The machine behind the name that it is connected to.
+    /// The address that the client is connected to; nil before that.
     public internal(set) var remoteAddress: SocketAddress?
 
-    /// How often the server has said what it allows.
+    /// Number of SETTINGS frames received from the server.
     public internal(set) var settingsReceived = 0
 
     var link: Transport?
-    /// Waits for the server's SETTINGS.
+    /// Called when the server has sent its SETTINGS, or with the failure; nil if nothing waits for
+    /// that.
     var opening: ((ConnectionFailure?) -> Void)?
     var isConnecting = false
     var session: Session?
     var scanner = FrameScanner(skipping: 0)
     var budget: AbuseBudget
-    /// Those in `queue` wait for a stream; completed ones are passed over when their turn comes.
+    /// Requests that wait for a stream, from `queueStart` on. Completed ones are skipped at their
+    /// turn.
     private var queue: [PendingRequest] = []
     private var queueStart = 0
     var waiting = 0
@@ -45,10 +59,10 @@ public final class HTTP2Client {
     var pings: [UInt64: (Duration?) -> Void] = [:]
     private var lastPing: UInt64 = 0
     var flushAtTurnEnd = false
-    /// Since `onCapacity` was called.
+    /// Whether streams ended or limits changed since `onCapacity` was called.
     var capacityChanged = false
 
-    /// Without `tls` (for tests only) the server must know that this is HTTP/2.
+    /// - Parameter tls: nil only in tests; then the server must expect HTTP/2 without TLS.
     public init(
         loop: EventLoop, host: String, port: UInt16, tls: TLSClientContext?, options: ClientOptions = ClientOptions(),
         log: Log
@@ -63,14 +77,14 @@ public final class HTTP2Client {
             capacity: options.abuseCapacity, perSecond: options.abusePerSecond, now: loop.time.instant())
     }
 
-    /// Requests with a stream.
+    /// The number of requests with a stream.
     public var activeStreams: Int { streams.count }
-    /// Requests that wait for a stream.
+    /// The number of requests that wait for a stream.
     public var queuedRequests: Int { waiting }
-    /// Requests that could be sent now without waiting.
+    /// The number of requests that could be sent now without waiting.
     public var freeStreams: Int { state == .open ? max(0, peerMaxConcurrentStreams - streams.count) : 0 }
 
-    /// How many streams the server allows now: one until it has said so.
+    /// The number of streams that the server allows now; 1 until its SETTINGS have come.
     public var peerMaxConcurrentStreams: Int {
         guard let session, hasSettings else { return 1 }
         return min(options.maxStreams, Int(session.remoteSetting(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)))
@@ -78,20 +92,20 @@ public final class HTTP2Client {
 
     // MARK: Requests
 
-    /// Never throws and always comes back, at `deadline` at the latest.
+    /// Sends a request. Never throws, and returns at `deadline` at the latest.
     public func send(_ request: ClientRequest, deadline: Duration) async -> Result<Response, RequestFailure> {
         await withUnsafeContinuation { continuation in
             send(request, deadline: deadline) { continuation.resume(returning: $0) }
         }
     }
 
-    /// A request that may be given up.
+    /// A handle to a request that was sent, by which it can be cancelled.
     public struct Sent {
         fileprivate let pending: PendingRequest
     }
 
-    /// The same without a task. `completion` is called once, on the loop, perhaps before this returns. Until then the
-    /// connection stands, whoever else has let go of it.
+    /// Sends a request without a task. `completion` is called once, on the loop, perhaps before
+    /// this returns. The request keeps the client alive until then.
     @discardableResult
     public func send(
         _ request: ClientRequest, deadline: Duration,
@@ -119,7 +133,8 @@ public final class HTTP2Client {
         return sent
     }
 
-    /// Nobody waits for the answer any more: the server is told, and `completion` is called. Nothing where it has been.
+    /// Cancels a request: resets its stream, and calls `completion`. Does nothing if the request is
+    /// already completed.
     public func giveUp(_ sent: Sent) {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
         if !sent.pending.isCompleted { end(sent.pending, "given up") }
@@ -146,9 +161,10 @@ public final class HTTP2Client {
         flushSoon()
     }
 
-    /// For who has a queue and a clock of its own: takes the request if there is a stream for it now, and gives the
-    /// stream's number. `completion` is called once, on the loop, never before this returns; who has a queue has the client
-    /// too, until then.
+    /// Sends a request at once if a stream is free, for a caller with its own queue and timer.
+    /// `completion` is called once, on the loop, never before this returns. The caller must keep
+    /// the client alive until then.
+    /// - Returns: the number of the stream; nil if no stream is free.
     public func begin(
         _ request: FormedRequest, of form: RequestForm,
         completion: @escaping (Result<Response, RequestFailure>) -> Void
@@ -167,8 +183,8 @@ public final class HTTP2Client {
         return id
     }
 
-    /// Gives up a request that was begun: the server is told, and its answer is not waited for. No completion follows.
-    /// False if the server cannot have had all of the request.
+    /// Cancels a request that was begun: resets its stream, and calls no completion. Returns false
+    /// if the server cannot have received all of the request.
     @discardableResult
     public func cancel(_ stream: Int32) -> Bool {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
@@ -184,7 +200,7 @@ public final class HTTP2Client {
         pending.request = nil
         let id = session.submitRequest(request, scheme: tls == nil ? "http" : "https", source: pending)
         guard id > 0 else {
-            // The numbers of this connection are used up, or it is at its end.
+            // The connection has no stream numbers left, or is about to end.
             pending.complete(.failure(.notSent("no stream")), on: loop)
             retire()
             return
@@ -206,12 +222,14 @@ public final class HTTP2Client {
 
     // MARK: The connection
 
-    /// The time of a round trip; nil if none came back in `options.pingTimeout`, or the connection ended.
+    /// Measures a round trip; nil if no answer came within `options.pingTimeout`, or the connection
+    /// ended.
     public func ping() async -> Duration? {
         await withUnsafeContinuation { continuation in ping { continuation.resume(returning: $0) } }
     }
 
-    /// The same without a task. `completion` is called once, on the loop, perhaps before this returns.
+    /// Measures a round trip without a task. `completion` is called once, on the loop, perhaps
+    /// before this returns.
     public func ping(_ completion: @escaping (Duration?) -> Void) {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
         guard let session else { return completion(nil) }
@@ -229,7 +247,7 @@ public final class HTTP2Client {
         flushSoon()
     }
 
-    /// Sends nothing new; closes when what was sent has been answered.
+    /// Sends nothing new, and closes the connection when all sent requests are answered.
     public func retire() {
         guard state == .open || state == .connecting else { return }
         state = .goingAway
@@ -237,7 +255,7 @@ public final class HTTP2Client {
         flushSoon()
     }
 
-    /// Ends it now. What was sent is ambiguous.
+    /// Closes the connection at once. Requests that were fully sent are ambiguous.
     public func close() {
         guard state != .closed else { return }
         state = .closed

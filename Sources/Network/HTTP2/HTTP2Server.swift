@@ -5,7 +5,7 @@ import Log
 import TLS
 import World
 
-/// Serves HTTP/2 on one loop, with a listener of its own. Made and used on that loop only.
+/// An HTTP/2 server on one loop, with its own listener. Created and used on that loop only.
 public final class HTTP2Server {
     let loop: EventLoop
     let handler: any Handler
@@ -24,7 +24,7 @@ public final class HTTP2Server {
     private var httpDate = HTTPDate()
     private var date: (text: [UInt8], readAt: Instant)?
     private var drained: (() -> Void)?
-    /// Requests whose work runs, also those whose client has gone.
+    /// The number of requests whose work runs, including those whose client has gone.
     private var running = 0
     private var drainLimit: TimerID?
     private var exhaustion = LogThrottle()
@@ -33,10 +33,12 @@ public final class HTTP2Server {
     private var memory = MemoryTrimmer()
     private var abuse = LogThrottle()
 
-    /// The port is bound here. Without `tls` (for tests only) the client must know that this is
-    /// HTTP/2. A `keeper` has every connection in hand. Connections of `proxies` begin with whose
-    /// they are. `admission` counts the connections of all servers that it is given to; without
-    /// one, `limits.connections` holds for this server alone.
+    /// Binds the port.
+    /// - Parameter tls: nil only in tests; then the client must begin with HTTP/2 without TLS.
+    /// - Parameter keeper: controls every connection, if it is given.
+    /// - Parameter proxies: the balancers; their connections begin with a PROXY header.
+    /// - Parameter admission: counts the connections of all servers that share it; if it is nil,
+    ///   `limits.connections` holds for this server alone.
     public init(
         loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
         keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
@@ -57,13 +59,13 @@ public final class HTTP2Server {
         self.address = listener.address
     }
 
-    /// Where it listens; the port is the real one.
+    /// The address that it listens on, with the real port.
     public let address: SocketAddress
     public var port: UInt16 { address.port }
 
     public var connectionCount: Int { connections.count }
 
-    /// Connections for which a TLS session was made.
+    /// The number of connections that have a TLS session.
     var sessionCount: Int { connections.values.count { $0.link.hasSession } }
 
     public func start() throws(SystemFailure) {
@@ -72,16 +74,16 @@ public final class HTTP2Server {
             exhausted: { [weak self] failure in self?.noteExhaustion(failure) })
     }
 
-    /// For the connections to come; those that stand keep what they were made with.
+    /// Uses `tls` for new connections; existing ones keep the context that they were made with.
     public func replace(tls: TLSServerContext) { self.tls = tls }
 
-    /// Takes no new connection, tells the clients, lets their streams end, and calls `completion`
-    /// when all connections are gone and no work runs any more, also none whose client did not
-    /// wait: after `limits.drain` at the latest.
+    /// Stops accepting connections, sends GOAWAY to the clients and lets their streams end. Calls
+    /// `completion` when all connections are closed and no work runs any more, or after
+    /// `limits.drain`. Work whose client has gone counts, too.
     public func drain(completion: @escaping () -> Void) {
         listener?.close()
         listener = nil
-        // Whoever still waits for a handshake is ended below.
+        // Connections that still wait for a handshake are ended below.
         handshakes.close()
         drained = completion
         guard !finishDrainIfOver() else { return }
@@ -94,7 +96,7 @@ public final class HTTP2Server {
         for connection in connections.values { connection.beginDrain() }
     }
 
-    /// Ends everything now.
+    /// Ends all connections at once.
     public func stop() {
         listener?.close()
         listener = nil
@@ -153,7 +155,7 @@ public final class HTTP2Server {
         if ticket != nil { scheduleSweep() }
     }
 
-    /// Connections that have lived long enough are ended once a second.
+    /// Ends overdue connections once a second.
     private func scheduleSweep() {
         guard sweep == nil, let admission else { return }
         sweep = loop.schedule(after: .seconds(1)) { [weak self] in
@@ -166,7 +168,7 @@ public final class HTTP2Server {
 
     func queueHandshake(_ connection: ServerConnection) { handshakes.add(connection, open: connections.count) }
 
-    /// The handshake has shown the client's certificate, if it has one.
+    /// Indexes the connection by its client certificate, if the handshake has shown one.
     func identified(_ connection: ServerConnection) { certified.add(connection) }
 
     func ended(_ connection: ServerConnection) {
@@ -179,7 +181,8 @@ public final class HTTP2Server {
         finishDrainIfOver()
     }
 
-    /// The clock is read once a turn, however many answers it makes.
+    /// The `date` field for this turn. The clock is read once a turn, however many answers it
+    /// makes.
     func dateOfTurn() -> [UInt8] {
         let now = loop.now
         if let date, date.readAt == now { return date.text }
@@ -188,8 +191,8 @@ public final class HTTP2Server {
         return text
     }
 
-    /// Logs a line every ten seconds at most, with the number of connections that have ended for
-    /// this since the last one.
+    /// Logs abuse at most once every ten seconds, with the number of connections that ended for it
+    /// since the last line.
     func noteAbuse(by remote: String) {
         guard let count = abuse.record(at: loop.time.instant()) else { return }
         log.notice("connection.abuse", [.remote: remote, .count: count])

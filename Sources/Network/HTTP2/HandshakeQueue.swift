@@ -1,34 +1,39 @@
 import EventLoop
 import World
 
-/// The answer to a connection whose turn to begin its handshake has come.
+/// The decision about a connection whose turn to begin its handshake has come.
 enum HandshakeDecision: Equatable {
-    /// It begins. Its source's budget has one less.
+    /// The handshake begins, and is taken from the budget of its source.
     case begin
-    /// The budget of its source is empty until then.
+    /// The budget of the source is empty until this time.
     case putOff(until: Instant)
-    /// It is closed. Nothing was taken from the budget.
+    /// The connection is already closed. The budget is unchanged.
     case drop
 }
 
-/// The order in which the connections of one loop begin their handshakes. It has no timer and no clock: every call
-/// brings the time, and `nextTurn` says when to call again.
+/// The order in which the connections of one loop begin their handshakes. It has no timer and no
+/// clock: every call passes the time, and `nextTurn` says when to call again.
 ///
-/// Sources take turns, one handshake each, so a source that floods delays its own connections alone. Within a source the
-/// newest goes first: its client is the least likely to have given up.
+/// Purpose: the public-key work of a flood must not delay other clients. Sources take turns, one
+/// handshake each, so a source that floods delays only its own connections. Within a source the
+/// newest connection goes first, because its client is the least likely to have given up.
 ///
-/// A source whose budget is empty is parked, with all its connections, until the budget has its next handshake. Then it
-/// goes to the end of the turns, behind every source that has been waiting within its budget. The loops share the
-/// budget, so another loop may have taken the handshake by then: the source is parked again.
+/// A source with an empty budget is parked, with all its connections, until the budget allows one
+/// more handshake. Then it goes to the end of the turns, behind all sources that were not parked.
+/// The loops share the budget, so another loop may have taken that handshake by then. In that case
+/// the source is parked again.
 ///
-/// Invariant: a source with connections is either in `turns` or in `parked`, once. So a step costs O(log n) for n
-/// parked sources, however many connections wait. What can go wrong: connections that were closed while they waited
-/// stay here until a step comes upon them, so the owner calls `keep` when they have become too many.
+/// Invariant: a source with connections is either in `turns` or in `parked`, exactly once. So a
+/// step costs O(log n) for n parked sources, however many connections wait. What can go wrong:
+/// connections that closed while they waited stay here until a step reaches them. So the owner must
+/// call `keep` when there are too many of them. Tests: `HandshakeQueueTests`, and with real servers
+/// `HandshakeBudgetTests`.
 struct HandshakeQueue<Element> {
     /// The result of one step.
     enum Action {
         case begin(Element)
-        /// The source of `newest` was parked. `count` is how many of its connections that puts off for the first time.
+        /// The source of `newest` was parked. `count` is the number of its connections that are put
+        /// off for the first time.
         case putOff(newest: Element, count: Int)
         case dropped
     }
@@ -36,7 +41,8 @@ struct HandshakeQueue<Element> {
     /// The connections of one source, oldest first.
     private struct Waiting {
         var elements: [Element] = []
-        /// The number of those that have been put off. They are the oldest ones, because the newest leave first.
+        /// The number of connections that were put off. They are the oldest ones, because the
+        /// newest leave first.
         var putOff = 0
         var isParked = false
 
@@ -50,7 +56,7 @@ struct HandshakeQueue<Element> {
             putOff = min(putOff, elements.count)
         }
 
-        /// Returns how many are put off for the first time.
+        /// Parks the source. Returns how many of its connections are put off for the first time.
         mutating func park() -> Int {
             let count = elements.count - putOff
             putOff = elements.count
@@ -65,7 +71,8 @@ struct HandshakeQueue<Element> {
     }
 
     private var bySource: [Source?: Waiting] = [:]
-    /// The sources that are not parked, in the order of their turns. Entries before `head` have had their turn.
+    /// The sources that are not parked, in the order of their turns. Entries before `head` are
+    /// done.
     private var turns: [Source?] = []
     private var head = 0
     private var parked = TimerHeap<Source?>()
@@ -73,7 +80,7 @@ struct HandshakeQueue<Element> {
     /// The number of elements of all sources.
     private(set) var count = 0
 
-    /// Returns whether the element is put off at once, because its source is parked.
+    /// Adds an element. Returns whether it is put off at once, because its source is parked.
     @discardableResult
     mutating func add(_ element: Element, from source: Source?) -> Bool {
         count += 1
@@ -82,19 +89,21 @@ struct HandshakeQueue<Element> {
         return bySource[source]?.isParked ?? false
     }
 
-    /// Keeps only the elements that are still wanted. O(n): for the owner to call seldom.
+    /// Removes the elements that are not wanted any more. It costs O(n), so the owner calls it
+    /// rarely.
     mutating func keep(_ isWanted: (Element) -> Bool) {
         for source in Array(bySource.keys) { bySource[source]?.keep(isWanted) }
         count = bySource.values.reduce(0) { $0 + $1.elements.count }
     }
 
-    /// When the next step is due: now, when the first parked source may go on, or never.
+    /// The time of the next step: now, or when the first parked source may continue; nil if the
+    /// queue is empty.
     func nextTurn(_ now: Instant) -> Instant? {
         head < turns.count ? now : parked.nextDeadline.map { max($0, now) }
     }
 
-    /// Asks `decide` about the newest element of the source whose turn it is, and does what it says. `decide` must not
-    /// touch the queue. Returns nil if there is nothing to do at this time.
+    /// Calls `decide` for the newest element of the source whose turn it is, and applies the
+    /// decision. `decide` must not change the queue. Returns nil if no step is due at this time.
     mutating func step(_ now: Instant, _ decide: (Element) -> HandshakeDecision) -> Action? {
         if let source = parked.popDue(now) {
             bySource[source]?.isParked = false

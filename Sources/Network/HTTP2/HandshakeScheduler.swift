@@ -1,16 +1,17 @@
 import EventLoop
 import World
 
-/// Begins the handshakes of one server: a few in each turn of its loop, so the public-key work of a burst does not delay
-/// the connections that stand. `HandshakeQueue` says whose turn it is.
+/// Begins the handshakes of one server, a few in each turn of its loop. So the public-key work of a
+/// burst does not delay the established connections. `HandshakeQueue` decides the order.
 ///
-/// A single timer drives it, whether handshakes can begin at once or all their sources wait for
-/// budget. The timer holds neither the server nor a connection, and `close` cancels it. Touched on
-/// the loop only.
+/// One timer drives it, both when handshakes can begin at once and when all sources wait for their
+/// budget. The timer keeps neither the server nor a connection alive, and `close` cancels it. Used
+/// on the loop only.
 final class HandshakeScheduler {
-    /// The number of handshakes that begin in one turn of the loop.
+    /// The number of handshakes that may begin in one turn of the loop.
     static let perTurn = 8
-    /// Steps in one turn, also those that only drop closed connections or park sources.
+    /// The number of steps in one turn, including those that only drop closed connections or park
+    /// sources.
     static let stepsPerTurn = 256
 
     private let loop: EventLoop
@@ -22,12 +23,13 @@ final class HandshakeScheduler {
     /// - Parameter open: the number of open connections of the server.
     func add(_ connection: ServerConnection, open: Int) {
         if queue.add(connection, from: connection.ticket?.source) { connection.ticket?.putOff(1) }
-        // Ended connections are left in the queue until their turn; a flood must not pile them up there.
+        // Closed connections stay in the queue until their turn. A flood of them must not make it
+        // grow.
         if queue.count > 2 * open + 64 { queue.keep { $0.link.isOpen } }
         schedule()
     }
 
-    /// Forgets all connections: they have ended, or are about to.
+    /// Forgets all connections, because they have ended or are about to end.
     func close() {
         if let timer { loop.cancel(timer.id) }
         timer = nil

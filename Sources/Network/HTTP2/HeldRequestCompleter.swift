@@ -1,12 +1,12 @@
 import EventLoop
 
-/// Ends the held requests of one server: a few at a time, and each owner's in turn.
+/// Ends the held requests of one server: a few at a time, and the owners in turn.
 ///
-/// A single event may end tens of thousands of them, and each end is a task that asks the store. If
-/// all ends began together, they would block the loop and fill the store's queue. Touched on its
-/// loop only.
+/// One event may end tens of thousands of held requests, and each end is a task that queries the
+/// store. If all of them began together, they would block the loop and fill the store's queue. Used
+/// on its loop only. Tests: `HeldRequestCompleterTests`.
 final class HeldRequestCompleter {
-    /// Ends under way at the same time, and begun in one turn.
+    /// The number of ends that run at the same time, and that begin in one turn.
     static let atOnce = 16
 
     private let loop: EventLoop
@@ -17,20 +17,20 @@ final class HeldRequestCompleter {
 
     init(loop: EventLoop) { self.loop = loop }
 
-    /// Calls `end()` of the exchange when it is its turn, perhaps at once.
+    /// Queues an exchange. Its `end()` is called when its turn comes, perhaps at once.
     func add(_ exchange: Exchange, of owner: String) {
         waiting.append(exchange, of: owner)
         begin()
     }
 
-    /// An end has come back from its work.
+    /// Records that the work of one end has returned.
     func ended() {
         running -= 1
         begin()
     }
 
     private func begin() {
-        // An end that awaits nothing comes back from within `end()`.
+        // An end that does not suspend returns from within `end()`.
         guard !isBeginning, !isPosted else { return }
         isBeginning = true
         var begun = 0

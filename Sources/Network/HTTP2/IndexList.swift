@@ -7,7 +7,7 @@ struct IndexList {
     var isEmpty: Bool { first < 0 }
 }
 
-/// The links of all lists of one kind. An index is in one list of the kind at most.
+/// The links of all lists of one kind. An index is in at most one list of that kind.
 struct IndexLinks {
     private var previous: [Int] = []
     private var next: [Int] = []

@@ -1,8 +1,8 @@
 import CLinux
 
-/// Decides when the memory of ended connections is given back to the system: after their number has
-/// fallen to half of its peak, and by some hundred. It costs milliseconds, so it is not done for
-/// less.
+/// Decides when to return the memory of ended connections to the system: when their number has
+/// fallen by at least `fewest`, and to half of its peak. Trimming takes milliseconds, so smaller
+/// falls do not trigger it.
 struct MemoryTrimmer {
     static let fewest = 256
 
@@ -10,7 +10,7 @@ struct MemoryTrimmer {
 
     mutating func grown(to count: Int) { peak = max(peak, count) }
 
-    /// True once after each large fall.
+    /// Returns true once after each large fall.
     mutating func shrunk(to count: Int) -> Bool {
         guard peak - count >= Self.fewest, count * 2 <= peak else { return false }
         peak = count

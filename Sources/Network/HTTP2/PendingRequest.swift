@@ -1,13 +1,13 @@
 import EventLoop
 import HTTP
 
-/// A request of ours on its way.
+/// A request of a client that has no result yet.
 final class PendingRequest: BodySource {
-    /// Nil once it has a stream: nghttp2 has taken what it needs.
+    /// The request; nil once it has a stream, because nghttp2 has copied what it needs.
     var request: ClientRequest?
     private var completion: ((Result<Response, RequestFailure>) -> Void)?
     var timer: TimerID?
-    /// Nil while it waits for its turn.
+    /// The number of its stream; nil while it waits for one.
     var stream: Int32?
     var head: HeaderBlock?
     var body: [UInt8] = []
@@ -23,16 +23,17 @@ final class PendingRequest: BodySource {
 
     var isCompleted: Bool { completion == nil }
 
-    /// How it ends without an answer. The server acts on whole requests: what has not left to its end was not received.
+    /// The failure of this request. Servers act on whole requests, so a request that was not fully
+    /// sent counts as not sent.
     func failure(_ reason: String) -> RequestFailure { isSent ? .ambiguous(reason) : .notSent(reason) }
 
-    /// Nobody wants to know any more.
+    /// Drops the completion, because the caller does not want the result any more.
     func forget() {
         completion = nil
         body = []
     }
 
-    /// Once; later calls do nothing.
+    /// Completes the request once. Later calls do nothing.
     func complete(_ result: Result<Response, RequestFailure>, on loop: EventLoop) {
         guard let completion else { return }
         self.completion = nil

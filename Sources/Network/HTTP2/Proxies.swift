@@ -3,8 +3,8 @@ import Log
 import Synchronization
 import World
 
-/// The proxies that pass connections through to us, and say whose they are. Their word is taken, and they have to give it;
-/// nobody else is listened to. One for all loops.
+/// The balancers that pass connections through, and name the caller in a PROXY header. Their header
+/// is required and trusted; other peers cannot send one. One object for all loops.
 public final class Proxies: Sendable {
     private struct Refusals {
         var count: UInt64 = 0
@@ -18,7 +18,7 @@ public final class Proxies: Sendable {
 
     func contain(_ address: SocketAddress) -> Bool { ranges.contains { $0.contains(address) } }
 
-    /// Connections of theirs that said nothing of where they come from, or nothing that can be right.
+    /// The number of their connections that sent no PROXY header, or an invalid one.
     public var refused: UInt64 { refusals.withLock { $0.count } }
 
     func refuse(_ proxy: String, _ fault: ProxyHeader.Fault, at now: Instant, _ log: Log) {

@@ -1,17 +1,19 @@
 import EventLoop
 
-/// What a proxy that passes TCP through says ahead of it: whose connection this is. Version 2 of the PROXY protocol
-/// (HAProxy's doc/proxy-protocol.txt, 2.2). Bytes in, a value out: nothing here knows a socket.
+/// The header by which a TCP balancer names the caller of a connection. Version 2 of the PROXY
+/// protocol (HAProxy's doc/proxy-protocol.txt, section 2.2). It is parsed from bytes to a value,
+/// without a socket.
 enum ProxyHeader: Sendable {
-    /// The proxy's own, as when it looks whether we are well.
+    /// A connection of the balancer itself, for example a health check.
     case local
     case relayed(from: SocketAddress)
 
-    /// Why these bytes are no header, or none that we go by.
+    /// The reason why the bytes are not a header, or not one that is accepted.
     enum Fault: String, Error, Equatable {
         case signature = "it does not begin with a PROXY header of version 2"
         case command = "its PROXY header has a command that does not exist"
-        /// The specification leaves these to us. Taken as the proxy's own, they would all be one caller.
+        /// The specification lets the receiver choose for other families. If they counted as the
+        /// proxy's own connections, all of them would share one source.
         case family = "its PROXY header has no TCP address"
         case short = "its PROXY header has no room for the addresses"
         case long = "its PROXY header is too long"
@@ -20,21 +22,22 @@ enum ProxyHeader: Sendable {
     }
 
     enum Reading: Sendable {
-        /// So many bytes may be taken from the connection: none of them is from behind the header.
+        /// The header needs at least `missing` more bytes. All of them belong to the header.
         case incomplete(missing: Int)
         case whole(ProxyHeader)
     }
 
-    /// 0D 0A 0D 0A 00 0D 0A "QUIT" 0A, which neither TLS nor HTTP begins with.
+    /// 0D 0A 0D 0A 00 0D 0A "QUIT" 0A. Neither TLS nor HTTP begins with these bytes.
     private static let signature: [UInt8] = [13, 10, 13, 10, 0, 13, 10, 0x51, 0x55, 0x49, 0x54, 10]
-    /// The signature, version and command, family and protocol, the length of what follows.
+    /// The bytes before the addresses: signature, version and command, family and protocol, length.
     private static let prefix = 16
-    /// Of what follows. A header "is always smaller than an MSS"; what exceeds one twice over is none. More would be kept
-    /// for every connection that a proxy opens, and be of no use: all but the addresses is skipped.
+    /// The limit on the bytes after the prefix. The specification says that a header "is always
+    /// smaller than an MSS"; 4096 is more than twice that. All but the addresses is skipped, so a
+    /// larger limit would only cost memory for every connection of a balancer.
     static let longest = 4096
 
-    /// Looks at what there is of it. Each byte is judged as soon as it is there, so that whoever speaks something else need
-    /// not be waited for.
+    /// Parses the bytes received so far. Each byte is checked as soon as it is there, so a peer
+    /// with another protocol is refused without waiting.
     static func read(_ bytes: [UInt8]) throws(Fault) -> Reading {
         guard zip(bytes, signature).allSatisfy({ $0 == $1 }) else { throw .signature }
         guard bytes.count > 12 else { return .incomplete(missing: prefix - bytes.count) }
@@ -46,7 +49,7 @@ enum ProxyHeader: Sendable {
         default: throw .command
         }
         guard bytes.count >= prefix else { return .incomplete(missing: prefix - bytes.count) }
-        // What a connection of the proxy's own says of families and addresses is to be ignored.
+        // The family and addresses of a balancer's own connection must be ignored.
         let width = isRelayed ? try addressWidth(bytes[13]) : 0
         let length = Int(bytes[14]) << 8 | Int(bytes[15])
         guard length >= (width == 0 ? 0 : 2 * width + 4) else { throw .short }
@@ -60,7 +63,7 @@ enum ProxyHeader: Sendable {
         return .whole(.relayed(from: source.unmapped))
     }
 
-    /// How many bytes an address has.
+    /// The length of an address in bytes.
     private static func addressWidth(_ family: UInt8) throws(Fault) -> Int {
         switch family {
         case 0x11: 4

@@ -2,13 +2,13 @@ import EventLoop
 import Glibc
 import TLS
 
-/// Takes the header of a proxied connection from its socket, in however many pieces it comes, and not a byte from behind
-/// it: those are for TLS, which reads the socket itself.
+/// Reads the PROXY header of a connection from its socket, in any number of pieces. It reads no
+/// byte behind the header, because those belong to TLS, which reads the socket itself.
 struct ProxyHeaderReader {
     enum Progress {
         case incomplete
         case whole(ProxyHeader)
-        /// It went without a word.
+        /// The peer closed the connection before it sent a byte.
         case closed
         case refused(ProxyHeader.Fault)
         case failed(TLSFailure)

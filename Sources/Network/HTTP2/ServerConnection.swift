@@ -5,51 +5,69 @@ import Log
 import TLS
 import World
 
-/// One client's connection: what nghttp2 tells becomes requests, and answers go back.
+/// The server's side of one connection: it turns the events of nghttp2 into requests, and sends the
+/// answers.
+///
+/// Order of the bytes: `Transport` reads them, `FrameInspector` checks and charges them, `Session`
+/// gives them to libnghttp2, whose callbacks only append events. `handleEvents` acts on the events
+/// after libnghttp2 has returned, so libnghttp2 is never called from within a callback. Answers are
+/// submitted during the turn, and written together at its end.
+///
+/// Invariants: at most `allowedStreams` streams are open, `limits.inFlight` requests in work, and
+/// `limits.pendingBodyBytes` of bodies incomplete. A stream is answered at most once. After a
+/// GOAWAY no stream above `lastStream` is handled. `ConnectionClock` ends a connection whose peer
+/// is too slow, and `AbuseBudget` one whose peer costs too much.
+///
+/// What can go wrong: an event may end the connection, so every loop over events checks `session`.
+/// libnghttp2 points to the `ServerStream` objects as `BodySource`; so the session is freed before
+/// them. Tests: `ServerTests`, `HostileTests`, `EarlyAnswerTests`, `StreamLimitTests`,
+/// `SlowHeadTests`; with other clients `ToolTests`.
 public final class ServerConnection: TransportOwner, TurnEndObserver {
     public let loop: EventLoop
     let limits: ServerLimits
     private let handler: any Handler
     let log: Log
-    /// Whose it is; the proxy's, until one has said whose.
+    /// The address of the caller; the balancer's address until its PROXY header has come.
     public private(set) var remote: String
-    /// The balancer that says whose it is.
+    /// The balancer that must send a PROXY header; nil for a direct connection.
     private let proxy: SocketAddress?
-    /// Its place among all connections of the process; nil where nobody counts them.
+    /// The admission of this connection; nil if the server has no `AdmissionControl`.
     let ticket: AdmissionTicket?
-    /// Among those of its server, from 1.
+    /// Ordinal of this connection within its server, from 1.
     public let number: Int
     let link: Transport
     private let scratch: SessionScratch
-    /// Until the connection ends, which takes it out of the server again.
+    /// The server, kept alive until the connection ends.
     let server: HTTP2Server
     private var keeper: (any ConnectionController)?
 
-    /// What the first SETTINGS say; nil: nothing, and so there is no limit.
+    /// MAX_CONCURRENT_STREAMS in the first SETTINGS; nil: not sent, and no limit.
     public var streamLimit: UInt32?
-    /// Requests above it are not looked at: the client has been told so, or is to be told nothing at all.
+    /// The highest stream that is handled. Requests on higher streams are ignored. The client
+    /// learned that from GOAWAY, unless the connection is frozen.
     var lastStream = Int32.max
 
     var session: Session?
-    /// A whole request has come.
+    /// Whether a whole request has come.
     private var hasRequested = false
-    /// The SETTINGS have been submitted.
+    /// Whether the SETTINGS have been submitted.
     private var hasBegun = false
     private(set) var certificate: ClientCertificate?
     var inspector: FrameInspector
     private var budget: AbuseBudget
-    /// Streams that the client may have now. One more is refused.
+    /// The number of streams that the client may have open. Further ones are refused.
     var allowedStreams = Int.max
     var clock: ConnectionClock
     var timer: (id: TimerID, due: Instant)?
     var streams = StreamTable<ServerStream>()
-    /// Streams whose request has not come to its end.
+    /// The number of streams whose request is incomplete.
     private var incomplete = 0
     private var pendingBodyBytes = 0
     private var inFlight = 0
-    /// A Duration counts in 128 bits, which is felt once for every request.
+    /// `limits.request` in nanoseconds, because `Duration` computes in 128 bits, which is
+    /// measurable at once per request.
     private let requestNanoseconds: Int64
-    /// Answers that are not all with the peer yet.
+    /// The number of answers that are not completely sent yet.
     var unsent = 0
     private var flushAtTurnEnd = false
     var drain = DrainState.none
@@ -108,7 +126,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         if ticket?.proxyHeaderRead(as: source) == false { link.reset() }
     }
 
-    /// In place of `start`: it stands, and that is all.
+    /// Instead of `start`: keeps the socket open without reading or writing.
     func ignore() { link.stand(owner: self) }
 
     // MARK: The link
@@ -130,9 +148,9 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         }
         if let keeper = server.keeper {
             self.keeper = keeper.opened(self)
-            // nghttp2 sends SETTINGS ahead of whatever waits.
+            // nghttp2 sends SETTINGS before anything that waits in its queue.
             if session.wantsWrite { link.flush() }
-            // The keeper may have had enough of it.
+            // The controller may have ended the connection.
             guard link.isOpen else { return }
         }
         hasBegun = true
@@ -171,7 +189,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
 
     func transportUpdatedKeys(_ count: Int) { charge(count * AbuseBudget.keyUpdate, loop.now) }
 
-    /// False if the peer has used its budget up, and the connection ends for that.
+    /// Charges the abuse budget. Returns false if it is used up, and then ends the connection.
     @discardableResult
     private func charge(_ cost: Int, _ now: Instant) -> Bool {
         guard cost > 0, !budget.charge(cost, now: now) else { return true }
@@ -188,9 +206,10 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             link.end(.finished)
             return
         }
-        // What has been sent may end streams, and that may ask for more to be sent: the link asks until there is none.
+        // Sent frames may end streams, and then more must be sent: the transport asks until there
+        // is no more.
         handleEvents(loop.now)
-        // The notice goes out in one piece with the answer before it.
+        // The shutdown notice leaves in one piece with the answer before it.
         if isDraining, self.session === session, !session.send(into: &output, enough: enough) { link.end(.finished) }
     }
 
@@ -211,7 +230,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         let streams = streams.removeAll()
         incomplete = 0
         for stream in streams { stream.exchange?.cancel() }
-        // nghttp2 goes before what its streams point to.
+        // nghttp2 points to the streams, so it is freed before them.
         session = nil
         withExtendedLifetime(streams) {}
         keeper?.ended()
@@ -265,7 +284,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
 
     private func headers(_ id: Int32, _ block: Int, _ now: Instant) {
         let began = inspector.takeHeadBegan(now)
-        // Trailers: allowed, and of no use to us.
+        // Trailers: allowed, and not used.
         guard streams[id] == nil else { return }
         guard streams.count < allowedStreams else {
             inspector.noteReset(id)
@@ -280,7 +299,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             discard(stream)
             answer(stream, Response(status: 431))
         } else if !stream.head.hasPath {
-            // CONNECT: there is nothing behind us to connect to.
+            // CONNECT: this server connects to no other servers.
             discard(stream)
             answer(stream, Response(status: 405))
         } else if let length = stream.head.contentLength, length > limits.bodyBytes {
@@ -374,7 +393,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         guard let stream = streams[id] else { return }
         stream.isSentToTheEnd = true
         unsent -= 1
-        // The rest of the request is read and dropped, unless there is no time for that.
+        // The rest of the request is read and dropped, except in a drain.
         if !stream.isWhole, isDraining { resetAnswered(stream) }
     }
 

@@ -1,7 +1,8 @@
 import EventLoop
 import Log
 
-/// A connection's part in admission: it says whose it is, and ends when its place is needed.
+/// The connection's side of admission: it reports its identity, and ends when the table decides
+/// that.
 extension ServerConnection {
     func bindTicket() {
         let bound = LoopBound(self, on: loop)
@@ -11,19 +12,20 @@ extension ServerConnection {
     private func end(_ reason: AdmissionTable.Reason) {
         log.debug("connection.ended", [.remote: remote, .reason: reason.rawValue])
         switch reason {
-        // Begun requests are still answered.
+        // Requests in progress are still answered.
         case .request, .lifetime: beginDrain()
         default: abort()
         }
     }
 
-    /// The first byte of the handshake has come.
+    /// Queues the handshake, because its first byte has come.
     func transportHasFirstByte() {
         clock.queuedHandshake(loop.now)
         server.queueHandshake(self)
     }
 
-    /// Its turn among the handshakes of the loop has come. Takes one from its source's budget if it is still open.
+    /// Called when its turn among the handshakes of the loop has come. Takes a handshake from the
+    /// budget of its source, if the connection is still open.
     func takeHandshake() -> HandshakeDecision {
         guard link.isOpen else { return .drop }
         return ticket?.takeHandshake() ?? .begin

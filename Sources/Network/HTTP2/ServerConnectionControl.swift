@@ -2,9 +2,11 @@ import CNghttp2
 import EventLoop
 import HTTP
 
-/// What a `ConnectionController` can have done. On a connection that has ended nothing comes of it.
+/// The actions that a `ConnectionController` can take. They have no effect on a connection that has
+/// ended.
 extension ServerConnection {
-    /// How many streams the client may have from when it hears of it. What is above that and on its way is refused.
+    /// Changes the number of streams that the client may have open. Streams above it are refused,
+    /// also those on their way.
     public func announce(streams: UInt32) {
         guard let session else { return }
         allowedStreams = Int(streams)
@@ -12,8 +14,9 @@ extension ServerConnection {
         flushSoon()
     }
 
-    /// Streams above `lastStream` are not processed, also those that have come already: the keeper does not hear of them
-    /// unless it has already. Those that stand are let end, and the connection with them.
+    /// Sends GOAWAY. Streams above `lastStream` are not handled, even if they have arrived already;
+    /// the controller sees only those that it has seen before. Open streams may end, and then the
+    /// connection ends.
     public func goAway(lastStream: Int32, _ code: ErrorCode = .noError) {
         guard let session else { return }
         self.lastStream = min(lastStream, self.lastStream)
@@ -28,19 +31,20 @@ extension ServerConnection {
         flushSoon()
     }
 
-    /// For a stream that was left open.
+    /// Answers a stream that `handle` left open.
     public func answer(_ stream: Int32, _ response: Response) {
         guard let stream = streams[stream] else { return }
         answer(stream, response)
         flushSoon()
     }
 
-    /// Lets the socket stand, and neither reads nor writes any more: half of a connection whose other half has gone.
+    /// Keeps the socket open, but stops reading and writing. This simulates a half-open connection,
+    /// whose peer has disappeared.
     public func freeze() {
         lastStream = 0
         link.freeze()
     }
 
-    /// Ends it by a TCP reset, without a word.
+    /// Resets the TCP connection, without sending anything before.
     public func cut() { link.reset() }
 }

@@ -5,30 +5,32 @@ import HTTP
 /// The progress of a connection's drain.
 enum DrainState {
     case none
-    /// Requests are still served: the client has open streams, or a PING is to show whether it has sent one.
+    /// Requests are still served. Either the client has open streams, or a PING has to show whether
+    /// it has sent one.
     case serving
-    /// The shutdown notice is out, with a PING behind it: streams that were on their way are still served.
+    /// The shutdown notice was sent, with a PING behind it. Streams that were on their way are
+    /// still served.
     case noticed
-    /// The last GOAWAY is out; what is open ends, and the connection with it.
+    /// The last GOAWAY was sent. The open streams may end, and then the connection ends.
     case final
 }
 
-/// The drain of a server's connection, which loses no client a request.
+/// The drain of a server's connection. It loses no request of a client.
 ///
-/// A shutdown notice (GOAWAY that refuses nothing), a round trip, the last GOAWAY; then the open
-/// streams end. Many clients give up all open requests at the first GOAWAY that they read. So the
-/// notice waits for the open streams, at most one step, and goes out together with the end of the
-/// last one. A client without a stream may be sending a request right now: it gets a PING first. A
-/// client that does not answer the PING does not read: the last GOAWAY tells it that a later
-/// request was not looked at.
+/// Sequence: a shutdown notice (a GOAWAY that refuses nothing), one round trip, the last GOAWAY;
+/// then the open streams end. Many clients abandon all open requests at the first GOAWAY that they
+/// read. So the notice waits for the open streams, at most one step, and leaves together with the
+/// end of the last one. A client without a stream may be sending a request at this moment, so it
+/// gets a PING first. A client that does not answer the PING does not read either. If it sends a
+/// request later, the last GOAWAY shows that the request was not processed. Tests: `DrainTests`.
 extension ServerConnection {
     static let drainPing: UInt64 = 0x7477_6f65_6661_7921
 
-    /// Requests that are held are answered now.
+    /// Begins the drain. Held requests are answered now.
     func beginDrain() {
         guard drain == .none else { return }
         guard let session else {
-            // The handshake is not over.
+            // The handshake is not complete.
             link.end(.finished)
             return
         }
@@ -48,7 +50,7 @@ extension ServerConnection {
         }
     }
 
-    /// The last open stream has ended.
+    /// Continues the drain when the last open stream has ended.
     func streamsEnded() {
         if drain == .serving { noticeShutdown() }
     }

@@ -3,7 +3,7 @@ import EventLoop
 import Log
 import World
 
-/// How a server's connection comes to its end: in time, in order, or because the peer asks for too much.
+/// The ends of a server's connection: by time, by an error of the client, or by its abuse budget.
 extension ServerConnection {
     // MARK: Time
 
@@ -43,8 +43,8 @@ extension ServerConnection {
         }
     }
 
-    /// Resets the streams whose request has been answered and is still coming in after its time.
-    /// Returns when the next one's time ends.
+    /// Resets the streams whose answered request is still arriving after its time limit. Returns
+    /// the earliest time limit of the others.
     private func discardDeadline(_ now: Instant) -> Instant? {
         var next: Instant?
         for stream in streams.values where stream.isDropping {
@@ -74,14 +74,14 @@ extension ServerConnection {
 
     // MARK: The end
 
-    /// The peer costs more than its requests are worth.
+    /// Ends the connection, because its peer has used up its abuse budget.
     func calm() {
         guard !isTerminated else { return }
         server.noteAbuse(by: remote)
         terminate(NGHTTP2_ENHANCE_YOUR_CALM)
     }
 
-    /// Ends it for an error in the frames of the client.
+    /// Ends the connection, because the client's frames have an error.
     func end(_ violation: FrameInspector.Violation) {
         log.debug("connection.malformed", [.remote: remote, .reason: "\(violation)"])
         switch violation {
@@ -96,7 +96,7 @@ extension ServerConnection {
         isTerminated = true
         session.terminate(code)
         flushSoon()
-        // A peer that does not take the GOAWAY is not waited for.
+        // A peer that does not read the GOAWAY is reset after two seconds.
         if let timer { loop.cancel(timer.id) }
         let moment = loop.time.instant() + .seconds(2)
         let id = loop.schedule(at: moment) { [weak self] in

@@ -8,20 +8,20 @@ final class ServerStream: BodySource {
     /// When the first byte of its head came.
     let began: Instant
     var body: [UInt8] = []
-    /// The request has come to its end.
+    /// Whether the request is complete.
     var isWhole = false
-    /// The rest of the request is not wanted: it has been answered already.
+    /// Whether the rest of the request is dropped, because it has been answered already.
     var isDiscarded = false
-    /// Bytes of the body that came after that.
+    /// The number of body bytes dropped after that.
     var dropped = 0
-    /// We have reset it, or are about to.
+    /// Whether we have reset it or are about to.
     var isReset = false
     var isAnswered = false
     var isSentToTheEnd = false
     var exchange: Exchange?
-    /// True while the rest of a request is waited for.
+    /// Whether the rest of the request is awaited.
     var isAwaited: Bool { !isWhole && !isSentToTheEnd && !isReset }
-    /// True while the rest of a request is read and dropped behind its answer.
+    /// Whether the rest of the request is read and dropped after its answer.
     var isDropping: Bool { !isWhole && isSentToTheEnd && !isReset }
 
     init(id: Int32, head: HeaderBlock, began: Instant) {
@@ -30,7 +30,7 @@ final class ServerStream: BodySource {
         self.began = began
     }
 
-    /// Once, when the request is whole: the body is then the request's.
+    /// Makes the request, once it is complete. The body moves into it, so call this only once.
     func takeRequest(certificate: ClientCertificate?, remote: String) -> Request {
         let request = Request(
             method: head.method, path: head.path, query: head.query, fields: head.fields, body: body,

@@ -1,19 +1,20 @@
 import CNghttp2
 import HTTP
 
-/// What nghttp2 told. Its callbacks only append here; what follows from it is done after nghttp2 has returned, so that
-/// nghttp2 is never called from within a callback.
+/// An event from nghttp2. Its callbacks only append events. The owner acts on them after nghttp2
+/// has returned, so nghttp2 is never called from within a callback.
 enum SessionEvent {
-    /// A place in the scratch's `blocks`.
+    /// `block` is an index into the scratch's `blocks`.
     case headers(stream: Int32, block: Int)
-    /// A range of the scratch's `inbound`.
+    /// The bytes as a range of the scratch's `inbound`.
     case data(stream: Int32, Range<Int>)
     case ended(stream: Int32)
-    /// The stream is reset: its header block is over the limits or malformed, or another frame on it is in error.
+    /// The stream is being reset: its header block exceeds the limits or is malformed, or another
+    /// of its frames has an error.
     case refused(stream: Int32)
     case closed(stream: Int32, code: UInt32)
     case sentData(stream: Int32)
-    /// Our side of the stream has been sent to its end.
+    /// Our side of the stream was sent completely.
     case sentEnd(stream: Int32)
     case sentReset(stream: Int32)
     case settings
@@ -23,47 +24,49 @@ enum SessionEvent {
     case goAway(lastStream: Int32, code: UInt32, debug: Range<Int>)
 }
 
-/// One header block while it arrives, counted by ourselves: nghttp2 only advertises the limits.
+/// A header block while it arrives. We count its size ourselves, because nghttp2 only advertises
+/// the limits.
 struct HeaderBlock {
     var method = ""
     var path = ""
-    /// Only CONNECT has none.
+    /// Whether there is a `:path`; only CONNECT has none.
     var hasPath = false
     var query: String?
     var status: Int?
     var contentLength: Int?
     var fields = Fields()
-    /// More than the limits allow; what came after that was not kept.
+    /// Whether it exceeds the limits. Further fields are not stored.
     var isTooLarge = false
-    /// 1xx, which another block follows.
+    /// Whether it is a 1xx response, which another block follows.
     var isInterim: Bool { (status ?? 200) < 200 }
     var size = 0
     var count = 0
 
-    /// RFC 9113 §6.5.2: the bytes of name and value, and 32 for each field.
+    /// Counts a field as RFC 9113 §6.5.2 does: the bytes of name and value, and 32 more.
     mutating func measure(_ bytes: Int) {
         size += bytes + 32
         count += 1
     }
 }
 
-/// Work that header blocks have made, in all sessions that share a scratch.
+/// The work that header blocks have made, in all sessions that share a scratch.
 struct HeaderWork: Equatable {
-    /// Fields that were decoded and validated, and their size as RFC 9113 §6.5.2 has it.
+    /// Fields that were decoded and validated, and their size as RFC 9113 §6.5.2 counts it.
     var fields = 0
     var bytes = 0
     /// Header blocks that were cut off.
     var refused = 0
 }
 
-/// Where the bytes of a message's body are taken from while it is sent. nghttp2 only has a pointer to it: it must live
-/// until the stream has closed. Unchecked are those of its properties that nothing else is done with while they change.
+/// The source of a message's body while it is sent. nghttp2 has only a pointer to it, so it must
+/// live until the stream is closed. Exclusivity checks are off for a property that no other code
+/// can access while it changes.
 class BodySource {
     @exclusivity(unchecked) final var outgoing: [UInt8] = []
     private final var offset = 0
     final var isSent: Bool { offset == outgoing.count }
 
-    /// How many bytes there were.
+    /// Copies the next bytes into `room`, and returns their number.
     final func take(into room: UnsafeMutableBufferPointer<UInt8>) -> Int {
         let count = min(room.count, outgoing.count - offset)
         outgoing.withUnsafeBufferPointer { bytes in
@@ -76,34 +79,36 @@ class BodySource {
     }
 }
 
-/// What a call of nghttp2 leaves behind. The sessions of one owner share it, because each looks at what it was told before
-/// the next is called; so an idle connection keeps none of it.
+/// The memory that one call of nghttp2 needs. The sessions of one loop share it, because each
+/// session's owner handles its events before the next session is called. So an idle connection
+/// holds no memory for events.
 final class SessionScratch {
-    // Unchecked: nothing that happens while one of these is changed can come back to it.
+    // Unchecked exclusivity: no code that runs during such a change can access these again.
     @exclusivity(unchecked) private(set) var events: [SessionEvent] = []
     @exclusivity(unchecked) private var blocks: [HeaderBlock] = []
-    /// What the ranges of the events mean.
+    /// The bytes that the ranges in the events refer to.
     @exclusivity(unchecked) private(set) var inbound: [UInt8] = []
     let fields = FieldList()
     @exclusivity(unchecked) var headerWork = HeaderWork()
 
     func record(_ event: SessionEvent) { events.append(event) }
 
-    /// Leaves an empty one in its place: these are moved, because a copy is felt.
+    /// Records a header block, and leaves an empty one in its place. It is moved, because a copy is
+    /// measurably slower.
     func record(_ stream: Int32, _ block: inout HeaderBlock) {
         record(.headers(stream: stream, block: blocks.count))
         blocks.append(HeaderBlock())
         swap(&blocks[blocks.count - 1], &block)
     }
 
-    /// Where the bytes are now.
+    /// Stores the bytes, and returns their range.
     func keep(_ bytes: UnsafeBufferPointer<UInt8>) -> Range<Int> {
         let start = inbound.count
         inbound.append(contentsOf: bytes)
         return start..<inbound.count
     }
 
-    /// Once for each event that names it.
+    /// Returns the block of an event. It may be called once for each event.
     func take(_ index: Int) -> HeaderBlock {
         var block = HeaderBlock()
         swap(&blocks[index], &block)
@@ -117,29 +122,41 @@ final class SessionScratch {
     }
 }
 
-/// libnghttp2's session. It owns the C object; the C object points back without owning.
+/// A session of libnghttp2. It owns the C object, which points back without owning.
 ///
-/// Header blocks have two limits. A list over the limits is still decoded, so that it can be
-/// answered with 431. Over twice the limits, or when one call of `receive` has decoded sixteen
-/// lists' worth, the block is cut off: libnghttp2 resets the stream and goes on through the block
+/// Purpose: the only code that calls libnghttp2, which does framing, HPACK and flow control and no
+/// I/O. `receive` takes bytes, and `send` gives bytes.
+///
+/// Header blocks have two limits. A list above the first limit is still decoded, so that it can be
+/// answered with 431. The block is cut off if it exceeds twice the limit, or if one call of
+/// `receive` has decoded sixteen lists' worth. libnghttp2 then resets the stream, and continues
+/// through the block only to keep its HPACK table correct. It does not report names and values any
+/// more.
+///
+/// Invariants: no method is called from within a callback, and the `BodySource` of a stream
+/// outlives the stream. What can go wrong: libnghttp2 ends a connection by itself if a peer exceeds
+/// the stream limit by one. So it is told a higher limit, and the owner enforces the real one
+/// (`submitSettings`). Tests: `RoundTripTests`, `HeaderWorkTests`, `StreamLimitTests`,
+/// `HostileTests`.
 /// only to keep its HPACK table right, without looking at names and values.
 final class Session {
     enum Role { case server, client }
 
     private let session: OpaquePointer
     private let scratch: SessionScratch
-    /// The one that is coming in. Unchecked: what happens while it is changed cannot come back to it.
+    /// The block that is arriving. Unchecked exclusivity: no code that runs during a change can
+    /// access it again.
     @exclusivity(unchecked) private var block = HeaderBlock()
     private let headerBytes: Int
     private let headerCount: Int
     private let blockFields: Int
-    /// The most bytes to which the block that is coming in is decoded.
+    /// The most bytes to which the arriving block is decoded.
     @exclusivity(unchecked) private var blockBytes = 0
-    /// Decoded by the call of `receive` that runs, without that block.
+    /// Bytes decoded by the current call of `receive`, without that block.
     @exclusivity(unchecked) private var decodedNow = 0
-    /// Charges for header blocks that the owner has not taken yet.
+    /// Charges for header blocks, until the owner takes them.
     @exclusivity(unchecked) private var headerCharges = 0
-    /// Values of MAX_CONCURRENT_STREAMS in SETTINGS that have not been sent.
+    /// Values of MAX_CONCURRENT_STREAMS in SETTINGS that are still to be sent.
     private var announced: [UInt32] = []
 
     init(role: Role, headerBytes: Int, headerCount: Int, scratch: SessionScratch) {
@@ -149,12 +166,12 @@ final class Session {
         blockFields = 2 * headerCount
         var made: OpaquePointer?
         let code: Int32
-        // The back pointer can only be given when the object exists.
+        // The back pointer can be set only after the object exists.
         switch role {
         case .server: code = nghttp2_session_server_new2(&made, SessionSetup.callbacks, nil, SessionSetup.server)
         case .client: code = nghttp2_session_client_new2(&made, SessionSetup.callbacks, nil, SessionSetup.client)
         }
-        // It fails for want of memory alone, and Swift ends the process for that everywhere else.
+        // It fails only if memory runs out, and Swift ends the process for that everywhere else.
         guard code == 0, let made else { fatalError("nghttp2: out of memory") }
         session = made
         nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
@@ -164,14 +181,14 @@ final class Session {
 
     // MARK: In
 
-    /// False when nothing more can be made of what this peer sends.
+    /// Gives received bytes to libnghttp2. Returns false after an error that ends the connection.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         decodedNow = 0
         return nghttp2_session_mem_recv(
             session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count) >= 0
     }
 
-    /// Charges for the header blocks that have come since the last call.
+    /// Returns the charges for the header blocks since the last call.
     func takeHeaderCharges() -> Int {
         guard headerCharges > 0 else { return 0 }
         defer { headerCharges = 0 }
@@ -189,12 +206,12 @@ final class Session {
     }
 
     func beginBlock() {
-        // The one before was malformed, and did not come to its end.
+        // The block before was malformed and has not ended.
         if block.count > 0 { cutOffBlock() }
         blockBytes = min(2 * headerBytes, 16 * headerBytes - decodedNow)
     }
 
-    /// False when the block is to be cut off.
+    /// Adds a field. Returns false if the block must be cut off.
     func add(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, stream: Int32
     ) -> Bool {
@@ -202,7 +219,8 @@ final class Session {
         return goesOn(stream)
     }
 
-    /// Counts a field that libnghttp2 drops because of its characters: it has been decoded and validated like others.
+    /// Counts a field that libnghttp2 drops because of its characters: it has been decoded and
+    /// validated like the others.
     func addIgnored(_ bytes: Int, stream: Int32) -> Bool {
         block.measure(bytes)
         return goesOn(stream)
@@ -236,8 +254,8 @@ final class Session {
 
     // MARK: Out
 
-    /// Appends what there is to send, until `output` holds `enough` or there is nothing more. False on a failure that
-    /// ends the connection.
+    /// Appends the bytes to send, until `output` has `enough` or there are no more. Returns false
+    /// after a failure that ends the connection.
     func send(into output: inout [UInt8], enough: Int) -> Bool {
         while output.count < enough {
             var bytes: UnsafePointer<UInt8>?
@@ -250,7 +268,8 @@ final class Session {
         return true
     }
 
-    /// Writes the announced number of streams over the one in a SETTINGS frame that begins at `start`.
+    /// Replaces the stream limit in a SETTINGS frame, which begins at `start`, by the announced
+    /// one.
     private func announceStreams(_ output: inout [UInt8], _ start: Int) {
         let isSettings = output[start + 3] == FrameScanner.Head.settings
         guard isSettings, output[start + 4] & FrameScanner.Head.acknowledgement == 0 else { return }
@@ -266,16 +285,17 @@ final class Session {
         }
     }
 
-    /// Nothing will come and nothing is left to send: the connection has had its day.
+    /// Whether the connection can end: nothing more is expected, and nothing is left to send.
     var isFinished: Bool { nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0 }
 
     var wantsWrite: Bool { nghttp2_session_want_write(session) != 0 }
 
-    /// The number of streams that libnghttp2 lets pass above `streams`. Over its own limit it ends the connection.
+    /// The number of streams above the announced limit that libnghttp2 tolerates. Above that, it
+    /// ends the connection.
     private static let streamMargin: UInt32 = 1000
 
-    /// Tells the peer that it may have `streams` streams, which the owner enforces: libnghttp2
-    /// would end the connection for one stream more.
+    /// Sends SETTINGS. The peer is told `streams`, which the owner enforces: libnghttp2 would end
+    /// the connection for a single stream more.
     func submitSettings(_ settings: [(nghttp2_settings_id, UInt32)], streams: UInt32? = nil) {
         var settings = settings
         if let streams {
@@ -287,7 +307,8 @@ final class Session {
         nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), entries, entries.count)
     }
 
-    /// What may come for all streams together before we have looked at it.
+    /// Sets the connection window: the number of bytes that may arrive on all streams before we
+    /// have processed them.
     func openWindow(_ connectionWindow: Int32) {
         nghttp2_session_set_local_window_size(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, connectionWindow)
     }
@@ -312,7 +333,7 @@ final class Session {
         }
     }
 
-    /// The new stream's number, or what nghttp2 says against it.
+    /// Returns the number of the new stream, or a negative error of nghttp2.
     func submitRequest(_ request: ClientRequest, scheme: String, source: BodySource) -> Int32 {
         let fields = scratch.fields
         fields.clear()
@@ -329,14 +350,14 @@ final class Session {
         }
     }
 
-    /// The same, for what is made of a form.
+    /// Submits a request that is made of a form.
     func submitRequest(_ form: RequestForm, _ request: FormedRequest, source: BodySource) -> Int32 {
         let fields = scratch.fields
         fields.clear()
         return form.head.withRun { head in
             for (name, value) in head { fields.add(name, value) }
             return request.own.withRun { own in
-                // Its path belongs to the pseudo-fields, which come before all others.
+                // The path is a pseudo-field, and those must come before all others.
                 var own = own
                 if let path = own.next() { fields.add(path.name, path.value, indexed: false) }
                 return form.rest.withRun { rest in
@@ -373,18 +394,18 @@ final class Session {
         }
     }
 
-    /// GOAWAY that refuses nothing yet.
+    /// Sends a GOAWAY that refuses nothing yet.
     func submitShutdownNotice() { nghttp2_submit_shutdown_notice(session) }
 
-    /// The last stream that we have begun to work on.
+    /// The last stream that was processed or is being processed.
     var lastProcessed: Int32 { nghttp2_session_get_last_proc_stream_id(session) }
 
-    /// GOAWAY that refuses the streams above `lastStream`.
+    /// Sends a GOAWAY that refuses the streams above `lastStream`.
     func submitGoAway(_ code: UInt32, lastStream: Int32) {
         nghttp2_submit_goaway(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStream, code, nil, 0)
     }
 
-    /// GOAWAY, and nothing is read any more.
+    /// Sends a GOAWAY, and stops reading.
     func terminate(_ code: nghttp2_error_code) { nghttp2_session_terminate_session(session, code.rawValue) }
 
     func remoteSetting(_ id: nghttp2_settings_id) -> UInt32 { nghttp2_session_get_remote_settings(session, id) }

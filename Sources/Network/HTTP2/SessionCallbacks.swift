@@ -1,16 +1,20 @@
 import CNghttp2
 import HTTP
 
-// Global functions: nghttp2 calls them on whichever loop the session lives on. None of them calls nghttp2.
+// The callbacks of libnghttp2. They are global functions, because libnghttp2 calls them on the loop
+// of the session, and a closure might be checked for another actor. Each finds its `Session` by the
+// user pointer and appends an event. Invariant: none of them calls libnghttp2, which does not allow
+// most calls from within a callback. Tests: `RoundTripTests`, `HostileTests`, `HeaderWorkTests`.
 
-/// The session that called nghttp2, which it outlives: no need to count that.
+/// Calls `body` with the session that called nghttp2. The session outlives the call, so no
+/// reference is counted.
 private func with(_ pointer: UnsafeMutableRawPointer?, _ body: (Session) -> Int32) -> Int32 {
     guard let pointer else { return failure }
     return Unmanaged<Session>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
 }
 
 private let failure = NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
-/// libnghttp2 resets the stream, and hands up no more of the header block.
+/// libnghttp2 resets the stream, and reports no more of the header block.
 private let refusal = NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
 
 nonisolated func noteBeginHeaders(
@@ -36,7 +40,7 @@ nonisolated func noteHeader(
     }
 }
 
-/// A field with characters that no field may have. libnghttp2 goes on without it.
+/// Counts a field with forbidden characters, which libnghttp2 drops.
 nonisolated func noteInvalidHeader(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ name: UnsafePointer<UInt8>?,
     _ nameLength: Int, _ value: UnsafePointer<UInt8>?, _ valueLength: Int, _ flags: UInt8,
@@ -48,7 +52,8 @@ nonisolated func noteInvalidHeader(
     }
 }
 
-/// A frame that is in error. Where only its stream is, libnghttp2 resets that.
+/// Records a frame with an error. If the error concerns only its stream, libnghttp2 resets the
+/// stream.
 nonisolated func noteInvalidFrame(
     _ session: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ code: Int32, _ user: UnsafeMutableRawPointer?
 ) -> Int32 {
@@ -124,7 +129,7 @@ nonisolated func noteSent(
     }
 }
 
-/// Not a callback that tells, but one that gives: the next bytes of a body.
+/// Gives libnghttp2 the next bytes of a body.
 nonisolated func readBody(
     _ session: OpaquePointer?, _ stream: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ room: Int,
     _ flags: UnsafeMutablePointer<UInt32>?, _ source: UnsafeMutablePointer<nghttp2_data_source>?,
@@ -138,9 +143,9 @@ nonisolated func readBody(
     }
 }
 
-/// What every session is made with.
+/// The callbacks and options that all sessions share.
 enum SessionSetup {
-    // Guard: all three are made once, and from then on nghttp2 only copies from them.
+    // Guard: all three are made once, and after that nghttp2 only copies from them.
     nonisolated(unsafe) static let callbacks: OpaquePointer? = {
         var callbacks: OpaquePointer?
         nghttp2_session_callbacks_new(&callbacks)
@@ -161,7 +166,7 @@ enum SessionSetup {
     // Guard: as above.
     nonisolated(unsafe) static let client: OpaquePointer? = {
         let option = options()
-        // nghttp2 assumes 100 before the peer has said anything. APNs allows one.
+        // nghttp2 assumes 100 until the peer's SETTINGS come. APNs allows one.
         nghttp2_option_set_peer_max_concurrent_streams(option, 1)
         return option
     }()
@@ -181,7 +186,8 @@ extension HeaderBlock {
     mutating func add(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, maxBytes: Int, maxCount: Int
     ) {
-        // RFC 9113 §6.5.2: 32 for each field. What is over the limit is not kept: one byte of HPACK can mean 4 KiB.
+        // RFC 9113 §6.5.2: 32 for each field. Fields above the limit are not stored, because one
+        // byte of HPACK can mean 4 KiB.
         measure(name.count + value.count)
         guard size <= maxBytes, count <= maxCount else {
             isTooLarge = true
@@ -194,7 +200,8 @@ extension HeaderBlock {
             fields.add(name, value)
             return
         }
-        // nghttp2 lets only the known ones through, each once; their second letter and their length tell them apart.
+        // nghttp2 passes only known pseudo-fields, each once. The length and the second letter
+        // distinguish them.
         switch (name.count, name[1]) {
         case (7, UInt8(ascii: "m")): method = Self.isGet(value) ? "GET" : String(decoding: value, as: UTF8.self)
         case (5, UInt8(ascii: "p")):
@@ -211,7 +218,7 @@ extension HeaderBlock {
         }
     }
 
-    /// Most are, and need no text made of bytes.
+    /// Avoids making a string for the most common method.
     private static func isGet(_ method: UnsafeBufferPointer<UInt8>) -> Bool {
         method.count == 3 && method[0] == UInt8(ascii: "G") && method[1] == UInt8(ascii: "E")
             && method[2] == UInt8(ascii: "T")

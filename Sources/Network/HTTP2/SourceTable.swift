@@ -1,7 +1,7 @@
 import EventLoop
 import World
 
-/// The source of a connection, as caps count it: an IPv4 address, or the /64 of an IPv6 address.
+/// The source of a connection for the limits: an IPv4 address, or the /64 of an IPv6 address.
 struct Source: Hashable, Sendable {
     private let isFour: Bool
     private let prefix: UInt64
@@ -13,19 +13,21 @@ struct Source: Hashable, Sendable {
     }
 }
 
-/// The unidentified connections by their source, oldest first, and the handshakes that each source may still begin.
-/// All operations are O(1): they run at every connection of a flood.
+/// The unidentified connections by source, oldest first, and the handshake budget of each source.
+/// All operations are O(1), because they run for every connection of a flood. Tests:
+/// `AdmissionTableTests`, `HandshakeBudgetTests`.
 struct SourceTable {
     private struct Entry {
         var source: Source
         var count = 0
-        /// Its connections, oldest first; a first request makes one the newest.
+        /// Its connections, oldest first. A first request makes a connection the newest.
         var slots = IndexList()
         /// The time up to which its handshakes are paid for.
         var paidUntil: Instant
     }
 
-    /// Sources without a connection are remembered for their handshakes, up to this number.
+    /// The number of sources that are remembered. A source without a connection is remembered for
+    /// its handshake budget.
     private static let remembered = 65_536
 
     private let limits: AdmissionLimits
@@ -33,10 +35,10 @@ struct SourceTable {
     private var free: [Int] = []
     private var indices: [Source: Int] = [:]
     private var slotLinks = IndexLinks()
-    /// The sources with the same number of connections, for each number.
+    /// Lists of the sources with the same number of connections; the index is that number.
     private var levels: [IndexList]
     private var levelLinks = IndexLinks()
-    /// No level above it has a source.
+    /// All levels above it are empty.
     private var top = 0
 
     init(_ limits: AdmissionLimits) {
@@ -88,17 +90,17 @@ struct SourceTable {
         top = max(top, entries[index].count)
     }
 
-    /// The oldest connection of the source that has most.
+    /// The oldest connection of the source with the most connections.
     mutating func oldestOfMostCrowded() -> Int? {
         while top > 0, levels[top].isEmpty { top -= 1 }
         guard top > 0 else { return nil }
         return entries[levels[top].first].slots.first
     }
 
-    /// Takes one handshake from the budget of the source, or says when the budget has one again.
+    /// Takes one handshake from the budget of the source, or returns when the budget has one again.
     ///
-    /// Each handshake pays for a time of its own, one after the other, and the payments may be ahead
-    /// of the clock by the handshakes that are allowed at once.
+    /// Each handshake costs a fixed time, and `paidUntil` moves forward by it. `paidUntil` may be
+    /// ahead of the clock by the cost of `handshakesAtOnce` handshakes.
     mutating func takeHandshake(_ index: Int, at now: Instant) -> HandshakeDecision {
         let one = Duration.nanoseconds(1_000_000_000 / Int64(max(limits.handshakesPerSecond, 1)))
         let burst = one * limits.handshakesAtOnce

@@ -1,5 +1,5 @@
-/// What belongs to the streams of one connection, by their number. There are few, and mostly one asks for the newest: a
-/// search from the end beats a hash.
+/// Values for the streams of one connection, by stream number. There are few streams, and most
+/// lookups are for the newest; so a search from the end is faster than a hash table.
 struct StreamTable<Value> {
     private var ids: [Int32] = []
     private(set) var values: [Value] = []
@@ -9,7 +9,7 @@ struct StreamTable<Value> {
 
     subscript(id: Int32) -> Value? { ids.lastIndex(of: id).map { values[$0] } }
 
-    /// `id` must be new.
+    /// Adds a value for a new number.
     mutating func add(_ value: Value, _ id: Int32) {
         ids.append(id)
         values.append(value)
@@ -18,7 +18,7 @@ struct StreamTable<Value> {
     @discardableResult
     mutating func remove(_ id: Int32) -> Value? {
         guard let index = ids.lastIndex(of: id) else { return nil }
-        // The last one takes the place.
+        // The last value takes the free place.
         ids[index] = ids[ids.count - 1]
         ids.removeLast()
         var value = values.removeLast()
@@ -26,7 +26,7 @@ struct StreamTable<Value> {
         return value
     }
 
-    /// Everything, which is then no longer here.
+    /// Removes and returns all values.
     mutating func removeAll() -> [Value] {
         defer { self = StreamTable() }
         return values

@@ -2,7 +2,7 @@ import EventLoop
 import Glibc
 import TLS
 
-/// Why a connection is no more.
+/// The reason why a connection ended.
 enum TransportEnd: Sendable {
     /// We ended it.
     case finished
@@ -11,34 +11,35 @@ enum TransportEnd: Sendable {
     case failed(TLSFailure)
 }
 
-/// The protocol above a link.
+/// The protocol above a transport.
 protocol TransportOwner: AnyObject {
-    /// The first byte of a client's handshake has come: `beginHandshake` is to be called. Until
-    /// then a connection has no TLS session.
+    /// The first byte of a client's handshake has come. The owner must call `beginHandshake`; until
+    /// then the connection has no TLS session.
     func transportHasFirstByte()
-    /// TLS stands (or the plain connection does).
+    /// TLS is complete (or the plain connection is up).
     func transportIsUp()
-    /// The bytes are good for the length of the call.
+    /// The bytes are valid only during the call.
     func transportReceived(_ bytes: UnsafeRawBufferPointer)
-    /// The peer has changed its TLS keys, so often since the last call.
+    /// The peer has changed its TLS keys `count` times since the last call.
     func transportUpdatedKeys(_ count: Int)
-    /// Appends what there is to send, about `enough` of it.
+    /// Appends bytes to send, about `enough` of them.
     func transportOutput(_ output: inout [UInt8], enough: Int)
-    /// Everything that `transportOutput` gave is with the socket. True if the link has done its work.
+    /// All bytes from `transportOutput` were written to the socket. Returns true if the transport
+    /// can close.
     func transportIsDrained() -> Bool
-    /// The socket takes no more for now.
+    /// The socket accepts no more bytes at the moment.
     func transportIsBlocked()
     /// The last call. The descriptor is closed.
     func transportEnded(_ end: TransportEnd)
 }
 
 extension TransportOwner {
-    /// A client begins by itself.
+    /// Does nothing: a client's transport begins its handshake itself.
     func transportHasFirstByte() {}
     func transportUpdatedKeys(_ count: Int) {}
 }
 
-/// Buffers that the connections of one loop share: a turn of one of them fills and empties them.
+/// The buffers that the connections of one loop share. A connection uses them within one turn only.
 final class SharedBuffers {
     let input = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
     var output: [UInt8] = []
@@ -48,32 +49,48 @@ final class SharedBuffers {
     deinit { input.deallocate() }
 }
 
-/// One connection's bytes: a socket, TLS or not, on its loop. It reads no further while the peer does not take what it
-/// is sent, so what a peer can make us hold is bounded by one read and one write.
+/// A socket with optional TLS as an asynchronous byte stream, on one loop.
+///
+/// Purpose: the owner gets bytes and gives bytes; the transport handles TLS, partial writes and the
+/// end. A server's connection goes through introduction (PROXY header), silent, handshake, up and
+/// lingering.
+///
+/// Invariant: it does not read while the peer does not take its output. So the memory that a peer
+/// can occupy is bounded by one read and one write. Each turn reads and writes a limited amount, so
+/// that other connections get their turns.
+///
+/// What can go wrong: TLS may need to write in order to read, and the reverse, so the interest in
+/// events follows `readNeedsWrite` and `writeNeedsRead`. Bytes that OpenSSL has buffered cause no
+/// further event of the socket (`comeBack`). A close with unread bytes makes the kernel send a
+/// reset, which destroys output on its way; so the transport lingers. After each call to the owner
+/// it checks its state, because the owner may have ended it. Tests: `RoundTripTests`,
+/// `ServerTests`, `KeyUpdateTests`, `ProxiedConnectionTests`.
 final class Transport {
     typealias Introduced = (Result<ProxyHeader, ProxyHeader.Fault>) -> Void
 
     private enum State {
-        /// A proxy says whose connection it is.
+        /// Waits for the PROXY header of a balancer.
         case introduction
-        /// No byte of a handshake has come, or its turn has not.
+        /// No byte of a handshake has come, or its turn has not come.
         case silent
         case handshake
         case up
-        /// All is sent; waits for the peer to have read it, because a close with bytes unread would reset it away.
+        /// Everything is sent. Waits until the peer has read it, because a close with unread bytes
+        /// would send a reset.
         case lingering
-        /// The socket stands, and nobody looks at it.
+        /// The socket stays open, but is neither read nor written.
         case frozen
         case ended
     }
 
-    /// One TLS record.
+    /// About one TLS record.
     private static let enough = 16_384
 
     let fd: Int32
     private let loop: EventLoop
     private var tls: TLSSession?
-    /// For a server: the session is made at the first byte, so that a connection that says nothing costs little.
+    /// For a server: the TLS session is made when the handshake begins, so that a silent connection
+    /// costs little memory.
     private let context: TLSServerContext?
     private let buffers: SharedBuffers
     private weak var owner: (any TransportOwner)?
@@ -82,17 +99,17 @@ final class Transport {
     private var introduction: (reading: ProxyHeaderReader, done: Introduced)?
     private var watch: DescriptorWatcher?
     private var linger: TimerID?
-    /// The bytes that the socket did not take. TLS must be given the same bytes again.
+    /// The bytes that the socket did not take. TLS must get the same bytes again.
     private var leftover: [UInt8] = []
     private var leftoverStart = 0
-    /// Reading may have to write first, and writing to read, when TLS changes its keys.
+    /// When TLS changes its keys, a read may have to write first, and a write to read.
     private var readNeedsWrite = false
     private var writeNeedsRead = false
-    /// Key updates already reported to the owner.
+    /// The number of key updates reported to the owner.
     private var keyUpdates = 0
     private var isFlushing = false
     private var again = false
-    /// Bytes handed to the socket so far: how a stalled peer is seen.
+    /// The number of bytes written to the socket so far, by which a stalled peer is detected.
     private(set) var sent: UInt64 = 0
 
     init(
@@ -139,7 +156,7 @@ final class Transport {
         case .whole(let header):
             introduction?.done(.success(header))
             introduction = nil
-            // There may be no place for the caller.
+            // The caller may have been refused.
             guard state == .introduction else { return }
             state = .handshake
             begin()
@@ -162,7 +179,7 @@ final class Transport {
         }
     }
 
-    /// The first byte has come, or the peer has given up. Nothing is taken from the socket yet.
+    /// Reacts to the first byte, or to the end of the peer. It takes no byte from the socket.
     private func listen(_ readiness: Readiness) {
         // A client that gives up before its turn must not cost its source a handshake.
         guard readiness.isDisjoint(with: [.hangUp, .failed]) else { return end(.closed) }
@@ -183,13 +200,13 @@ final class Transport {
         handshake()
     }
 
-    /// In place of `start`: as if it had been frozen at once.
+    /// Instead of `start`: the transport is frozen from the beginning.
     func stand(owner: any TransportOwner) {
         self.owner = owner
         freeze()
     }
 
-    /// Neither reads nor writes any more, and lets the socket stand until the end.
+    /// Stops reading and writing, and keeps the socket open until the end.
     func freeze() {
         guard isOpen else { return }
         state = .frozen
@@ -205,7 +222,7 @@ final class Transport {
         case .up:
             if readiness.contains(.write) || writeNeedsRead { flush() }
             if state == .up, !isBlocked || readNeedsWrite { receive() }
-            // Not reading, and yet told: both directions are gone.
+            // It does not read, but was told of a hang-up: both directions are closed.
             if state == .up, isBlocked, !readiness.isDisjoint(with: [.hangUp, .failed]) { end(.closed) }
         case .lingering: drain()
         case .frozen, .ended: break
@@ -219,7 +236,7 @@ final class Transport {
             state = .up
             setInterest()
             owner?.transportIsUp()
-            // What came behind the handshake is with TLS already.
+            // Bytes behind the handshake may be in TLS already.
             if state == .up { receive() }
         case .incomplete(let interest): watch?.change(interest)
         case .failed(let failure): end(.failed(failure))
@@ -229,7 +246,7 @@ final class Transport {
     // MARK: In
 
     private func receive() {
-        // Some at a time: other connections have their turn too.
+        // A limited number of reads, so that other connections get their turns.
         for _ in 0..<8 {
             let outcome = read()
             if let tls, tls.keyUpdates != keyUpdates {
@@ -272,7 +289,8 @@ final class Transport {
         return .failed(TLSFailure("recv", [String(cString: strerror(errno))]))
     }
 
-    /// What TLS holds already the socket will not tell of again.
+    /// Reads again in a later turn, because the socket will not report bytes that TLS has buffered
+    /// already.
     private func comeBack() {
         guard !again else { return }
         again = true
@@ -285,9 +303,9 @@ final class Transport {
 
     // MARK: Out
 
-    /// Writes what the owner has, as far as the socket takes it.
+    /// Writes the owner's output, as far as the socket takes it.
     func flush() {
-        // The owner may ask for it from within what a flush has called.
+        // The owner may call this from within a flush.
         guard state == .up, !isFlushing else { return }
         isFlushing = true
         let finished = writeAll()
@@ -300,7 +318,7 @@ final class Transport {
         writeNeedsRead = false
         if isBlocked {
             guard writeLeftover() else { return false }
-            // Reading had been put off.
+            // Reading was paused while output was blocked.
             comeBack()
         }
         for _ in 0..<16 {
@@ -310,7 +328,7 @@ final class Transport {
             if buffers.output.isEmpty { return owner?.transportIsDrained() ?? true }
             guard writeOutput() else { return false }
         }
-        // More than a quarter of a megabyte at once: others first.
+        // More than a quarter of a megabyte was written at once, so other connections come first.
         loop.schedule(after: .zero) { [weak self] in self?.flush() }
         return false
     }
@@ -343,7 +361,7 @@ final class Transport {
         return true
     }
 
-    /// Nil if nothing more can be written now, or ever.
+    /// Writes bytes. Returns nil if the socket takes no more now, or the connection has failed.
     private func write(_ bytes: UnsafeRawBufferPointer) -> Int? {
         if let tls {
             switch tls.write(bytes) {
@@ -376,7 +394,8 @@ final class Transport {
 
     // MARK: The end
 
-    /// Nothing more is to be sent. Lets the peer read it all before the descriptor goes.
+    /// Ends our side, because there is nothing more to send. The peer can read all of it before the
+    /// descriptor is closed.
     private func finish() {
         state = .lingering
         tls?.shutdown()
@@ -398,7 +417,8 @@ final class Transport {
         }
     }
 
-    /// For a peer that does not take what it is sent: without it the kernel would go on trying. Nothing is said before.
+    /// Resets the connection of a peer that does not read. Otherwise the kernel would keep trying
+    /// to send. Nothing is sent before.
     func reset() {
         guard state != .ended else { return }
         Socket.setReset(fd)
