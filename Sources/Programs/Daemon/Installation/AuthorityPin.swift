@@ -1,7 +1,8 @@
 import Crypto
 
 extension Settings {
-    /// What phones pin: SHA-256 of the key of the authority that signed the relay's certificate.
+    /// Returns the pin of the phones: the SHA-256 of the public key of the authority that signed
+    /// the relay's certificate.
     public func loadPin() throws(Failure) -> [UInt8] {
         let path = path(of: tls.authority)
         let next = "It is the authority of the relay's certificate; 'tls.ca' names it."

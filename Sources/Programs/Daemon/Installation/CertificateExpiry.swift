@@ -2,7 +2,7 @@ import Crypto
 import JSON
 import World
 
-/// A certificate that the settings name, and when it ends.
+/// A certificate that the settings name, and its end date.
 public struct CertificateExpiry: Sendable, Equatable {
     /// The key of the setting that names its file.
     public let setting: String
@@ -15,7 +15,7 @@ public struct CertificateExpiry: Sendable, Equatable {
         self.notAfter = notAfter
     }
 
-    /// As people are told it, from some weeks before; nil while there is time.
+    /// A warning for people; nil if more than 30 days are left.
     public func warning(at now: Timestamp) -> String? {
         guard ExpiryNotices.threshold(left: notAfter - now) != nil else { return nil }
         let end = notAfter.rfc3339
@@ -27,13 +27,14 @@ public struct CertificateExpiry: Sendable, Equatable {
         }
     }
 
-    /// Whole days that are left.
+    /// The whole days that are left.
     func days(at now: Timestamp) -> Int64 { max(0, (notAfter - now).wholeMilliseconds / 86_400_000) }
 }
 
 extension CertificateExpiry {
-    /// Of all files that can be read: what is wrong with the others is told by whoever needs them. Of a file with
-    /// several the first counts.
+    /// Returns the end dates of the certificates in all files that can be read. A file that cannot
+    /// be read is reported by the code that uses it. If a file holds several certificates, the
+    /// first counts.
     public static func all(_ settings: Settings) -> [CertificateExpiry] {
         settings.certificates.compactMap { setting, file in
             let path = settings.path(of: file)
@@ -54,7 +55,7 @@ extension CertificateExpiry {
 }
 
 extension Settings {
-    /// Every file of certificates that a relay reads, by the key that names it.
+    /// Every certificate file that a relay reads, with the key of the setting that names it.
     var certificates: [(setting: String, file: FileName)] {
         var all = [
             ("tls.certificate", tls.certificate), ("tls.ca", tls.authority), ("tls.websites", tls.websites),

@@ -13,7 +13,7 @@ public enum PhoneIssuer: Sendable {
     case service(KeyServiceClient)
 }
 
-/// The keys of a relay, and who issues for it.
+/// The keys of a relay, and the issuer of its phones' certificates.
 struct KeySource: Sendable {
     let data: DataKeys
     let issuer: PhoneIssuer
@@ -93,14 +93,14 @@ struct KeyFiles: Sendable {
     let phones: CertificateAuthority
     let token: TokenKey?
 
-    /// Reads the files. Reports everything that is wrong at once.
+    /// Reads the files. Reports all problems at once.
     ///
     /// - Parameter token: the token that was opened before; nil opens it if the settings name one.
     static func load(
         _ settings: Settings, at now: Timestamp, token: TokenKey? = nil
     ) throws(Failure) -> KeyFiles {
         var files = settings
-        // This process is the service.
+        // This process is the key service, so it must not ask one.
         files.keys = nil
         var reading = LoadedFilesReader(settings: files, now: now, start: .zero)
         let phones = reading.certificate(files.tls.phones, reading.bytes(files.tls.phones))

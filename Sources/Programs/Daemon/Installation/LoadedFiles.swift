@@ -10,48 +10,57 @@ import PKCS11
 import Templates
 import World
 
-/// What lies in the files that the settings name, read and found to fit together.
+/// The contents of the files that the settings name, read and checked against each other.
+///
+/// Purpose: the daemon reads all files before it restricts itself and listens, and again at a
+/// reload. The relay then works with these values, not with the files.
+///
+/// Invariant: a value exists only if no problem was found. Certificates are within their validity,
+/// the server's key fits its certificate, and the chain contains the authority that phones pin.
+///
+/// What can go wrong: several files may be wrong at once, so `LoadedFilesReader` continues after a
+/// problem and reports all of them. `SettingsErrorTests.swift` and `ReloadTests.swift` test it.
 public struct LoadedFiles: Sendable {
-    /// PEM: the server's certificate and what leads to its authority.
+    /// The server's certificate and its chain up to the authority, in PEM.
     public let certificate: [UInt8]
     public let key: Secret
     /// The authority that phones pin.
     public let authority: Certificate
-    /// PEM.
+    /// The authority of the websites' certificates, in PEM.
     public let websites: [UInt8]
     /// The authority of the phones' certificates.
     public let phones: Certificate
     public let issuer: PhoneIssuer
-    /// PEM, and nil where no list is set.
+    /// The revocation lists, in PEM; nil if none is set.
     public let revoked: [UInt8]?
     public let keys: DataKeys
-    /// Nil where no push service is set.
+    /// The credential for Apple's push service; nil if no topic is set.
     public let push: Push?
-    /// Nil where browsers are not pushed.
+    /// The key for pushes to browsers; nil if none is set.
     public let webPush: WebPush?
     public let webhooks: WebhookFiles
-    /// Nil where no mail server is set.
+    /// The mail server; nil if none is set.
     public let mail: Mail?
-    /// What mails and text messages say.
+    /// The texts of mails and text messages.
     public let wording: MessageCatalog
-    /// Nil where no gateway for text messages is set.
+    /// The gateways for text messages; nil if none is set.
     public let texts: SMSFiles?
-    /// Nil where no database of places is set.
+    /// The geolocation database; nil if none is set.
     public let geolocation: PlaceFinder?
-    /// When the certificates of all these end.
+    /// The end dates of all certificates above.
     public let certificates: [CertificateExpiry]
 
     public struct Push: Sendable {
         public enum Credential: Sendable {
             case token(key: P256PrivateKey, keyID: String, teamID: String)
-            /// Both PEM.
+            /// A client certificate and its key, both in PEM.
             case certificate([UInt8], key: Secret)
         }
 
         public let endpoint: WebAddress
         public let topic: String
         public let credential: Credential
-        /// PEM of an authority to trust besides the system's.
+        /// An authority to trust besides the system's, in PEM.
         public let authority: [UInt8]?
     }
 
@@ -59,20 +68,20 @@ public struct LoadedFiles: Sendable {
         public let key: P256PrivateKey
         public let contact: String
         public let allowed: [AddressRange]
-        /// PEM of an authority to trust besides the system's.
+        /// An authority to trust besides the system's, in PEM.
         public let authority: [UInt8]?
     }
 
     public struct SMSFiles: Sendable {
         public struct Gateway: Sendable {
             public let form: Settings.SMSGatewaySettings
-            /// Empty where none is needed.
+            /// The password; empty if the gateway needs none.
             public let password: Secret
-            /// PEM of an authority to trust besides the system's.
+            /// An authority to trust besides the system's, in PEM.
             public let authority: [UInt8]?
-            /// Where it is reached by mail: through whom, and from whom.
+            /// The mail server and the sender, if the gateway is reached by mail.
             public let mail: Mail?
-            /// The sender, where it is not a mail's.
+            /// The sender of the text messages, unless the gateway is reached by mail.
             public let from: String?
         }
 
@@ -80,9 +89,9 @@ public struct LoadedFiles: Sendable {
         public let limits: SMSLimits
     }
 
-    /// Everything that is wrong is said at once.
+    /// Reads all files. Reports all problems at once.
     ///
-    /// - Parameter start: the time that the key service has to come up, where the settings name one.
+    /// - Parameter start: how long to wait for the key service to start, if the settings name one.
     public static func load(
         _ settings: Settings, at now: Timestamp, waiting start: Duration = .seconds(5)
     ) throws(Failure) -> LoadedFiles {
@@ -100,7 +109,7 @@ public struct LoadedFiles: Sendable {
     }
 }
 
-/// Reads on after a problem, to find the others.
+/// Reads the files, and continues after a problem to find the others.
 struct LoadedFilesReader {
     let settings: Settings
     let now: Timestamp
@@ -159,7 +168,7 @@ struct LoadedFilesReader {
         }
     }
 
-    /// The first certificate of a file, in its time.
+    /// Returns the first certificate of a file. Reports a problem if it is not valid now.
     mutating func certificate(_ file: FileName, _ pem: [UInt8]?) -> Certificate? {
         guard let pem else { return nil }
         let path = settings.path(of: file)
@@ -180,7 +189,8 @@ struct LoadedFilesReader {
         }
     }
 
-    /// A certificate of another kind than ours is left to TLS, which refuses a key that does not fit.
+    /// Checks that the key belongs to the certificate. TLS checks a certificate whose key is not on
+    /// P-256.
     private mutating func fits(_ certificate: Certificate?, _ key: Secret?) {
         guard let certificate, let key, let expected = try? certificate.publicKey() else { return }
         let path = settings.path(of: settings.tls.key)
@@ -193,7 +203,8 @@ struct LoadedFilesReader {
         }
     }
 
-    /// Phones know the authority by its key alone, so they have to be shown its certificate.
+    /// Checks that the chain contains the pinned authority. Phones know only the thumbprint of its
+    /// key, so the handshake must show them its certificate.
     private mutating func leads(_ chain: [UInt8]?, to authority: Certificate?) {
         guard let chain, let authority, let shown = try? Certificate.all(pem: chain) else { return }
         guard !shown.contains(where: { $0.spkiThumbprint == authority.spkiThumbprint }) else { return }
@@ -226,7 +237,7 @@ struct LoadedFilesReader {
     private mutating func webPush() -> LoadedFiles.WebPush? {
         let web = settings.webPush
         let authority = web.authority.flatMap { bytes($0) }
-        // Found wrong by libcurl only when it connects, and then no push leaves.
+        // libcurl reports a bad authority file only when it connects, and then every push fails.
         if let file = web.authority { _ = certificate(file, authority) }
         guard let file = web.key, let pem = secret(file) else { return nil }
         do throws(CryptoFailure) {

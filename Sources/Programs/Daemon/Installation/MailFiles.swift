@@ -16,7 +16,7 @@ extension LoadedFilesReader {
     mutating func mail() -> LoadedFiles.Mail? {
         let mail = settings.mail
         let authority = mail.authority.flatMap { bytes($0) }
-        // Found wrong by libcurl only when it connects, and then no mail leaves.
+        // libcurl reports a bad authority file only when it connects, and then every mail fails.
         if let file = mail.authority { _ = certificate(file, authority) }
         let password = mail.passwordFile.flatMap { line(of: $0) }
         guard let url = mail.url, let from = mail.from else { return nil }
@@ -26,7 +26,8 @@ extension LoadedFilesReader {
         return LoadedFiles.Mail(server: server(url, authority, login), from: from)
     }
 
-    /// The server that takes text messages for a gateway: its own, or the one that takes all mails.
+    /// Returns the mail server for a gateway that is reached by mail: its own, or the one of
+    /// `mail`.
     func mail(
         of gateway: Settings.SMSGatewaySettings.MailGatewaySettings, _ password: Secret, _ authority: [UInt8]?,
         usual: LoadedFiles.Mail?
@@ -45,13 +46,13 @@ extension LoadedFilesReader {
         return server
     }
 
-    /// As it is said in SMTP: addresses stand in brackets (RFC 5321 §4.1.3).
+    /// The name for the SMTP greeting. An address is written in brackets (RFC 5321 §4.1.3).
     private static func name(of host: String) -> String {
         guard SocketAddress(host: host, port: 0) != nil else { return host }
         return host.contains(":") ? "[IPv6:\(host)]" : "[\(host)]"
     }
 
-    /// The file's one line, as editors end it or not.
+    /// Returns the only line of a file. A line end after it is optional.
     mutating func line(of file: FileName) -> Secret? {
         guard let text = secret(file) else { return nil }
         var bytes = text.reveal()
@@ -65,7 +66,7 @@ extension LoadedFilesReader {
         return Secret(bytes).locked()
     }
 
-    /// The built-in words, and those of the directory.
+    /// Returns the built-in templates, with those of the directory in the settings if there is one.
     mutating func wording() -> MessageCatalog? {
         guard let directory = settings.templates else { return .builtIn }
         var files: [CatalogFile] = []

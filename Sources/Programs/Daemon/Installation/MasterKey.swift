@@ -5,25 +5,33 @@ import Relay
 import Storage
 import World
 
-/// The keys under which secrets are sealed. No secret that is given to anybody is derived from one: with an old key and
-/// everything that was ever stored or logged, nothing follows that was not sealed under it.
+/// The master keys of an installation, under which secrets in the store are sealed.
 ///
-/// Their file holds a key a line, the newest first: 64 hexadecimal digits. The first seals; all of
-/// them open what they have sealed. A line that ends with the word `next` is known and opens, but
-/// does not seal yet: every relay has to know a key before any relay seals under it. What is
-/// derived (the ids of operations, the nonces of proofs) follows from the last line, the oldest
-/// key: it has to stay as it is while requests are open, so a new key changes nothing about it. `#`
-/// begins a comment.
+/// Purpose: keys can be rotated while relays run. Secrets that leave the installation are random
+/// and are never derived from a master key. An old key therefore opens only what was sealed under
+/// it.
+///
+/// The file holds one key on a line, the newest first: 64 hexadecimal digits. The first key seals;
+/// every key opens what it has sealed. A key whose line ends with the word `next` opens but does
+/// not seal yet, because every relay must know a key before any relay seals under it. `#` begins a
+/// comment.
+///
+/// Invariant: ids of operations and nonces of proofs are derived from the last line, the oldest
+/// key. They must not change while requests are open, so a new key changes nothing about them.
+///
+/// What can go wrong: if a relay seals under a key that another relay does not know, the other one
+/// cannot open the secret. Without the file, everything that is sealed is lost.
+/// `MasterKeyTests.swift` and `RekeyTests.swift` test it.
 public struct MasterKey: Sendable {
     public struct Key: Sendable {
         public let secret: Secret
-        /// Known, and not sealing yet.
+        /// Whether the key is known but does not seal yet.
         public var isNext: Bool
-        /// What its rows say: `sealed_by`.
+        /// The id in the column `sealed_by` of the rows that this key has sealed.
         public var id: String { MasterKey.id(of: secret) }
     }
 
-    /// Why a file is none. Holds nothing of the file.
+    /// The reason why a file holds no valid master keys. It contains nothing of the file.
     public struct Fault: Error, Sendable, Equatable {
         public let message: String
 
@@ -40,14 +48,14 @@ public struct MasterKey: Sendable {
     private static let mostKeys = 16
     private var lines: [Line]
 
-    /// The newest first.
+    /// The keys, the newest first.
     public var keys: [Key] {
         lines.compactMap { if case .key(let key) = $0 { key } else { nil } }
     }
 
-    /// The one that seals.
+    /// The key that seals.
     public let current: Key
-    /// What everything is derived from that is not sealed.
+    /// The oldest key, from which ids of operations and nonces are derived.
     public let secret: Secret
 
     public static func generate(_ randomness: any Randomness) -> MasterKey {
@@ -67,7 +75,7 @@ public struct MasterKey: Sendable {
         try self.init(lines: file.withBytes { file throws(Fault) in try Self.lines(of: file) })
     }
 
-    /// Reads the keys as bytes, since a text of them would stay behind in memory.
+    /// Reads the keys as bytes, because a string of them would stay in memory.
     private static func lines(of file: UnsafeRawBufferPointer) throws(Fault) -> [Line] {
         guard (try? UTF8Span(validating: file.bindMemory(to: UInt8.self).span)) != nil else {
             throw Fault("must be text")
@@ -85,12 +93,12 @@ public struct MasterKey: Sendable {
             }
             lines.append(.key(Key(secret: key, isNext: isNext)))
         }
-        // What stands behind the last line end.
+        // Removes the empty text after the last line end.
         if case .text("") = lines.last { lines.removeLast() }
         return lines
     }
 
-    /// 32 bytes from 64 hexadecimal digits in small letters.
+    /// Returns 32 bytes from 64 lower-case hexadecimal digits; nil for any other text.
     private static func key(of digits: Slice<UnsafeRawBufferPointer>) -> Secret? {
         guard digits.count == 64 else { return nil }
         var bytes = [UInt8](repeating: 0, count: 32)
@@ -134,12 +142,13 @@ public struct MasterKey: Sendable {
         return Array((text.joined(separator: "\n") + "\n").utf8)
     }
 
-    /// Seals under keys of their own, named by what they are made of.
+    /// Returns a sealer whose keys are derived from the master keys. The id of a sealing key is a
+    /// hash of it.
     public func sealer() throws(CryptoFailure) -> Sealer { try dataKeys.sealer() }
 
     public func usableSealer() throws(Failure) -> Sealer { try dataKeys.usableSealer() }
 
-    /// The keys that a relay works with.
+    /// The keys that a relay works with, all derived from the master keys.
     public var dataKeys: DataKeys {
         DataKeys(
             sealing: keys.map { Sealer.Key(id: $0.id, key: Self.sealing($0.secret), isNext: $0.isNext) },
@@ -147,7 +156,8 @@ public struct MasterKey: Sendable {
             relay: RelayKeys(masterKey: secret))
     }
 
-    /// Signs rows under keys of their own, named as those that seal.
+    /// Returns an authenticator for rows. Its keys are derived separately and have the ids of the
+    /// sealing keys.
     public func rowAuthenticator() throws(CryptoFailure) -> RowAuthenticator { try dataKeys.rowAuthenticator() }
 
     public func usableRowAuthenticator() throws(Failure) -> RowAuthenticator { try dataKeys.usableRowAuthenticator() }
@@ -165,15 +175,15 @@ public struct MasterKey: Sendable {
     }
 }
 
-/// What `twoefay rekey` makes of it. The file is changed line by line: comments stay.
+/// The changes that `twoefay rekey` makes. They work line by line, so comments in the file stay.
 extension MasterKey {
-    /// The key that waits to be used.
+    /// The key that does not seal yet; nil if there is none.
     public var next: Key? { keys.first { $0.isNext } }
 
-    /// Those that only open what they sealed once.
+    /// The keys that only open what they sealed before.
     public var old: [Key] { keys.filter { !$0.isNext && $0.id != current.id } }
 
-    /// With one more key, known and not sealing yet.
+    /// Returns a copy with one more key, which does not seal yet.
     public func adding(_ secret: Secret) throws(Fault) -> MasterKey {
         var lines = lines
         let place = lines.firstIndex { if case .key = $0 { true } else { false } } ?? lines.endIndex
@@ -184,7 +194,7 @@ extension MasterKey {
         return try MasterKey(lines: lines)
     }
 
-    /// With the key that waits sealing from now on.
+    /// Returns a copy in which the next key seals.
     public func usingNext() throws(Fault) -> MasterKey {
         try MasterKey(
             lines: lines.map { line in
@@ -194,7 +204,7 @@ extension MasterKey {
             })
     }
 
-    /// Without the old ones.
+    /// Returns a copy without the keys of these ids.
     public func dropping(_ ids: [String]) throws(Fault) -> MasterKey {
         try MasterKey(
             lines: lines.filter { line in
@@ -205,7 +215,7 @@ extension MasterKey {
 }
 
 extension Settings {
-    /// The master key alone, for commands that need nothing else.
+    /// Loads the master key alone, for commands that need no other file.
     public func loadMasterKey() throws(Failure) -> MasterKey {
         let path = path(of: masterKey)
         let file: Secret
@@ -222,7 +232,7 @@ extension Settings {
         }
     }
 
-    /// Puts another one in its place, whole, with the owner and the permissions that it has.
+    /// Replaces the file as a whole. The new file keeps the owner and the permissions.
     public func replaceMasterKey(by key: MasterKey) throws(Failure) {
         do throws(Files.Problem) {
             try Files.rewrite(path(of: masterKey), key.file)

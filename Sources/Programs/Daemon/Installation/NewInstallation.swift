@@ -6,21 +6,28 @@ import Relay
 import Storage
 import World
 
-/// What `twoefay init` makes: settings, keys, certificates and an empty store; after a failure, nothing.
+/// A new installation as `twoefay init` creates it: settings, keys, certificates and an empty
+/// store. After a failure nothing of it remains.
+///
+/// Tested in `InitTests.swift`.
 public struct NewInstallation: Sendable {
     public let directory: String
     public let settings: Settings
-    /// The names and addresses that the server's certificate is for.
+    /// The names and addresses in the server's certificate.
     public let hosts: [String]
 
     public static let settingsName = "twoefay.yaml"
-    /// Apple's devices accept no server certificate that is valid for longer, whoever signed it.
+    /// The longest validity that Apple's devices accept for a server certificate, whichever
+    /// authority signed it.
     static let serverDays = 825
     static let authorityDays = 3650
 
     public var settingsPath: String { Files.resolve(Self.settingsName, in: directory) }
 
-    /// - Parameter hosts: the first one is the origin's; where none is given the installation is for this machine alone.
+    /// Checks the options.
+    ///
+    /// - Parameter hosts: the first one becomes the host of the origin; without any, only this
+    ///   machine can reach the installation.
     public init(
         directory: String, storage: StorageText = StorageText(path: "twoefay.db"),
         listen: HostPort = HostPort(host: "127.0.0.1", port: 8080), hosts: [String] = []
@@ -41,7 +48,7 @@ public struct NewInstallation: Sendable {
             listen: listen, storage: storage)
     }
 
-    /// Makes it. Nothing that is there is overwritten.
+    /// Creates the installation. Existing files are never overwritten.
     public func create(
         time: any TimeSource = SystemTime(), randomness: any Randomness = SystemRandomness(), log: Log
     ) throws(Failure) {
@@ -52,7 +59,8 @@ public struct NewInstallation: Sendable {
             for file in files where Files.exists(site.path(file.name)) { throw occupied(file.name) }
             for file in files { try site.write(file) }
             try createStore(&site, time: time, log: log)
-            // Last of all: with the settings there is an installation, without them there is none.
+            // The settings are written last, because their existence is what makes a directory an
+            // installation.
             let text = SettingsExample.annotated(settings)
             try site.write(File(name: Self.settingsName, bytes: Array(text.utf8), isPrivate: true))
             try site.sync()
@@ -79,9 +87,9 @@ public struct NewInstallation: Sendable {
             let websites = try authority("Twoefay website authority")
             let phones = try authority("Twoefay phone authority")
             let issued = try server.issueServer(names: hosts, days: Self.serverDays, at: now)
-            // For pushes to browsers, once the settings turn them on.
+            // The key for pushes to browsers, which the settings can turn on later.
             let vapid = try P256PrivateKey.generate(randomness)
-            // A phone knows the authority by its pin alone: it must be sent to be recognised.
+            // Phones know only the pin of the authority, so the chain must contain its certificate.
             let chain = try issued.certificatePEM() + server.certificatePEM()
             return [
                 File(name: names.authority.written, bytes: try server.certificatePEM(), isPrivate: false),
@@ -113,7 +121,8 @@ public struct NewInstallation: Sendable {
             site.made(path + "-wal")
             site.made(path + "-shm")
         case .mariadb:
-            // A store that opens belongs to an installation already, whose master key sealed what is in it.
+            // If a store with the current schema opens, it belongs to an installation, and its
+            // secrets are sealed under the master key of that installation.
             if let store = try? Store.open(url, schema: .require, time: time, log: log) {
                 store.close()
                 throw occupiedStore(url)
@@ -139,7 +148,7 @@ public struct NewInstallation: Sendable {
     }
 }
 
-/// The directory while it is being filled, and the way back.
+/// A directory that is being filled, with the list of files to remove after a failure.
 private struct InstallationDirectory {
     let directory: String
     private var files: [String] = []

@@ -8,27 +8,30 @@ import Storage
 import Webhooks
 import World
 
-/// A website to be made known, as `website add` describes it.
+/// A website to be added, as `website add` describes it.
 public struct NewWebsite: Sendable {
     public let name: String
     public let displayName: String
     public let webhookURL: String?
-    /// The policies that were given, as the store keeps them: JSON of what differs from the installation's.
+    /// The policies that were given, as JSON for the store: only those that differ from the
+    /// installation's.
     let policy: String
 
-    /// What it needs to call.
+    /// The files that the website needs for its requests.
     public struct Credentials: Sendable {
         public let certificatePath: String
         public let keyPath: String
-        /// Nil for a website without a callback.
+        /// The file with the webhook secret; nil for a website without a callback.
         public let secretPath: String?
         public let expiresAt: Timestamp
     }
 
     static let days = 825
 
+    /// Checks the fields of the website.
+    ///
     /// - Parameters:
-    ///   - allowed: what `callbacks.allow` says.
+    ///   - allowed: the ranges of `callbacks.allow`.
     ///   - policies: texts by the policies' names, as on the command line.
     public init(
         name: String, displayName: String? = nil, callback: String? = nil, allowed: AddressRanges? = nil,
@@ -49,8 +52,11 @@ public struct NewWebsite: Sendable {
         policy = JSONWriter.text(.object(given))
     }
 
-    /// Writes NAME.key, NAME.pem and, where there is a callback, NAME.secret into a directory, then makes the website known. The
-    /// files come first, since a name is never given twice: a website whose key was lost on the way could not be added again.
+    /// Writes NAME.key, NAME.pem and, if there is a callback, NAME.secret into a directory, then
+    /// adds the website to the store.
+    ///
+    /// The files are written first, because a name can be used only once. If the key were lost
+    /// after the website was added, the website could not be added again under this name.
     public func add(
         to store: Store, settings: Settings, directory: String, time: any TimeSource = SystemTime(),
         randomness: any Randomness = SystemRandomness()
@@ -100,7 +106,8 @@ public struct NewWebsite: Sendable {
         let expiresAt: Timestamp
     }
 
-    /// The websites' authority is loaded for this alone: the relay itself never needs its key.
+    /// Issues a certificate. Only this command loads the key of the websites' authority; the relay
+    /// never needs it.
     private func issue(_ settings: Settings, at now: Timestamp) throws(Failure) -> Issued {
         let keyPath = settings.path(of: settings.tls.websitesKey)
         let certificate: [UInt8]

@@ -4,10 +4,10 @@ import EventLoop
 import TLS
 
 extension LoadedFiles {
-    /// What websites are called by. All of it may be missing.
+    /// The files for sending webhooks. Each of them is optional.
     public struct WebhookFiles: Sendable {
         public let allowed: [AddressRange]
-        /// PEM of an authority to trust besides the system's.
+        /// An authority to trust besides the system's, in PEM.
         public let authority: [UInt8]?
         public let certificate: WebClientOptions.ClientCertificate?
     }
@@ -17,13 +17,14 @@ extension LoadedFilesReader {
     mutating func webhooks() -> LoadedFiles.WebhookFiles {
         let callbacks = settings.webhooks
         let authority = callbacks.authority.flatMap { bytes($0) }
-        // Found wrong by libcurl only when it connects, and then no call leaves.
+        // libcurl reports a bad authority file only when it connects, and then every webhook fails.
         if let file = callbacks.authority { _ = certificate(file, authority) }
         return LoadedFiles.WebhookFiles(
             allowed: callbacks.allowed?.all ?? [], authority: authority, certificate: shownToWebsites())
     }
 
-    /// Of any kind that TLS knows: it may come from a website's own authority.
+    /// Returns the client certificate for websites that require one. It may have any key that TLS
+    /// supports, because it may come from a website's own authority.
     private mutating func shownToWebsites() -> WebClientOptions.ClientCertificate? {
         guard let file = settings.webhooks.certificate, let keyFile = settings.webhooks.key else { return nil }
         let chain = bytes(file)

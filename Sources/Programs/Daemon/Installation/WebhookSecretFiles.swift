@@ -4,7 +4,8 @@ import Domain
 import Storage
 import Webhooks
 
-/// The secrets of websites' callbacks: sealed in the store, and handed over in a file, once.
+/// The webhook secrets of websites: sealed in the store, and written to a file once for the
+/// website.
 extension MasterKey {
     public func seal(_ secrets: WebhookSecrets, of website: WebsiteID) throws(Failure)
         -> Storage.WebhookEndpoints.Secrets
@@ -39,7 +40,8 @@ extension MasterKey {
 }
 
 extension WebhookSecret {
-    /// Writes it where the operator takes it from, for the website alone.
+    /// Writes the secret to a file that only its owner can read. The operator gives this file to
+    /// the website.
     public func write(to path: String) throws(Files.Problem) {
         try Files.create(path, text.reveal() + [UInt8(ascii: "\n")], mode: 0o600)
     }

@@ -2,19 +2,21 @@ import Domain
 import JSON
 import Storage
 
-/// What `website edit` is told to change of a website.
+/// The changes to a website that `website edit` describes.
 public struct WebsiteChange: Sendable {
-    /// Gives a policy back to the settings.
+    /// The value that resets a policy to the one of the settings.
     public static let fromSettings = "default"
-    /// Takes the callback out.
+    /// The value that removes the callback.
     public static let none = "none"
 
     private let displayName: String?
     private let webhookURL: String?
     private let policies: [(name: String, text: String)]
 
+    /// Checks the changes.
+    ///
     /// - Parameters:
-    ///   - allowed: what `callbacks.allow` says.
+    ///   - allowed: the ranges of `callbacks.allow`.
     ///   - policies: texts by the policies' names, as on the command line.
     public init(
         displayName: String?, callback: String?, allowed: AddressRanges? = nil,
@@ -34,7 +36,7 @@ public struct WebsiteChange: Sendable {
         self.policies = policies
     }
 
-    /// What becomes of a website. Policies that only a newer relay knows stay as they are.
+    /// Returns the website with the changes. Policies that only a newer relay knows stay unchanged.
     public func applied(to old: Websites.Traits) throws(Failure) -> Websites.Traits {
         guard var given = old.ownPolicies else { throw Self.broken }
         for (name, text) in policies { given[name] = text == Self.fromSettings ? nil : .string(text) }
@@ -44,9 +46,10 @@ public struct WebsiteChange: Sendable {
     }
 }
 
-/// The policies that hold for a website, and whose word each is.
+/// The policies that apply to a website, each with its origin: the website or the settings.
 public struct WebsitePolicy: Sendable {
-    /// `isOwn`: said for this website, and not for all by the settings.
+    /// The policies in order. `isOwn` is true if the website's own policy applies, and false if the
+    /// settings' one does.
     public let rows: [(key: String, text: String, isOwn: Bool)]
 
     public init(_ traits: Websites.Traits, settings: Settings) throws(Failure) {
@@ -61,7 +64,7 @@ public struct WebsitePolicy: Sendable {
 }
 
 extension Websites.Traits {
-    /// The policies that differ from the settings'.
+    /// The policies that differ from those of the settings; nil if the column cannot be read.
     fileprivate var ownPolicies: JSONObject? { (try? JSONReader.read(Array(policy.utf8)))?.object }
 }
 

@@ -2,7 +2,7 @@ import Curl
 import Domain
 import EventLoop
 
-/// What an operator may say of a website, at the command that asks for it.
+/// The checks for the fields of a website on the command line.
 struct WebsiteFields {
     let help: String
 
@@ -14,7 +14,9 @@ struct WebsiteFields {
         }
     }
 
-    /// - Parameter allowed: what `callbacks.allow` says.
+    /// Checks a webhook URL.
+    ///
+    /// - Parameter allowed: the ranges of `callbacks.allow`.
     func check(callback: String, allowed: AddressRanges? = nil) throws(Failure) {
         guard let fault = Self.fault(inCallback: callback, allowed: allowed?.all ?? []) else { return }
         throw Failure(.usage, "--callback must \(fault)", next: help)
@@ -29,7 +31,8 @@ struct WebsiteFields {
         }
     }
 
-    /// What it must be and is not. A name is judged where it leads, each time that something is sent there.
+    /// Returns the requirement that a webhook URL fails; nil if it is valid. The addresses behind a
+    /// host name are checked at each delivery instead.
     static func fault(inCallback text: String, allowed: [AddressRange]) -> String? {
         guard let url = TransferURL(text), text.utf8.count <= 2048 else {
             return "be a URL such as https://shop.example.com/twoefay"

@@ -1,6 +1,9 @@
 import Bytes
 
-/// A program's command line: its commands, and the options that all of them share.
+/// Reads a program's command line. It is declared by the commands, and by the options that all of
+/// them share.
+///
+/// Tested in `CommandLineReaderTests.swift`.
 public struct CommandLineReader: Sendable {
     public enum Reading: Sendable {
         case run(Invocation)
@@ -12,7 +15,8 @@ public struct CommandLineReader: Sendable {
     let shared: [Command.Option]
     let commands: [Command]
 
-    /// A program with one command of no words is that command: its help is the program's.
+    /// Declares a program. If it has one command without words, the program is that command, and
+    /// their help is the same.
     public init(program: String, about: String, shared: [Command.Option], commands: [Command]) {
         self.program = program
         self.about = about
@@ -20,7 +24,8 @@ public struct CommandLineReader: Sendable {
         self.commands = commands
     }
 
-    /// Reads the arguments behind the program's name. `--help` anywhere asks for help about the command named so far.
+    /// Reads the arguments after the program's name. `--help` anywhere prints help about the
+    /// command that precedes it.
     public func read(_ arguments: [String]) throws(Failure) -> Reading {
         var rest = arguments[...]
         var words: [String] = []
@@ -94,8 +99,8 @@ public struct CommandLineReader: Sendable {
 
     private static func isValue(_ word: String?) -> Bool { word.map { $0 != "--" && !isOption($0) } ?? false }
 
-    /// Options are spelled in small letters and dashes. Whatever else begins with a dash is a word: one in 64 codes and pins
-    /// does, since that is how base64url is written.
+    /// Whether a word is an option: lower-case letters and dashes. Other words that begin with a
+    /// dash are operands, because one in 64 codes and pins in base64url begins with a dash.
     private static func isOption(_ word: String) -> Bool {
         guard word.hasPrefix("--") else { return word.hasPrefix("-") && word.utf8.count == 2 }
         let name = word.utf8.dropFirst(2).prefix { $0 != UInt8(ascii: "=") }

@@ -12,8 +12,12 @@ import Synchronization
 import Templates
 import World
 
-/// Who carries mails and text messages now. Others may take their places at any time: what is on its way ends as it began,
-/// and what stays the same keeps its connections and what is known of it.
+/// The couriers for mails and text messages that are in use now.
+///
+/// A reload replaces them in two steps. `successors` creates the new couriers and may throw;
+/// `activate` puts them into use and cannot fail. A message that is being sent ends with the
+/// courier that began it. A courier whose settings and files are unchanged is kept, with its
+/// connections and with what is known of its health. Tested in `CourierReloadTests.swift`.
 final class ActiveCouriers: Sendable {
     fileprivate struct State {
         var mail: Active<LoadedFiles.Mail, MailCourier>?
@@ -21,13 +25,13 @@ final class ActiveCouriers: Sendable {
         var gateways: [String: Active<LoadedFiles.SMSFiles.Gateway, any SMSGateway>] = [:]
     }
 
-    /// Somebody in charge, and by what.
+    /// A courier or gateway in use, with the settings and files that it was made from.
     fileprivate struct Active<Material: Sendable, Holder: Sendable>: Sendable {
         let material: Material
         let courier: Holder
     }
 
-    /// Those who come next: made, and not in charge yet.
+    /// The couriers of a reload, created but not yet in use.
     struct Replacement: Sendable {
         fileprivate let state: State
         fileprivate let setup: SMSDispatcher.Setup
@@ -35,7 +39,8 @@ final class ActiveCouriers: Sendable {
     }
 
     private let state = Mutex(State())
-    /// One for the whole life of the process: it knows which message a gateway may have.
+    /// The dispatcher for all gateways. It lives as long as the process, because it knows which
+    /// gateway may already have a message.
     private let exchange: SMSDispatcher
     private let metrics: SMSMetrics
     private let words: CurrentCatalog
@@ -61,7 +66,8 @@ final class ActiveCouriers: Sendable {
         self.log = log
     }
 
-    /// All that can fail. Until they take over, nothing has changed.
+    /// Creates the couriers for the files that were read. Everything in a reload of couriers that
+    /// can fail happens here; nothing changes before `activate`.
     func successors(_ files: LoadedFiles) throws(Failure) -> Replacement {
         let now = state.withLock { $0 }
         var next = State()
@@ -93,15 +99,17 @@ final class ActiveCouriers: Sendable {
                 mail: next.mail?.courier, texts: next.texts, smsLimits: texts?.limits ?? SMSLimits()))
     }
 
-    /// Whom they replace is let go of when what it has under way is done.
+    /// Puts new couriers into use. A replaced courier is released when its messages in flight have
+    /// ended.
     func activate(_ successors: Replacement) {
         metrics.know(Array(successors.state.gateways.keys))
         exchange.adopt(successors.setup)
         state.withLock { $0 = successors.state }
     }
 
-    /// Nil where none is set up.
+    /// The courier for mails; nil if no mail server is set.
     var mail: MailCourier? { state.withLock { $0.mail }?.courier }
+    /// The courier for text messages; nil if no gateway is set.
     var texts: SMSCourier? { state.withLock { $0.texts } }
 
     func close() async {

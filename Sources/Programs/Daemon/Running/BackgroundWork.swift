@@ -1,7 +1,19 @@
 import EventLoop
 import Synchronization
 
-/// What the relay began on its own and nobody waits for, until the daemon stops and does.
+/// The running tasks that the relay started itself and that no request waits for, such as sending a
+/// push.
+///
+/// Purpose: the daemon waits for these tasks before it closes what they use (see `Daemon.stop`).
+///
+/// Invariant: `running` counts every spawned task until it ends. When the count reaches zero, the
+/// waiter of `settled` resumes.
+///
+/// What can go wrong: a task that never ends would block the stop, so `settled` has a limit. There
+/// is room for one waiter at a time; a second concurrent call to `settled` would replace the first.
+/// A call to `spawn` outside a loop drops the work.
+///
+/// `DrainTests.swift` tests it through the built program.
 final class BackgroundWork: Sendable {
     private struct State {
         var running = 0
@@ -10,7 +22,7 @@ final class BackgroundWork: Sendable {
 
     private let state = Mutex(State())
 
-    /// On a loop.
+    /// Starts a task and counts it until it ends. Must be called on a loop.
     func spawn(_ work: @escaping @Sendable () async -> Void) {
         guard let loop = EventLoop.current else { return }
         state.withLock { $0.running += 1 }
@@ -20,7 +32,7 @@ final class BackgroundWork: Sendable {
         }
     }
 
-    /// On a loop: returns when nothing runs, or after `limit`.
+    /// Returns when no task runs, or after `limit`. Must be called on a loop.
     func settled(within limit: Duration) async {
         guard let loop = EventLoop.current else { return }
         let timer = loop.schedule(after: limit) { self.resume() }

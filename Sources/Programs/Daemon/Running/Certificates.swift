@@ -3,7 +3,7 @@ import Metrics
 import Synchronization
 import World
 
-/// The certificates that were read last, and how long they last.
+/// The end dates of the certificates that were read last, as a gauge and as warnings in the log.
 final class Certificates: Sendable {
     private struct State {
         var known: [CertificateExpiry]
@@ -34,7 +34,7 @@ final class Certificates: Sendable {
         look()
     }
 
-    /// Tells of those that end soon.
+    /// Logs each certificate that ends soon, as `ExpiryNotices` selects them.
     func look() {
         let now = time.now()
         for notice in state.withLock({ $0.watch.due($0.known, at: now) }) {

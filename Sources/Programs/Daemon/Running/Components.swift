@@ -16,7 +16,22 @@ import Templates
 import WebPush
 import World
 
-/// What a daemon is made of before it listens: all that must be closed again if the start fails.
+/// The parts of a daemon that exist before it listens: store, senders, couriers, loops, relay and
+/// API.
+///
+/// Purpose: this is the one place where the modules are connected. Each part gets its store, clock,
+/// log and metrics here.
+///
+/// Order: the files are loaded and the process is restricted before `init` runs, so every thread
+/// that starts here inherits the restrictions. `init` opens the store before the parts that may
+/// still fail.
+///
+/// What can go wrong: if a part fails, `init` closes the store. If the daemon cannot listen
+/// afterwards, `Daemon.start` calls `close`. After a successful start, `Daemon.stop` closes the
+/// same parts in an order that lets requests and deliveries end.
+///
+/// The tests of whole programs cover it: `DrainTests.swift` the stop, `KeyProcessTests.swift` a
+/// start without the key service.
 final class Components: Sendable {
     let store: Store
     let push: APNsSender?
@@ -31,7 +46,8 @@ final class Components: Sendable {
     let certificates: Certificates
     let hardening: Hardening?
     let operationsKey: Secret
-    /// The way to the key service; nil if the key of the phones' authority is in this process.
+    /// The thread that requests certificates from the key service; nil if the key of the phones'
+    /// authority is in this process.
     let remoteCertificates: RemoteCertificates?
     let registry = Registry()
     let proxies: Proxies
@@ -139,7 +155,7 @@ final class Components: Sendable {
 }
 
 extension PhoneIssuer {
-    /// Returns the port for the relay, and the thread behind it if there is one.
+    /// Returns the issuer of certificates for the relay, and the thread behind it if there is one.
     func start(time: any TimeSource) throws(SystemFailure) -> (any PhoneCertificates, RemoteCertificates?) {
         switch self {
         case .authority(let authority): return (authority, nil)
@@ -149,7 +165,7 @@ extension PhoneIssuer {
         }
     }
 
-    /// The entry for /ready; nil if the key is in this process.
+    /// The dependency on the key service for `/ready`; nil if the key is in this process.
     var dependency: Dependency? {
         guard case .service(let client) = self else { return nil }
         return Dependency("keys", isAdvisory: true) { client.fault }

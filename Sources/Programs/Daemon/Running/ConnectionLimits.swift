@@ -4,12 +4,13 @@ import Log
 import Metrics
 import World
 
-/// The number of connections that the process can have, from its settings and its limit of open files.
+/// The limits for connections of this process, from its settings and its limit of open files.
 enum ConnectionLimits {
     /// The number of connections if neither settings nor descriptors allow fewer.
     static let most = 20_000
 
-    /// Raises the soft limit of open files to the hard one, and makes what admits connections within it.
+    /// Raises the soft limit of open files to the hard one, and creates the admission control for
+    /// what that limit allows.
     static func admission(
         _ settings: Settings.ConnectionSettings, time: any TimeSource, log: Log, _ registry: Registry
     ) -> AdmissionControl {
@@ -42,12 +43,14 @@ enum ConnectionLimits {
         return limits
     }
 
-    /// Leaves an eighth of the descriptors, and 512 at most, to the store, pushes, mails and files.
+    /// The number of connections that the descriptors allow. An eighth of the descriptors, at most
+    /// 512, stays free for the store, pushes, mails and files.
     static func total(_ wanted: Int, descriptors: Int) -> Int {
         min(wanted > 0 ? wanted : most, descriptors - min(descriptors / 8, 512))
     }
 
-    /// Returns the limit of open files that holds from now on.
+    /// Raises the soft limit as far as possible. Returns the limit of open files that applies from
+    /// now on.
     private static func raiseDescriptorLimit() -> Int {
         let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()

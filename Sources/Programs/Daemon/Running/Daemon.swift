@@ -16,8 +16,12 @@ import Templates
 import WebPush
 import World
 
-/// The relay on its loops: a store, one HTTP/2 server a loop, the rounds that keep the outbox moving, and a page of
-/// counters if one is wanted.
+/// A running relay: a store, one HTTP/2 server for each loop, the periodic work for the outbox, and
+/// a metrics page if the settings want one.
+///
+/// `start` connects the `Components` and listens. `stop` ends requests first, then deliveries, then
+/// the store, so that nothing runs without a part that it needs. `DrainTests.swift` tests the stop,
+/// `ReloadTests.swift` the reload.
 public final class Daemon: Sendable {
     public let settings: Settings
     public let port: UInt16
@@ -37,20 +41,23 @@ public final class Daemon: Sendable {
     private let backgroundWork: BackgroundWork
     private let remoteCertificates: RemoteCertificates?
     let certificates: Certificates
-    /// Restrictions on this process; nil where it has none.
+    /// Restrictions on this process; nil if the settings turn hardening off.
     let hardening: Hardening?
-    /// The thumbprint of the authority that activations name.
+    /// The thumbprint of the authority's key, which activation codes contain and phones pin.
     let pin: [UInt8]
-    /// What operations follow from, as long as this process lives.
+    /// The key from which ids of operations are derived. It does not change while this process
+    /// runs; a reload only compares with it.
     let operationsKey: Secret
-    /// Reads the settings again, where somebody can.
+    /// Reads the settings file again for a reload.
     let reread: @Sendable () throws(Failure) -> Settings
     let log: Log
     private let api: API
 
-    /// Starts. When this returns, it listens.
+    /// Starts the daemon. When this returns, it listens.
     ///
-    /// - Parameter files: the files as they were read before; nil reads them here.
+    /// - Parameters:
+    ///   - files: the files, if they were read before; nil reads them here.
+    ///   - reread: reads the settings again for a reload; nil keeps the settings of the start.
     public static func start(
         _ settings: Settings, _ files: LoadedFiles? = nil, hardening: Hardening? = nil, log: Log,
         reread: (@Sendable () throws(Failure) -> Settings)? = nil
@@ -92,7 +99,8 @@ public final class Daemon: Sendable {
         operationsKey = components.operationsKey
         let relay = components.relay
         page = try await MetricsPage.start(settings, components.registry, on: components.group.loops[0], log: log)
-        // Known as alive before the first request: what a relay without a beat holds counts as left behind.
+        // The first heartbeat precedes the first request. Other relays take over the work of a
+        // relay that has no heartbeat.
         await components.group.loops[0].perform {
             await relay.runHeartbeat()
             await relay.watchRevocations()
@@ -101,12 +109,12 @@ public final class Daemon: Sendable {
         relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
         presence = PeriodicWork.presence(components.relay, components.api, on: components.group.loops[0])
         work = PeriodicWork.work(components.relay, components.certificates, on: components.group.loops[0])
-        // Before the first login wants them.
+        // Connects to the push service now, so that the first login does not wait for it.
         for loop in group.loops { loop.post { [push] in push?.connectEagerly() } }
         log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
     }
 
-    /// One listener for each loop, all on one port: the kernel spreads the connections.
+    /// Starts one listener for each loop, all on one port. The kernel distributes the connections.
     private static func listen(
         _ settings: Settings, _ tls: TLSServerContext, _ components: Components, log: Log
     ) async throws(Failure) -> ([LoopBound<HTTP2Server>], port: UInt16) {
@@ -142,14 +150,16 @@ public final class Daemon: Sendable {
         return (servers, port)
     }
 
-    /// For work that does not end by itself though nothing is left that it could wait for.
+    /// The longest wait for a task during the stop, in case a task never ends.
     private static let timeout = Duration.seconds(15)
 
-    /// Takes no new connection, lets what is begun end, then closes everything.
+    /// Stops accepting connections, lets running requests and deliveries end, then closes
+    /// everything.
     public func stop() async {
         log.notice("daemon.stopping")
         work.stop()
-        // Requests first: whoever waits for one has its answer before anything is closed that it needs.
+        // Requests end first. Every held request gets its answer before anything that it needs is
+        // closed.
         await withTaskGroup(of: Void.self) { drains in
             for server in servers {
                 drains.addTask {
@@ -160,9 +170,9 @@ public final class Daemon: Sendable {
             }
         }
         await relay.stopWebhooks()
-        // Then what they left behind. Pushes on their way are let come to their end, which closing
-        // the sender then makes a quick one. What is still to be sent goes to whoever starts next,
-        // at once: no other relay has to find out that this one is gone.
+        // Background work ends next. Pushes in flight get three seconds, then closing the sender
+        // ends them at once. Entries that were not sent lose their lease, so the next relay can
+        // take them without waiting for a failure detector.
         await backgroundWork.settled(within: .seconds(3))
         push?.close()
         webPush?.close()
@@ -170,7 +180,7 @@ public final class Daemon: Sendable {
         await couriers.close()
         await work.ended(within: Self.timeout)
         await backgroundWork.settled(within: Self.timeout)
-        // The store last, when nobody asks it any more.
+        // The store closes last, when no task uses it any more.
         presence.stop()
         await presence.ended(within: Self.timeout)
         await group.loops[0].perform { [relay, page] in
@@ -184,7 +194,8 @@ public final class Daemon: Sendable {
         log.notice("daemon.stopped")
     }
 
-    /// Until it is told to stop. Told again, it ends at once, after `atExit`.
+    /// Serves until a signal stops it; reload signals before that reload. A second stop signal
+    /// calls `atExit` and ends the process at once.
     func runUntilStopped(_ signals: Signals, atExit: @escaping @Sendable () -> Void) async {
         while case .reload = await signals.next() { await reload() }
         EventLoop.current?.spawn { [log] in
@@ -196,7 +207,7 @@ public final class Daemon: Sendable {
         await stop()
     }
 
-    /// The whole life of the process, on the calling thread.
+    /// Runs the whole life of the process on the calling thread.
     public static func run(
         _ settings: Settings, _ files: LoadedFiles, hardening: Hardening?,
         reread: @escaping @Sendable () throws(Failure) -> Settings

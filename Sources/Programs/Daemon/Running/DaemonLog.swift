@@ -3,21 +3,23 @@ import Log
 import Metrics
 import World
 
-/// The log of the running daemon: lines are queued, and a thread of its own writes them to standard error.
+/// The log of the running daemon. Lines are queued, and a separate thread writes them to standard
+/// error.
 ///
-/// A reader that stands still costs lines, which are counted, and nothing else. At the end what is
-/// queued is written, but the reader is not waited for longer than `timeout`. A crash loses what
-/// is queued then.
+/// If the reader of standard error stalls, lines are dropped and counted; nothing else waits. At
+/// the end of the process the queued lines are written, within `timeout`. A crash loses the queued
+/// lines. Tested in `StalledLogTests.swift`.
 final class DaemonLog: Sendable {
     /// The longest time that the end of the process waits for the reader.
     static let timeout = Duration.seconds(2)
-    /// A reader that takes nothing for so long is missed at /ready.
+    /// The time without progress after which `/ready` reports the log.
     static let stall = Duration.seconds(5)
 
     let log: Log
     private let writer: WorkerThread
 
-    /// To be made after `Signals`, like every thread.
+    /// Starts the thread. Must run after `Signals.init`, because threads inherit the blocked
+    /// signals.
     init(_ form: Settings.LogSettings) throws(SystemFailure) {
         let writer = try WorkerThread(name: "log")
         self.writer = writer
@@ -27,7 +29,8 @@ final class DaemonLog: Sendable {
         log = Log(format: form.format, minimum: form.level, sink: sink)
     }
 
-    /// Writes what is queued; what is logged from here on is lost. False if the reader did not take it in time.
+    /// Writes the queued lines; later lines are lost. Returns false if the reader did not take them
+    /// in time.
     @discardableResult func close() -> Bool {
         writer.stop()
         return writer.join(within: Self.timeout)
@@ -41,7 +44,7 @@ final class DaemonLog: Sendable {
         ) { log.dropped($0) }
     }
 
-    /// Returns why lines are not taken, for /ready; nil while they are.
+    /// Returns why lines are not taken, for `/ready`; nil while they are.
     static func fault(_ log: Log) -> String? {
         guard let stalled = log.stalled, stalled >= stall else { return nil }
         return "nobody has taken a line of the log for \(stalled.components.seconds) s"

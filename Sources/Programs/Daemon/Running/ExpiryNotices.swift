@@ -1,16 +1,18 @@
 import World
 
-/// Which certificates are to be told of: each when 30, 14, 7 and 1 days are left and when it has ended, and each time
-/// once. One that was renewed begins anew.
+/// The notices about certificates that end soon: one each when 30, 14, 7 and 1 days are left, and
+/// one when the certificate has ended. A renewed certificate starts again.
+///
+/// Tested in `CertificateExpiryTests.swift`.
 struct ExpiryNotices {
-    /// In days.
+    /// The remaining days at which a notice is due.
     static let thresholds: [Int64] = [30, 14, 7, 1, 0]
 
     struct Notice: Equatable {
         let certificate: CertificateExpiry
         let threshold: Int64
 
-        /// There is not a week left.
+        /// Whether at most a week is left.
         var isUrgent: Bool { threshold <= 7 }
     }
 
@@ -21,9 +23,11 @@ struct ExpiryNotices {
 
     private var told: [String: LastNotice] = [:]
 
-    /// The lowest that has been reached; nil while there is more than the highest.
+    /// Returns the lowest threshold that has been reached; nil while more time is left than the
+    /// highest.
     static func threshold(left: Duration) -> Int64? { thresholds.last { left <= .seconds($0 * 86_400) } }
 
+    /// Returns the notices that are due now, and records them so that each is returned once.
     mutating func due(_ certificates: [CertificateExpiry], at now: Timestamp) -> [Notice] {
         certificates.compactMap { certificate in
             guard let threshold = Self.threshold(left: certificate.notAfter - now) else { return nil }

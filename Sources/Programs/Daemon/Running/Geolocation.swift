@@ -1,7 +1,7 @@
 import Geo
 import Synchronization
 
-/// Where addresses are, by the database that was read last.
+/// The place of an IP address, from the database that was read last.
 final class Geolocation: Sendable {
     private let finder: Mutex<PlaceFinder?>
 

@@ -9,7 +9,11 @@ import Relay
 import Synchronization
 import World
 
-/// The keys that `twoefay-keys` holds: those derived from the master key, and the phones' authority.
+/// The keys that `twoefay-keys` holds: the keys derived from the master key, and the key of the
+/// phones' authority.
+///
+/// It never returns the master key or the authority's key. A reload replaces all files or none.
+/// Tested in `KeyProcessTests.swift`.
 final class KeyHolder: Sendable {
     private let settings: Settings
     private let files: Mutex<KeyFiles>
@@ -50,7 +54,7 @@ final class KeyHolder: Sendable {
     }
 }
 
-/// The life of `twoefay-keys`, on the calling thread.
+/// The run of `twoefay-keys` on the calling thread, from listening to the stop signal.
 enum KeyServiceRun {
     static func run(
         _ settings: Settings, _ holder: KeyHolder, _ listener: KeyListener, users: Set<uid_t>

@@ -2,9 +2,10 @@ import EventLoop
 import Synchronization
 import World
 
-/// The life of a program that runs until it is told to stop, on the calling thread.
+/// The run of a service on the calling thread, until a signal stops it.
 enum MainThread {
-    /// Runs `work` on a loop of its own, with the program's signals and a log that is closed at the end.
+    /// Runs `work` on a loop on this thread, with the program's signals and a log that is closed at
+    /// the end.
     static func run(
         _ form: Settings.LogSettings,
         _ work: @escaping @Sendable (EventLoop, Signals, DaemonLog) async throws(Failure) -> Void

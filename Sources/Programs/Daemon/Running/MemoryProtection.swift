@@ -3,12 +3,13 @@ import Crypto
 import Hardening
 import Log
 
-/// Protection of keys in memory: no core dumps, and pages that are not swapped.
+/// The protection of keys in memory: no core dumps, and pages that are not swapped.
 struct MemoryProtection: Sendable {
     let refusesDumps: Bool
     let keys: KeyMemory.State
 
-    /// To be called before any key is read and any other thread begins.
+    /// Turns the protection on. Must be called before any key is read and before any other thread
+    /// starts.
     static func begin() -> MemoryProtection {
         MemoryProtection(refusesDumps: CoreDumps.refuse(), keys: KeyMemory.prepare())
     }

@@ -5,7 +5,7 @@ import HTTP1
 import Log
 import Metrics
 
-/// `/metrics`, for a Prometheus on this machine.
+/// The page `/metrics`, for a Prometheus on this machine.
 struct MetricsPage: Pages {
     let registry: Registry
 
@@ -19,7 +19,7 @@ struct MetricsPage: Pages {
             body: registry.exposition())
     }
 
-    /// Listens where the settings say so.
+    /// Starts the page if the settings name an address for it; returns nil otherwise.
     static func start(
         _ settings: Settings, _ registry: Registry, on loop: EventLoop, log: Log
     ) async throws(Failure) -> LoopBound<HTTP1Server>? {

@@ -3,7 +3,19 @@ import EventLoop
 import Relay
 import Synchronization
 
-/// The periodic work of a relay on one loop.
+/// The tasks that a relay repeats on one loop, each after its own pause.
+///
+/// Purpose: two groups with different ends. `work` starts new deliveries, so it stops first when
+/// the daemon stops. `presence` keeps the relay alive for others, so it runs until no request is
+/// left.
+///
+/// Invariant: a task never overlaps with itself. The pause begins when the last run has ended, so a
+/// slow store makes the runs rarer and not more numerous.
+///
+/// What can go wrong: if `presence` stopped too early, other relays would take over leases that
+/// this relay still holds.
+///
+/// `DrainTests.swift` tests the order of the stop through the built program.
 final class PeriodicWork: Sendable {
     private let stopped = Mutex(false)
     private let backgroundWork = BackgroundWork()
@@ -11,9 +23,9 @@ final class PeriodicWork: Sendable {
 
     private init(on loop: EventLoop) { self.loop = loop }
 
-    /// The periodic work that goes on while requests are still served. It looks for changes and
-    /// revocations by other relays, and moves the relay's heartbeat. Without the heartbeat, other
-    /// relays would take over the work that this relay holds.
+    /// The periodic work that continues while requests are served. It looks for changes and
+    /// revocations by other relays, and increments the heartbeat. Without the heartbeat, other
+    /// relays would take over the outbox entries that this relay holds.
     static func presence(_ relay: Relay, _ api: API, on loop: EventLoop) -> PeriodicWork {
         let rounds = PeriodicWork(on: loop)
         loop.post {
@@ -26,8 +38,9 @@ final class PeriodicWork: Sendable {
         return rounds
     }
 
-    /// The periodic work that starts new work. It looks into the outbox, sends webhooks, deletes
-    /// old rows, seals secrets anew after a change of the key, and counts the days of certificates.
+    /// The periodic work that starts new work. It processes due outbox entries, sends webhooks,
+    /// deletes old rows, reseals secrets after a key rotation, and checks the end dates of
+    /// certificates.
     static func work(_ relay: Relay, _ certificates: Certificates, on loop: EventLoop) -> PeriodicWork {
         let rounds = PeriodicWork(on: loop)
         loop.post {
@@ -42,13 +55,14 @@ final class PeriodicWork: Sendable {
 
     private var isStopped: Bool { stopped.withLock { $0 } }
 
-    /// No round begins any more.
+    /// Lets no further run begin.
     func stop() { stopped.withLock { $0 = true } }
 
-    /// On a loop: returns when none runs, or after `limit`.
+    /// Returns when no run is in progress, or after `limit`. Must be called on a loop.
     func ended(within limit: Duration) async { await backgroundWork.settled(within: limit) }
 
-    /// The next round begins when the last has ended, however long it took.
+    /// Runs `round`, and again after `pause`. The pause begins when the run has ended, however long
+    /// it took.
     private func every(_ pause: Duration, _ round: @escaping @Sendable () async -> Void) {
         backgroundWork.spawn {
             guard !self.isStopped else { return }

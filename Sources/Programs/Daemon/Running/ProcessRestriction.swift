@@ -4,10 +4,11 @@ import Log
 import Metrics
 
 extension Settings {
-    /// Restricts this process as `hardening` says, after everything is read and before anything listens or any thread
-    /// begins. Returns nil where the settings want no restriction.
+    /// Restricts this process as the setting `hardening` says. Must be called after all files are
+    /// read, and before the process listens or starts a thread. Returns nil if hardening is off.
     ///
-    /// - Parameter rules: the paths that the process may open; nil allows those that the daemon needs.
+    /// - Parameter rules: the paths that the process may open; nil allows those that the daemon
+    ///   needs.
     func restrictProcess(
         _ rules: LandlockRules? = nil, on kernel: some HardeningKernel = SystemKernel(), log: Log
     ) throws(Failure) -> Hardening? {
@@ -29,7 +30,7 @@ extension Settings {
         return applied
     }
 
-    /// Refuses `required` on a kernel that lacks something, without changing anything.
+    /// Throws if hardening is `required` and the kernel lacks something. Changes nothing.
     func requireHardening(of kernel: some HardeningKernel = SystemKernel()) throws(Failure) {
         let missing = Hardening.missing(in: kernel)
         if hardening == .required, !missing.isEmpty { throw Self.failure(missing) }
@@ -62,13 +63,16 @@ extension Settings {
 }
 
 extension Hardening {
-    /// For `/ready` and `twoefay status`; nil when everything is in force.
+    /// The missing measures in one line, for `/ready` and `twoefay status`; nil if everything is in
+    /// force.
     var fault: String? {
         let reasons = Measure.allCases.compactMap { missing[$0] }
         return reasons.isEmpty ? nil : reasons.joined(separator: "; ")
     }
 
-    /// - Parameter hardening: nil where it is off.
+    /// Registers the gauge `twoefay_hardening_active`.
+    ///
+    /// - Parameter hardening: the restrictions in force; nil if hardening is off.
     static func show(_ hardening: Hardening?, in registry: Registry) {
         registry.gauges(
             "twoefay_hardening_active", "Whether a restriction of the daemon's own process is in force: 1, or 0.",
@@ -82,7 +86,7 @@ extension Hardening {
     func requireReach(of settings: Settings) throws(Failure) {
         guard let rules else { return }
         for opened in settings.openedPaths where !rules.allows(opened.path, opened.access) {
-            // A wrong path is found when it is read.
+            // A path that does not exist is reported when it is read.
             guard Files.exists(opened.path) else { continue }
             throw Failure(
                 .failed,

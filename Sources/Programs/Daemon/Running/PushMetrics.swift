@@ -2,8 +2,10 @@ import APNs
 import Metrics
 import World
 
-/// What is counted of the sender of pushes. Labels are words of this program: Apple's own, and `Other` for all that it
-/// does not know.
+/// The metrics of the sender of pushes. Label values come from this program: the reasons that Apple
+/// documents, and `Other` for every other text, so a peer cannot create labels.
+///
+/// Tested in `PushMetricsTests.swift`.
 struct PushMetrics: APNsObserver {
     private let took: Histogram
     private let answers: Counters<Answer>
@@ -14,7 +16,7 @@ struct PushMetrics: APNsObserver {
     private let goAways: Counter
     private let retired: Counter
 
-    /// As Apple gives it: its reasons have one status each.
+    /// An answer of Apple's, as a pair of status and reason. Each known reason has one status.
     struct Answer: Hashable {
         let status: String
         let reason: String
@@ -46,7 +48,8 @@ struct PushMetrics: APNsObserver {
             self.reason = reason
         }
 
-        /// Whatever came.
+        /// The known answer with this status and reason. An unknown reason counts as `Other` of its
+        /// status, an unknown status as `Other`.
         init(_ status: Int, _ reason: String) {
             let said = [reason, "Other"].lazy.map { Answer(status: String(status), reason: $0) }
             self = said.first { Self.known.contains($0) } ?? Self.other
@@ -80,7 +83,7 @@ struct PushMetrics: APNsObserver {
             "twoefay_apns_tokens_retired_total", "Push tokens that nothing is delivered to any more.")
     }
 
-    /// What is looked at when somebody asks.
+    /// Registers the gauges whose values are read from the sender at each request for `/metrics`.
     static func show(_ sender: APNsSender, in registry: Registry) {
         func gauge(_ name: String, _ about: String, _ read: @escaping @Sendable (APNsSnapshot) -> Int) {
             registry.gauge(name, about) { Int64(read(sender.snapshot())) }

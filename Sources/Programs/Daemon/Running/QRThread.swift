@@ -4,10 +4,11 @@ import QR
 import Relay
 import Synchronization
 
-/// Draws QR codes on a thread of its own, for websites in turn.
+/// A thread that draws QR codes, for websites in turn.
 ///
-/// A code takes half a millisecond, because the standard has eight masks judged: more than all else that a registration
-/// costs its loop. Drawn there, some hundred registrations at a time held up everybody on that loop.
+/// A code takes half a millisecond, because the standard requires eight masks to be evaluated. This
+/// is more than the rest of a registration costs its loop. On a loop, a hundred registrations at
+/// once would delay every other request of that loop. Tested in `QRThreadTests.swift`.
 final class QRThread: QRDrawing {
     private struct Job {
         let text: String
@@ -21,7 +22,7 @@ final class QRThread: QRDrawing {
 
     init(worker: any Worker) { self.worker = worker }
 
-    /// Ends the thread. To be called after the last request.
+    /// Ends the thread. Must be called after the last request.
     func close() { (worker as? WorkerThread)?.stop() }
 
     func svg(of text: String) async -> String? {

@@ -12,9 +12,24 @@ import Templates
 import World
 
 extension Daemon {
-    /// Reads certificates, keys, the master key, revocation lists, words and the database of places again, for the connections,
-    /// the messages and the logins to come; of the settings what stands in `settingsNow`.
-    /// If anything is wrong with any file, everything stays as it was.
+    /// Reads certificates, keys, the master key, revocation lists, templates and the geolocation
+    /// database again, for later connections, messages and logins. Of the settings it takes only
+    /// those that `settingsNow` returns.
+    ///
+    /// Purpose: SIGHUP renews certificates and rotates keys without a restart; open connections
+    /// stay.
+    ///
+    /// Invariant: all or nothing. Every step that can fail comes before the first change; replacing
+    /// the push credential is the last of them. If any file is wrong, the log gets `daemon.reload`
+    /// and the daemon continues with everything it had.
+    ///
+    /// What can go wrong: a path outside the Landlock rules cannot be opened, so the reload is
+    /// refused before anything is read. A new key of the server's authority is refused, because
+    /// phones pin the old key. A new oldest master key takes effect only after a restart; the log
+    /// gets `daemon.restart`.
+    ///
+    /// `ReloadTests.swift`, `CourierReloadTests.swift`, `HardeningTests.swift` and
+    /// `KeyProcessTests.swift` test it.
     public func reload() async {
         do throws(Failure) {
             let (now, isLeft) = try settingsNow()
@@ -30,7 +45,7 @@ extension Daemon {
             let sealer = try materials.keys.usableSealer()
             let rows = try materials.keys.usableRowAuthenticator()
             let next = try couriers.successors(materials)
-            // The last that can fail: nothing has changed until then.
+            // This is the last step that can fail. Nothing has changed before it.
             try adopt(materials.push)
             couriers.activate(next)
             relay.replace(next.ways)
@@ -54,8 +69,11 @@ extension Daemon {
         }
     }
 
-    /// The settings as they were at the start, but for callbacks, mails, text messages and their words, and for what the push
-    /// service knows us by: another key has another id, which stands there. Whether anything else has changed, too.
+    /// Returns the settings for a reload, and whether other settings have changed, too.
+    ///
+    /// They are the settings of the start, with the new webhooks, mail, templates and text
+    /// messages. The push credential is taken as a whole, because a new key has a new key id, which
+    /// is a setting.
     private func settingsNow() throws(Failure) -> (Settings, isLeft: Bool) {
         var now = settings
         let new = try reread()
@@ -73,7 +91,7 @@ extension Daemon {
         return (now, now != new)
     }
 
-    /// Pushes to come go out under what was read; those on their way end as they began.
+    /// Uses the new credential for later pushes. Pushes in flight end under the old one.
     private func adopt(_ files: LoadedFiles.Push?) throws(Failure) {
         guard let push, let files else { return }
         do {

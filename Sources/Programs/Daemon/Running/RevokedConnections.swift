@@ -4,7 +4,7 @@ import HTTP2
 import Log
 import Relay
 
-/// Ends the connections of whoever may call no more, on every loop.
+/// The end of connections, on every loop, whose website or phone was revoked.
 enum RevokedConnections {
     static func end(_ revoked: RevokedIdentity, on servers: [LoopBound<HTTP2Server>], log: Log) {
         let (name, keys): (String, [[UInt8]])

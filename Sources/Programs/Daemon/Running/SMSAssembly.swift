@@ -13,14 +13,14 @@ import Templates
 import World
 
 extension LoadedFiles.SMSFiles {
-    /// The gateways as one.
+    /// Creates a dispatcher that routes messages to these gateways.
     public func exchange(on loop: EventLoop, time: any TimeSource, log: Log) throws(Failure) -> SMSDispatcher {
         var made: [String: any SMSGateway] = [:]
         for gateway in gateways { made[gateway.form.name] = try gateway.made(on: loop, time: time, log: log) }
         return SMSDispatcher(setup(made), time: time, log: log)
     }
 
-    /// Which of them is asked for which number.
+    /// Returns the routing of phone numbers to gateways, with the time limit of each gateway.
     func setup(_ made: [String: any SMSGateway]) -> SMSDispatcher.Setup {
         let forms = gateways.map(\.form)
         let routes = forms.map {
@@ -47,7 +47,8 @@ extension LoadedFiles.SMSFiles.Gateway {
         var options = HTTPGateway.Options()
         options.extraTrust = authority
         guard let dialect = dialect() else {
-            // The reader of the settings has looked at all that could be wrong with it.
+            // The reader of the settings has already checked everything that could be wrong with
+            // the URL.
             throw Failure(
                 .failed, "gateway \(form.name): its url cannot be put together",
                 next: "docs/operators/sms.md says what each kind needs.")
@@ -55,7 +56,7 @@ extension LoadedFiles.SMSFiles.Gateway {
         return HTTPGateway(name: form.name, dialect: dialect, options: options)
     }
 
-    /// Why it could not be made; nil where it can.
+    /// The reason why the gateway cannot be created; nil if it can.
     var fault: String? {
         guard case .smpp(let line) = form.kind else { return nil }
         do throws(Failure) {
@@ -114,7 +115,7 @@ extension LoadedFiles.SMSFiles.Gateway {
     }
 }
 
-/// What is counted of the gateways, as they become known from the settings.
+/// The metrics of the gateways. Their series appear when a gateway becomes known from the settings.
 struct SMSMetrics: SMSObserver {
     private struct Attempt: Hashable {
         let gateway: String
@@ -145,7 +146,7 @@ struct SMSMetrics: SMSObserver {
             upTo: [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000].map { .milliseconds($0) })
     }
 
-    /// Those are there from now on.
+    /// Creates the series of these gateways.
     func know(_ gateways: [String]) {
         tried.know(
             gateways.flatMap { name in GatewayOutcome.Word.allCases.map { Attempt(gateway: name, outcome: $0) } })

@@ -1,29 +1,34 @@
 import EventLoop
 import Glibc
 
-/// What the operator, or the machine, tells the process.
+/// A request to the process by the operator or the system.
 public enum Signal: Sendable {
-    /// Finish what is begun, then go.
+    /// End running requests, then stop.
     case stop
     /// Read the files again.
     case reload
 }
 
-/// Waits for signals on a thread of its own, so that nothing ever happens inside a signal handler.
+/// The signals of the process. A separate thread waits for them, so no code runs inside a signal
+/// handler.
 public final class Signals: Sendable {
     private let thread: WorkerThread
 
-    /// To be called before any other thread begins: threads inherit what is blocked here.
+    /// Blocks the signals and starts the thread. Must be called before any other thread starts,
+    /// because threads inherit the blocked signals.
     public init() throws(SystemFailure) {
-        // A peer that goes away while we write is an error of that write, not the end of the process.
+        // If a peer closes the connection during a write, the write fails and the process
+        // continues.
         signal(SIGPIPE, SIG_IGN)
-        // A file that may not grow is an error of that write too: the store refuses what it cannot keep.
+        // If a file reaches its size limit, the write fails and the process continues. The store
+        // then refuses the change.
         signal(SIGXFSZ, SIG_IGN)
         var set = Self.set
         pthread_sigmask(SIG_BLOCK, &set, nil)
         thread = try WorkerThread(name: "signals")
     }
 
+    /// Returns the next signal: SIGHUP as `reload`, SIGTERM or SIGINT as `stop`.
     public func next() async -> Signal {
         await withCheckedContinuation { continuation in
             thread.post {

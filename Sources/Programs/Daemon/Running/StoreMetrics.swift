@@ -1,7 +1,7 @@
 import Metrics
 import Storage
 
-/// What is counted of the store. Hosts are named as the settings name them.
+/// The metrics of the store. The label `host` has the names from the settings.
 enum StoreMetrics {
     static func show(_ store: Store, in registry: Registry) {
         registry.counter(

@@ -17,7 +17,7 @@ extension LoadedFiles.WebPush {
 }
 
 extension PushServices {
-    /// Those that are set; nil where none is.
+    /// The push services that are set; nil if there is none.
     convenience init?(apns: APNsSender?, web: WebPushSender?) {
         let services: [(any PushCourier)?] = [apns.map { APNsCourier($0) }, web.map { WebPushCourier($0) }]
         guard services.contains(where: { $0 != nil }) else { return nil }

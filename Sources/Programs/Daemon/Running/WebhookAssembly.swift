@@ -5,8 +5,11 @@ import Log
 import Synchronization
 import World
 
-/// Who calls websites now. Another may take over at any time: what is on its way ends as it began, and what stays the
-/// same keeps its connections.
+/// The courier for webhooks that is in use now.
+///
+/// A reload replaces it only if its settings or files have changed, so an unchanged courier keeps
+/// its connections. Webhooks in flight end with the courier that began them. Tested in
+/// `ActiveWebhookCourierTests.swift`.
 final class ActiveWebhookCourier: Sendable {
     private struct State {
         var material: LoadedFiles.WebhookFiles
@@ -25,7 +28,8 @@ final class ActiveWebhookCourier: Sendable {
 
     var courier: HTTPWebhookCourier { state.withLock { $0.courier } }
 
-    /// Whom this replaces is let go of when what it has under way is done.
+    /// Puts a new courier into use if the files differ. The old one is released when its webhooks
+    /// in flight have ended.
     func replace(_ material: LoadedFiles.WebhookFiles) {
         state.withLock { state in
             guard !material.isSame(as: state.material) else { return }

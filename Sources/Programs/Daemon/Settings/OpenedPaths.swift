@@ -8,10 +8,11 @@ struct OpenedPath: Sendable, Equatable {
 }
 
 extension Settings {
-    /// Everything that the settings name and the daemon opens: at the start, at a reload, or in between.
+    /// All paths that the settings name and that the daemon opens: at the start, at a reload, or in
+    /// between. The Landlock rules are made from them.
     var openedPaths: [OpenedPath] {
         var own = self
-        // Only the tool signs with it.
+        // Only `twoefay website add` signs with this key.
         own.tls.websitesKey = own.tls.websites
         if keys != nil {
             // Only `twoefay-keys` reads these.
@@ -31,13 +32,15 @@ extension Settings {
         return paths
     }
 
-    /// Every file name in a value and the values inside it, so that a new setting cannot be forgotten here.
+    /// Returns every file name in a value and in the values inside it. Reflection finds them, so a
+    /// new setting cannot be forgotten here.
     private static func files(in value: Any) -> [FileName] {
         if let file = value as? FileName { return [file] }
         return Mirror(reflecting: value).children.flatMap { files(in: $0.value) }
     }
 
-    /// The paths that `twoefay-keys` may open. It removes its socket at the end.
+    /// Returns the paths that `twoefay-keys` may open. The socket's directory is writable, because
+    /// the process removes its socket at the end.
     func keyServiceRules(socket: String) -> LandlockRules {
         var rules = LandlockRules.system
         for file in [masterKey, tls.phones, tls.phonesKey] { rules.allow(path(of: file), .reading) }
@@ -45,7 +48,7 @@ extension Settings {
         return rules
     }
 
-    /// The paths that the process may open under these settings.
+    /// The paths that the daemon may open under these settings.
     var landlockRules: LandlockRules {
         var rules = LandlockRules.system
         for opened in openedPaths { rules.allow(opened.path, opened.access) }

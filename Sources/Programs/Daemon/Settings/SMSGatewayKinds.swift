@@ -5,7 +5,7 @@ import SMPP
 import SMS
 import YAML
 
-/// What each kind of gateway needs besides what all have.
+/// The settings of each kind of gateway, besides the common ones.
 extension SMSGatewayReader {
     mutating func kannel() -> Settings.SMSGatewaySettings.Kind? {
         require("username", "password_file")
@@ -55,7 +55,7 @@ extension SMSGatewayReader {
         return .smpp(line)
     }
 
-    /// The numbers that SMPP 3.4 gives them (§5.2.5, §5.2.6).
+    /// Reads the type of number and the numbering plan as SMPP 3.4 numbers them (§5.2.5, §5.2.6).
     private mutating func numberKind(_ of: String) -> SMPPNumberKind {
         SMPPNumberKind(
             ton: integer("\(of)_ton", 0...6).map { UInt8($0) }, npi: integer("\(of)_npi", 0...18).map { UInt8($0) })
@@ -163,7 +163,8 @@ extension SMSGatewayReader {
         return .plain(url, plain)
     }
 
-    /// A line break in a field would be another field: names and numbers have none, texts may.
+    /// Reads the header fields. A line break in a field would begin another field, so the text of a
+    /// message is not allowed in them; numbers are.
     private mutating func fields() -> [GenericHTTPDialect.Field] {
         guard let node = node["headers"] else { return [] }
         guard let members = node.mapping else {
@@ -199,6 +200,6 @@ extension SMSGatewayReader {
 }
 
 extension RequestTemplate {
-    /// Nothing but the text.
+    /// The text of the message alone.
     fileprivate static let text = (try? RequestTemplate("{text}"))
 }

@@ -7,7 +7,7 @@ import SMPP
 import SMS
 import YAML
 
-/// Reads one gateway of the list; everything that is wrong with it is said at once.
+/// Reads the settings of one gateway. It reports all problems of the gateway at once.
 struct SMSGatewayReader {
     private static let common = [
         "name", "kind", "password_file", "from", "prefixes", "priority", "timeout", "cost", "ca",
@@ -88,7 +88,8 @@ struct SMSGatewayReader {
         return web(text, at: place("url"))
     }
 
-    /// Codes do not cross a network in the clear, unless somebody has said so.
+    /// Checks the URL of a gateway. Plain HTTP to another machine is refused unless `insecure` is
+    /// set, because codes and the password would be readable.
     mutating func web(_ text: String, at place: YAMLPosition) -> Settings.SMSGatewaySettings.HTTPSettings? {
         guard let url = TransferURL(text) else {
             printError(place, "\(label): url must be https://HOST/PATH or http://HOST/PATH")
@@ -125,7 +126,7 @@ struct SMSGatewayReader {
         }
     }
 
-    /// One price, or one for each beginning.
+    /// Reads one price for all numbers, or one price for each prefix.
     private mutating func cost() -> [NumberPrefix: Int64] {
         guard let node = node["cost"] else { return [:] }
         let message = "\(label): cost must be an amount such as 0.075, or one for each beginning: {\"+49\": 0.075}"
@@ -154,7 +155,7 @@ struct SMSGatewayReader {
         }
     }
 
-    /// A list, or a single value.
+    /// Returns the items of a list; a single value counts as a list of one.
     private func list(_ key: String) -> [YAMLNode] {
         guard let node = node[key], !node.isNull else { return [] }
         return node.sequence ?? [node]
@@ -200,7 +201,7 @@ struct SMSGatewayReader {
     func place(_ key: String) -> YAMLPosition { node[key]?.place ?? node.place }
 
     mutating func printError(_ place: YAMLPosition, _ message: String) {
-        // A value that is asked for twice is wrong once.
+        // A value may be read twice; its problem is reported once.
         if !problems.contains(where: { $0 == (place, message) }) { problems.append((place, message)) }
     }
 
@@ -214,7 +215,7 @@ struct SMSGatewayReader {
 }
 
 extension YAMLNode {
-    /// The same in one line.
+    /// The value as YAML in one line.
     var oneLine: String {
         switch content {
         case .scalar(let text, let isPlain):

@@ -7,7 +7,7 @@ import SMS
 import YAML
 
 extension Settings {
-    /// Text messages, sent once a gateway is set.
+    /// The settings for text messages. They are sent only if a gateway is set.
     public struct SMSSettings: Sendable, Equatable {
         public var gateways = SMSGateways()
         public var from: String?
@@ -20,7 +20,8 @@ extension Settings {
 
         public init() {}
 
-        /// What is named besides the countries is counted by itself.
+        /// The limits for text messages. A prefix that a gateway names is counted separately,
+        /// besides the countries.
         public var limits: SMSLimits {
             SMSLimits(
                 allowed: allowed?.all ?? [], counted: gateways.all.flatMap { $0.prefixes + Array($0.cost.keys) },
@@ -38,14 +39,14 @@ extension Settings {
             case mail(MailGatewaySettings)
         }
 
-        /// What all have that are asked over HTTP.
+        /// The settings that all gateways over HTTP have.
         public struct HTTPSettings: Sendable, Equatable {
             public var url: String
-            /// Trusted besides the system's authorities.
+            /// An authority to trust besides the system's.
             public var authority: FileName?
         }
 
-        /// What is agreed on with a gateway that speaks SMPP.
+        /// The settings of a gateway that speaks SMPP.
         public struct SMPPSettings: Sendable, Equatable {
             public var host: String
             public var port: UInt16
@@ -58,17 +59,17 @@ extension Settings {
             public var throughput = 0
             public var receipts = true
             public var longTexts = SMPPOptions.LongTexts.header
-            /// Where numbers are called something else than their form says.
+            /// The types of numbers, if they differ from what the form of a number implies.
             public var source = SMPPNumberKind()
             public var destination = SMPPNumberKind()
         }
 
-        /// What is handed to a mail server.
+        /// The settings of a gateway that is reached by mail.
         public struct MailGatewaySettings: Sendable, Equatable {
-            /// Nil is that of `mail`.
+            /// The mail server; nil uses the one of `mail`.
             public var url: SMTPAddress?
             public var authority: FileName?
-            /// Nil is that of `mail`.
+            /// The sender; nil uses the one of `mail`.
             public var from: MailAddress?
             public var username: String?
             public var form: MailGateway.Form
@@ -90,7 +91,7 @@ extension Settings {
         public var kind: Kind
         public var passwordFile: FileName?
 
-        /// Trusted besides the system's authorities.
+        /// An authority to trust besides the system's.
         public var authority: FileName? {
             switch kind {
             case .kannel(let web, _, _, _), .twilio(let web, _, _, _), .plain(let web, _): web.authority
@@ -102,17 +103,17 @@ extension Settings {
         public var from: String?
         public var prefixes: [NumberPrefix] = [.all]
         public var priority = 0
-        /// How long it is waited for.
+        /// The longest wait for an answer, in seconds.
         public var timeout = 10
-        /// Of a part of a message, in millionths.
+        /// The price of one SMS segment for each prefix, in millionths.
         public var cost: [NumberPrefix: Int64] = [:]
     }
 }
 
-/// The gateways, and how they stand in the settings.
+/// The gateways, and their text in the settings.
 public struct SMSGateways: Sendable, Equatable {
     public var all: [Settings.SMSGatewaySettings] = []
-    /// As YAML in one line.
+    /// The gateways as YAML in one line.
     var written = "[]"
 
     public init() {}
@@ -120,7 +121,7 @@ public struct SMSGateways: Sendable, Equatable {
     public static func == (a: SMSGateways, b: SMSGateways) -> Bool { a.all == b.all }
 }
 
-/// `+49, +43`; `+` is every number.
+/// A list of prefixes of phone numbers, such as `+49, +43`; `+` matches every number.
 public struct NumberPrefixes: SettingsValue {
     public let all: [NumberPrefix]
 
@@ -140,9 +141,9 @@ public struct NumberPrefixes: SettingsValue {
     public var settingsText: String { all.map(\.text).joined(separator: ", ") }
 }
 
-/// Amounts in the settings and in what is shown: `0.075`.
+/// Amounts of money in the settings and in output, such as `0.075`.
 enum Money {
-    /// In millionths.
+    /// Returns an amount in millionths; nil if the text is not an amount.
     static func millionths(_ text: String) -> Int64? {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count), (1...6).contains(parts[0].count), (parts.last?.count ?? 0) <= 6,
@@ -155,7 +156,7 @@ enum Money {
 }
 
 extension Settings {
-    /// An amount in millionths as people write it, with two digits behind the point at least.
+    /// Returns an amount in millionths as text, with at least two digits after the point.
     public static func amount(_ millionths: Int64) -> String {
         var fraction = String(String(1_000_000 + millionths % 1_000_000).dropFirst())
         while fraction.count > 2, fraction.hasSuffix("0") { fraction.removeLast() }

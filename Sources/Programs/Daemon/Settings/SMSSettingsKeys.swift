@@ -71,7 +71,7 @@ extension SettingsKeys {
 }
 
 extension SettingsKey {
-    /// A key that holds more than one value.
+    /// A key that holds a list or a mapping.
     static func tree(
         _ name: String, example: String, _ about: String, text: @escaping @Sendable (Settings) -> String?,
         read: @escaping @Sendable (inout Settings, YAMLNode) -> [(YAMLPosition, String)]

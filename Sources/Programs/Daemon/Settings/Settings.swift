@@ -6,44 +6,47 @@ import Hardening
 import Log
 import Storage
 
-/// What an installation is set to. Values only: how they are read and what they are called stands in `SettingsKey`.
+/// The settings of an installation, as values only. `SettingsKey` declares the names of the keys
+/// and how they are read.
 public struct Settings: Sendable, Equatable {
-    /// Where the settings lie; relative paths in them start here.
+    /// The directory of the settings file; relative paths start here.
     public var directory: String
 
     public var origin: WebAddress
     public var listen: HostPort
-    /// Whose connections begin with whose they are.
+    /// The addresses of balancers. Their connections begin with the address of the client (PROXY
+    /// protocol).
     public var proxies: AddressRanges?
     public var connections = ConnectionSettings()
-    /// Event loops; 0 is one for each core.
+    /// The number of event loops; 0 means one for each core.
     public var loops = 0
     public var storage: StorageText
     public var masterKey = FileName("master.key")
-    /// The socket of the process that holds keys; nil where the relay reads them itself.
+    /// The socket of `twoefay-keys`; nil if the relay reads the keys itself.
     public var keys: SocketName?
-    /// The device that holds the key of the phones' authority for `twoefay-keys`; without it that reads a file.
+    /// The token with the key of the phones' authority, for `twoefay-keys`; without one, that
+    /// process reads a file.
     public var token = TokenService()
     public var tls = TLSFiles()
     public var push = PushService()
     public var webPush = WebPushService()
     public var webhooks = WebhookSettings()
     public var mail = MailService()
-    /// A directory with words in other languages, or other words.
+    /// A directory with templates in other languages, or with other texts.
     public var templates: FileName?
     public var texts = SMSSettings()
-    /// Says where addresses are; nil is that nobody knows.
+    /// The geolocation database; nil if places are not looked up.
     public var geolocation: FileName?
-    /// What holds for websites that say nothing else.
+    /// The policy of websites that set nothing else.
     public var policy = Policy()
-    /// When what is over goes.
+    /// The number of days after which rows are deleted.
     public var retention = Retention()
-    /// The share of the relay that one caller may take.
+    /// The limits for one caller.
     public var quotas = Quotas()
-    /// Where counters are shown; nil is nowhere.
+    /// The address of the metrics page; nil if there is none.
     public var metrics: LocalAddress?
     public var log = LogSettings()
-    /// Restrictions that the daemon puts on its own process.
+    /// The restrictions that the daemon puts on its own process.
     public var hardening = HardeningLevel.on
 
     public init(directory: String, origin: WebAddress, listen: HostPort, storage: StorageText) {
@@ -55,9 +58,9 @@ public struct Settings: Sendable, Equatable {
 
     /// The number of connections that callers may have, and their longest life.
     public struct ConnectionSettings: Sendable, Equatable {
-        /// 0: as many as the limit of descriptors allows, at most `ConnectionLimits.most`.
+        /// 0 means as many as the limit of descriptors allows, at most `ConnectionLimits.most`.
         public var limit = 0
-        /// 0: half of the unidentified ones.
+        /// 0 means half of the unidentified connections.
         public var perSource = 0
         public var perPhone = 32
         public var handshakesPerSecond = 200
@@ -70,13 +73,13 @@ public struct Settings: Sendable, Equatable {
     public struct TLSFiles: Sendable, Equatable {
         public var certificate = FileName("server.pem")
         public var key = FileName("server.key")
-        /// Signed the certificate above; phones pin it.
+        /// The authority that signed the certificate above; phones pin its key.
         public var authority = FileName("ca.pem")
         public var websites = FileName("website-ca.pem")
         public var websitesKey = FileName("website-ca.key")
         public var phones = FileName("device-ca.pem")
         public var phonesKey = FileName("device-ca.key")
-        /// Certificates that count no more, of either authority.
+        /// The revocation lists of either authority.
         public var revoked: FileName?
 
         public init() {}
@@ -92,7 +95,7 @@ public struct Settings: Sendable, Equatable {
         public init() {}
     }
 
-    /// The push service, used once a topic is set.
+    /// Apple's push service, used if a topic is set.
     public struct PushService: Sendable, Equatable {
         public static let production = WebAddress(secure: true, host: "api.push.apple.com", port: nil)
 
@@ -103,7 +106,7 @@ public struct Settings: Sendable, Equatable {
         public var teamID: String?
         public var certificate: FileName?
         public var certificateKey: FileName?
-        /// Trusted for the endpoint besides the system's authorities.
+        /// An authority to trust for the endpoint besides the system's.
         public var authority: FileName?
 
         public init() {}
@@ -113,7 +116,7 @@ public struct Settings: Sendable, Equatable {
             case certificate(FileName, key: FileName)
         }
 
-        /// How the relay proves who it is; nil unless exactly one way is set completely.
+        /// The credential of the relay; nil unless exactly one kind is set completely.
         public var credential: Credential? {
             switch (key, keyID, teamID, certificate, certificateKey) {
             case (let key?, let keyID?, let teamID?, nil, nil): .token(key: key, keyID: keyID, teamID: teamID)
@@ -123,39 +126,40 @@ public struct Settings: Sendable, Equatable {
         }
     }
 
-    /// The push services that browsers bring, used once a key is set.
+    /// The push services of browsers, used if a key is set.
     public struct WebPushService: Sendable, Equatable {
-        /// The private key that subscriptions are made for.
+        /// The private key whose public key browsers subscribe with.
         public var key: FileName?
         public var contact: ContactText?
-        /// Inside addresses that pushes may go to all the same.
+        /// Internal addresses that pushes may nevertheless be sent to.
         public var allowed: AddressRanges?
-        /// Trusted besides the system's authorities.
+        /// An authority to trust besides the system's.
         public var authority: FileName?
 
         public init() {}
     }
 
-    /// How the websites that have a callback are called.
+    /// The settings for sending webhooks.
     public struct WebhookSettings: Sendable, Equatable {
-        /// Inside addresses that callbacks may go to all the same, by `http:` too.
+        /// Internal addresses that webhooks may nevertheless be sent to, also by `http:`.
         public var allowed: AddressRanges?
-        /// Trusted besides the system's authorities.
+        /// An authority to trust besides the system's.
         public var authority: FileName?
-        /// Shown to a website that asks who we are; with its key or not at all.
+        /// The client certificate for websites that require one. It is set together with its key,
+        /// or not at all.
         public var certificate: FileName?
         public var key: FileName?
 
         public init() {}
     }
 
-    /// The mail server, used once a URL is set.
+    /// The mail server, used if a URL is set.
     public struct MailService: Sendable, Equatable {
         public var url: SMTPAddress?
         public var from: MailAddress?
         public var username: String?
         public var passwordFile: FileName?
-        /// Trusted besides the system's authorities.
+        /// An authority to trust besides the system's.
         public var authority: FileName?
 
         public init() {}
@@ -164,13 +168,13 @@ public struct Settings: Sendable, Equatable {
     public struct LogSettings: Sendable, Equatable {
         public var format = LogFormat.logfmt
         public var level = LogLevel.info
-        /// Lines that may wait for the reader.
+        /// The number of lines that may wait for the reader.
         public var queue = 8192
 
         public init() {}
     }
 
-    /// Where a file that the settings name lies.
+    /// Returns the path of a file that the settings name.
     public func path(of file: FileName) -> String { Files.resolve(file.written, in: directory) }
 
     public func path(of socket: SocketName) -> String { Files.resolve(socket.path, in: directory) }

@@ -1,6 +1,7 @@
 import HTTP
 
-/// The settings file, annotated: what is set stands there, what is not stands commented out beside its default.
+/// Prints an annotated settings file. Keys that are set are written out; other keys are comments
+/// that show the default.
 public enum SettingsExample {
     public static func annotated(_ settings: Settings) -> String {
         var text = """
@@ -27,7 +28,8 @@ public enum SettingsExample {
         return text
     }
 
-    /// A group is opened even where all of its keys are comments: an empty group says nothing.
+    /// Returns the heading of a group. A group is opened even if all its keys are comments, because
+    /// an empty group has no effect.
     private static func heading(_ group: [String], _ settings: Settings) -> String {
         let indent = String(repeating: "  ", count: group.count - 1)
         let about = SettingsKeys.sections[group.joined(separator: ".")].map { wrapped($0, indent: indent) } ?? ""
@@ -43,7 +45,8 @@ public enum SettingsExample {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The text as YAML reads it back: plain where that is safe, in quotes otherwise.
+    /// Returns the text so that YAML reads it back unchanged: plain if that is safe, in quotes
+    /// otherwise.
     static func scalar(_ text: String) -> String {
         let plain = text.utf8.allSatisfy { byte in
             UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "-")...UInt8(ascii: ":") ~= byte
@@ -70,7 +73,7 @@ public enum SettingsExample {
 }
 
 extension SettingsExample {
-    /// What docs/operators/settings.md shows: the least that must be said, and a push service.
+    /// The example in docs/operators/settings.md: the required keys and a push service.
     static var forReaders: Settings {
         var settings = SettingsKeys.defaults
         settings.origin = WebAddress(secure: true, host: "login.example.com", port: 8080)

@@ -1,4 +1,4 @@
-/// From `--config` to settings, for both programs.
+/// The settings of a program's option `--config`, for all programs.
 extension Settings {
     public static let configOption = Command.Option(
         "config", .one("FILE"), "The settings, as `twoefay init` writes them.")

@@ -1,24 +1,27 @@
 import Domain
 import YAML
 
-/// One key of the settings, declared once: by it the file is read, a wrong one refused, and the annotated example printed.
+/// A key of the settings, declared once. The declaration is used to read the file, to report a
+/// wrong value, and to print the annotated example.
+///
+/// Tested in `SettingsTests.swift`.
 public struct SettingsKey: Sendable {
-    /// `push.apns.topic`
+    /// The path of the key, such as `push.apns.topic`.
     public let path: [String]
-    /// What it is and does, in a sentence or two.
+    /// The meaning of the key, in a sentence or two.
     public let about: String
-    /// What the example shows where nothing is set.
+    /// The value in the example if nothing is set.
     public let example: String
     public let required: Bool
-    /// What `example` and `text` give is YAML already: lists and more.
+    /// Whether `example` and `text` are YAML already, such as lists.
     var isTree = false
-    /// Sets it from what stands there, where that is more than one value, and says what is wrong.
+    /// Sets the key from a list or mapping, and returns the problems; nil for a key with one value.
     var readTree: (@Sendable (inout Settings, YAMLNode) -> [(place: YAMLPosition, message: String)])?
-    /// Sets it from its text.
+    /// Sets the key from its text.
     let read: @Sendable (inout Settings, String) throws(SettingsFault) -> Void
-    /// Its text, and nil where nothing is set.
+    /// Returns the text of the value; nil if nothing is set.
     let text: @Sendable (Settings) -> String?
-    /// What holds where the file does not name it.
+    /// The default; nil if the key has none.
     let standard: String?
 
     public var name: String { path.joined(separator: ".") }
@@ -28,7 +31,7 @@ public struct SettingsKey: Sendable {
 extension SettingsKey {
     typealias Path<Value> = any WritableKeyPath<Settings, Value> & Sendable
 
-    /// A key that must be there.
+    /// A key that must be set.
     static func required<Value: SettingsValue>(
         _ name: String, _ path: Path<Value>, example: String, _ about: String
     ) -> SettingsKey {
@@ -72,7 +75,7 @@ extension SettingsKey {
             text: { String($0[keyPath: path]) }, standard: standard)
     }
 
-    /// The same that may be left out.
+    /// A whole number within bounds that may be left out.
     static func number(
         _ name: String, _ path: Path<Int?>, _ range: ClosedRange<Int>, example: Int, _ about: String
     ) -> SettingsKey {
@@ -91,7 +94,7 @@ extension SettingsKey {
         return number
     }
 
-    /// A policy: its rules are the domain's.
+    /// A policy, whose rules the module Domain defines.
     static func policy(_ key: String, _ about: String) -> SettingsKey {
         let standard = SettingsKeys.defaults.policy.text(of: key) ?? ""
         return SettingsKey(
@@ -100,7 +103,8 @@ extension SettingsKey {
                 do throws(Policy.Fault) {
                     try settings.policy.set(key, to: text)
                 } catch {
-                    // The domain names the policy as the command line does; here the key's own name stands before it.
+                    // The message begins with the policy's name as on the command line. Here the
+                    // name of the key stands before it instead.
                     let message = error.message
                     throw SettingsFault(
                         message.hasPrefix(key + " ") ? String(message.dropFirst(key.count + 1)) : message)

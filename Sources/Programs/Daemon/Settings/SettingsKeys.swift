@@ -1,7 +1,7 @@
 import Domain
 import HTTP
 
-/// All keys there are, in the order in which the example shows them.
+/// All keys, in the order of the example.
 public enum SettingsKeys {
     public static let all: [SettingsKey] =
         [
@@ -186,7 +186,7 @@ public enum SettingsKeys {
 
     private static let policies: [SettingsKey] = Policy.keys.map { .policy($0, policyTexts[$0] ?? "") }
 
-    /// What each policy means; a test sees to it that none is missing.
+    /// The meaning of each policy. A test checks that none is missing.
     public static let policyTexts = [
         "addresses":
             "Where codes are sent: vouched (also to addresses that the website gave at /register) or confirmed (only to "
@@ -216,7 +216,7 @@ public enum SettingsKeys {
         "push-limit": "Pushes to one user in five minutes, 1 to 100. Beyond them the phone has to look for itself.",
     ]
 
-    /// What stands over a group of keys in the example.
+    /// The text above each group of keys in the example.
     static let sections = [
         "connections":
             "Who gets a connection when many want one. docs/operators/limits.md explains it.",
@@ -246,7 +246,8 @@ public enum SettingsKeys {
         "log": "The log.",
     ]
 
-    /// What holds where a file says nothing; origin, listen and storage it must say.
+    /// The defaults. The values of origin, listen and storage are placeholders, because a file must
+    /// set these keys.
     static let defaults = Settings(
         directory: "", origin: WebAddress(secure: true, host: "localhost", port: 8080),
         listen: HostPort(host: "127.0.0.1", port: 8080), storage: StorageText(path: "twoefay.db"))

@@ -2,9 +2,9 @@ import Bytes
 import EventLoop
 import YAML
 
-/// Reads settings. Everything that is wrong is found in one go, each with its place in the file.
+/// Reads the settings file. It finds all problems in one run, each with its position in the file.
 public struct SettingsReader {
-    /// One thing that is wrong.
+    /// A problem, with its position in the file.
     public struct Problem: Sendable, Equatable, CustomStringConvertible {
         public let place: YAMLPosition
         public let message: String
@@ -31,7 +31,10 @@ public struct SettingsReader {
         settings.directory = Files.directory(of: file)
     }
 
-    /// `file` names the settings in messages, and its directory is where relative paths start.
+    /// Reads settings.
+    ///
+    /// - Parameter file: the path of the settings, for messages; relative paths start in its
+    ///   directory.
     public static func read(_ bytes: [UInt8], file: String) throws(Problems) -> Settings {
         var reader = SettingsReader(file: file)
         let root: YAMLNode
@@ -88,7 +91,7 @@ public struct SettingsReader {
         return "\(word) is no setting\(place); \(near ?? "there are \(names.joined(separator: ", "))")"
     }
 
-    /// What no key can say by itself: what is missing, and what does not go together.
+    /// Reports missing keys, and keys that do not fit together.
     private mutating func checkWhole(_ root: YAMLNode) {
         for key in SettingsKeys.all where key.required && !seen.contains(key.name) {
             problem(root.place, "\(key.name) is missing, as in \(key.name): \(key.example)")
@@ -96,7 +99,7 @@ public struct SettingsReader {
         if settings.proxies?.all.contains(where: { $0.bits == 0 }) == true {
             problem(root.place, "proxies must not be every address: whoever is believed may say to be anybody")
         }
-        // Callers are known by that: it would fit nobody.
+        // Addresses of clients never have this form, so such a range would match no connection.
         if settings.proxies?.all.contains(where: { $0.description.hasPrefix("::ffff:") }) == true {
             problem(root.place, "proxies must name an address of IPv4 as such: 10.0.0.5 in place of ::ffff:10.0.0.5")
         }
@@ -143,7 +146,7 @@ public struct SettingsReader {
         let ofGateways =
             ["from", "allow"] + ["user_hour", "user_day", "prefix_hour", "prefix_day", "day"].map { "limits.\($0)" }
         if settings.texts.gateways.all.isEmpty {
-            // A gateway that is wrong is no reason to speak of the others.
+            // If a gateway is wrong, that problem is enough; these keys may be right.
             if !seen.contains("sms.gateways"), let idle = ofGateways.map({ "sms.\($0)" }).first(where: seen.contains) {
                 problem(root.place, "\(idle) does nothing without sms.gateways")
             }
@@ -155,7 +158,7 @@ public struct SettingsReader {
         }
         for gateway in settings.texts.gateways.all {
             if case .mail(let mailed) = gateway.kind { checkMailed(mailed, gateway.name, root) }
-            // Elsewhere it is the gateway's own.
+            // For other kinds the sender is optional: the gateway has its own.
             guard case .twilio(_, _, _, nil) = gateway.kind, gateway.from == nil, settings.texts.from == nil else {
                 continue
             }

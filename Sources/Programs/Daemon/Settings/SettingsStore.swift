@@ -4,7 +4,7 @@ import Storage
 import World
 
 extension Settings {
-    /// Where the store is, for the programs.
+    /// Returns the address of the store.
     public func store() throws(Failure) -> StorageURL {
         do {
             return try storageURL()
@@ -13,7 +13,7 @@ extension Settings {
         }
     }
 
-    /// Opens the store of an installation, for a command of the tool.
+    /// Opens the store of an installation, for a command of `twoefay`.
     public func openStore(
         _ schema: SchemaRequirement = .require, time: any TimeSource = SystemTime()
     ) throws(Failure) -> Store {
@@ -24,9 +24,9 @@ extension Settings {
                 next: "If it was never made, 'twoefay --config FILE migrate' makes it.")
         }
         var options = StoreOptions()
-        // A user of the tool who may not read the master key can still run commands that only read.
-        // Every change needs the key for its operation.
-        // A key that can be read and is wrong is reported, since rows would go unchecked without it.
+        // A user of `twoefay` who may not read the master key can still run commands that only
+        // read. Every change needs the key for its operation. A key that can be read but is wrong
+        // is reported, because rows would go unchecked without it.
         if Files.isReadable(path(of: masterKey)) { options.rows = try loadMasterKey().usableRowAuthenticator() }
         do throws(StoreFailure) {
             return try Store.open(url, schema: schema, time: time, log: Log(minimum: .warning), options: options)

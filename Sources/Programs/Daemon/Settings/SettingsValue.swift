@@ -5,20 +5,20 @@ import Hardening
 import Log
 import Storage
 
-/// A value that stands in the settings as one text.
+/// A value that the settings hold as one text.
 public protocol SettingsValue: Sendable, Equatable {
     init(settingsText text: String) throws(SettingsFault)
     var settingsText: String { get }
 }
 
-/// Why a text is no such value; the place is added by who knows it.
+/// The reason why a text is not a valid value. The caller adds the position.
 public struct SettingsFault: Error, Sendable, Equatable {
     public let message: String
 
     public init(_ message: String) { self.message = message }
 }
 
-/// A file, as it was written: relative to the settings, or absolute.
+/// The name of a file as written: relative to the settings, or absolute.
 public struct FileName: SettingsValue, Hashable {
     public let written: String
 
@@ -32,9 +32,9 @@ public struct FileName: SettingsValue, Hashable {
     public var settingsText: String { written }
 }
 
-/// A Unix socket, as it was written: `unix:/run/twoefay-keys/socket`.
+/// The name of a Unix socket as written, such as `unix:/run/twoefay-keys/socket`.
 public struct SocketName: SettingsValue, Hashable {
-    /// Relative to the settings, or absolute.
+    /// The path, relative to the settings or absolute.
     public let path: String
     private static let scheme = "unix:"
 
@@ -49,7 +49,8 @@ public struct SocketName: SettingsValue, Hashable {
     public var settingsText: String { Self.scheme + path }
 }
 
-/// An address to listen on, or to call: `0.0.0.0:8080`, `[::1]:8080`, `relay.example.com:8080`.
+/// An address to listen on or to connect to: `0.0.0.0:8080`, `[::1]:8080`,
+/// `relay.example.com:8080`.
 public struct HostPort: SettingsValue, Hashable {
     public let host: String
     public let port: UInt16
@@ -69,7 +70,8 @@ public struct HostPort: SettingsValue, Hashable {
     public var settingsText: String { WebAddress(secure: true, host: host, port: port).authority }
 }
 
-/// An address to listen on that only this machine itself can reach: `127.0.0.1:9464`, `[::1]:9464`.
+/// A loopback address to listen on, which only this machine can reach: `127.0.0.1:9464`,
+/// `[::1]:9464`.
 public struct LocalAddress: SettingsValue, Hashable {
     public let place: HostPort
 
@@ -96,7 +98,8 @@ extension WebAddress: SettingsValue {
     public var settingsText: String { text }
 }
 
-/// A storage address as written: where it leads depends on where the settings lie.
+/// The address of the store as written. A relative path in it starts in the directory of the
+/// settings.
 public struct StorageText: SettingsValue {
     public let written: String
 
@@ -116,7 +119,8 @@ public struct StorageText: SettingsValue {
 }
 
 extension Settings {
-    /// Where the store is. The text was found right when it was read, so this fails for no text that was read.
+    /// Returns the address of the store. It throws for no text that was read from settings, because
+    /// the text was checked then.
     public func storageURL() throws(StorageURL.Malformed) -> StorageURL {
         try StorageURL(storage.written, relativeTo: directory)
     }

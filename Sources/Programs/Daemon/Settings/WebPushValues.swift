@@ -1,7 +1,7 @@
 import Curl
 import EventLoop
 
-/// Whom to turn to: `mailto:operator@example.com`, or an `https:` URL.
+/// The contact for operators of push services: `mailto:operator@example.com`, or an `https:` URL.
 public struct ContactText: SettingsValue {
     public let settingsText: String
 
@@ -16,7 +16,7 @@ public struct ContactText: SettingsValue {
     }
 }
 
-/// `10.20.0.0/16, fd00:20::/32`
+/// A list of address ranges, such as `10.20.0.0/16, fd00:20::/32`.
 public struct AddressRanges: SettingsValue {
     public let all: [AddressRange]
 
