@@ -18,7 +18,7 @@ import World
 /// Invariant: a value exists only if no problem was found. Certificates are within their validity,
 /// the server's key fits its certificate, and the chain contains the authority that phones pin.
 ///
-/// What can go wrong: several files may be wrong at once, so `LoadedFilesReader` continues after a
+/// Failure modes: several files may be wrong at once, so `LoadedFilesReader` continues after a
 /// problem and reports all of them. `SettingsErrorTests.swift` and `ReloadTests.swift` test it.
 public struct LoadedFiles: Sendable {
     /// The server's certificate and its chain up to the authority, in PEM.

@@ -19,7 +19,7 @@ import World
 /// Invariant: ids of operations and nonces of proofs are derived from the last line, the oldest
 /// key. They must not change while requests are open, so a new key changes nothing about them.
 ///
-/// What can go wrong: if a relay seals under a key that another relay does not know, the other one
+/// Failure modes: if a relay seals under a key that another relay does not know, the other one
 /// cannot open the secret. Without the file, everything that is sealed is lost.
 /// `MasterKeyTests.swift` and `RekeyTests.swift` test it.
 public struct MasterKey: Sendable {

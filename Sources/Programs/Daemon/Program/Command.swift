@@ -1,9 +1,10 @@
-/// What one command understands, declared once: arguments are read by it, and the help is printed from it.
+/// A command, declared once. Its arguments are read and its help is printed from this declaration.
 public struct Command: Sendable {
     public struct Operand: Sendable {
         public let name: String
         let about: String
-        /// Any number of them, none included. Only the last operand may be so.
+        /// Whether any number of values is allowed, including none. Only the last operand may allow
+        /// that.
         let isMany: Bool
 
         public init(_ name: String, _ about: String, isMany: Bool = false) {
@@ -19,7 +20,7 @@ public struct Command: Sendable {
         public enum Takes: Sendable, Equatable {
             case nothing
             case one(String)
-            /// As many words as follow up to the next option; may be given again.
+            /// All words up to the next option; the option may be given again.
             case many(String)
         }
 
@@ -42,13 +43,13 @@ public struct Command: Sendable {
         }
     }
 
-    /// `website add`, say; empty for a program that is one command.
+    /// The words of the command, such as `website add`; empty for a program that has one command.
     public let words: [String]
     public let about: String
-    /// All of them must be given, in this order.
+    /// The operands. All of them must be given, in this order.
     public let operands: [Operand]
     public let options: [Option]
-    /// What a reader should know beyond the table: an example, what happens next.
+    /// Further help below the table, such as an example or the next step.
     public let notes: String
 
     public init(

@@ -8,7 +8,7 @@ import Storage
 import Templates
 import World
 
-/// `twoefayd`: settings, then the relay.
+/// The program `twoefayd`: reads the settings, then runs the relay.
 public enum DaemonProgram {
     static let reader = CommandLineReader(
         program: "twoefayd", about: "Runs the relay until it is told to stop (SIGTERM).",
@@ -29,7 +29,8 @@ public enum DaemonProgram {
             let now = SystemTime().now()
             let materials = try LoadedFiles.load(settings, at: now)
             if invocation.has("check") { return try check(settings, materials, at: now) }
-            // Written at once: the log's own thread begins when this process is restricted.
+            // This log writes at once, because a log with its own thread must not start before the
+            // process is restricted.
             let log = Log(format: settings.log.format, minimum: settings.log.level)
             memory.report(to: log)
             let hardening = try settings.restrictProcess(log: log)

@@ -1,6 +1,6 @@
 import JSON
 
-/// The exit statuses of both programs; docs/operators/commands.md lists them.
+/// The exit statuses of the programs; docs/operators/commands.md lists them.
 public enum ExitCode: Int32, Sendable, CaseIterable {
     case ok = 0
     case failed = 1
@@ -9,7 +9,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case conflict = 4
     case unavailable = 5
 
-    /// The same as a word, for `--json`.
+    /// The status as a word, for `--json`.
     public var word: String {
         switch self {
         case .ok: "ok"
@@ -22,7 +22,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     }
 }
 
-/// Why a program could not do what it was told, and what its caller can do about that: there is no message without.
+/// The reason why a program failed, and what its caller can do about it. Every failure has both.
 public struct Failure: Error, Sendable, Equatable {
     public let code: ExitCode
     public let message: String
@@ -41,11 +41,12 @@ public struct Failure: Error, Sendable, Equatable {
     }
 }
 
-/// What a command found or did: for people, and for programs.
+/// The result of a command, as text for people and as JSON for programs.
 public struct Report: Sendable {
     public let text: String
     public let json: JSONValue
-    /// Not `ok` where the command did its work and the answer is a bad one, as `status` of a relay that is down.
+    /// The exit status. It is not `ok` if the command worked but reports a bad state, such as
+    /// `status` of a relay that is down.
     public let code: ExitCode
 
     public init(_ text: String, json: JSONValue, code: ExitCode = .ok) {

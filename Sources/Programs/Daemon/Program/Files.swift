@@ -2,7 +2,10 @@ import Bytes
 import CLinux
 import Glibc
 
-/// Files of an installation: read whole, and written so that they are there completely and forever, or not at all.
+/// Files of an installation. They are read as a whole. They are written completely and durably, or
+/// not at all.
+///
+/// Tested in `InstallationFileTests.swift`.
 public enum Files {
     public struct Problem: Error, Sendable, Equatable {
         public let path: String
@@ -24,7 +27,7 @@ public enum Files {
         public var text: String { "\(path): \(reason)" }
     }
 
-    /// Nothing that belongs to an installation is larger.
+    /// The size limit. No file of an installation is larger.
     public static let largest = 4 << 20
 
     public static func read(_ path: String, atMost largest: Int = largest) throws(Problem) -> [UInt8] {
@@ -45,13 +48,15 @@ public enum Files {
         }
     }
 
-    /// Reads a file that only its owner may read; one that others can read is refused, it is no secret any more.
+    /// Reads a file that only its owner may read. A file that others can read is refused, because
+    /// its content is no longer secret.
     public static func readPrivate(_ path: String) throws(Problem) -> [UInt8] {
         try requirePrivate(path)
         return try read(path)
     }
 
-    /// The same for a key or a password that the process keeps: its bytes lie in locked pages, and nowhere else.
+    /// Reads a key or password that the process keeps, under the same condition. Its bytes are
+    /// stored in locked pages only.
     public static func readSecret(_ path: String) throws(Problem) -> Secret {
         try requirePrivate(path)
         let file = open(path, O_RDONLY | O_CLOEXEC)
@@ -75,7 +80,7 @@ public enum Files {
         throw Problem(path, "is larger than \(largestSecret >> 10) KiB")
     }
 
-    /// No key and no password is larger.
+    /// The size limit for keys and passwords.
     private static let largestSecret = 64 << 10
 
     private static func requirePrivate(_ path: String) throws(Problem) {
@@ -87,13 +92,14 @@ public enum Files {
         }
     }
 
-    /// Whether others than its owner can read it.
+    /// Whether users other than its owner can read it.
     public static func isReadableByOthers(_ path: String) -> Bool {
         var state = stat()
         return stat(path, &state) == 0 && state.st_mode & 0o044 != 0
     }
 
-    /// Writes a file that must not be there yet. It is on the disk when this returns; after an error it is gone.
+    /// Writes a file that must not exist yet. When this returns, the file is on the disk; after an
+    /// error it does not exist.
     public static func create(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(Problem) {
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard file >= 0 else { throw Problem(path) }
@@ -109,7 +115,7 @@ public enum Files {
                 throw problem
             }
         }
-        // The mask of the process must not take away what was asked for.
+        // The umask of the process may have removed permissions.
         guard fchmod(file, mode) == 0, fsync(file) == 0 else {
             let problem = Problem(path)
             unlink(path)
@@ -117,13 +123,13 @@ public enum Files {
         }
     }
 
-    /// Writes a file in place of the one that may be there: whoever reads sees the old one or the new one, whole.
+    /// Writes a file, or replaces it. A reader sees the old file or the new one, never a part.
     public static func replace(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(Problem) {
         try put(path, bytes, mode: mode) { _ in true }
     }
 
-    /// The same with one that is there, whose owner and permissions the new one has. Behind a symbolic link, the file that it
-    /// leads to is replaced.
+    /// Replaces an existing file in the same way. The new file keeps its owner and permissions. If
+    /// the path is a symbolic link, its target is replaced.
     public static func rewrite(_ path: String, _ bytes: [UInt8]) throws(Problem) {
         guard let resolved = realpath(path, nil) else { throw Problem(path) }
         defer { free(resolved) }
@@ -131,7 +137,7 @@ public enum Files {
         var state = stat()
         guard stat(target, &state) == 0 else { throw Problem(path) }
         try put(target, bytes, mode: state.st_mode & 0o7777) { fresh in
-            // What is ours anyway nobody needs to give us: only root may.
+            // Only root may change the owner, so it is changed only if it differs.
             (state.st_uid == geteuid() && state.st_gid == getegid()) || chown(fresh, state.st_uid, state.st_gid) == 0
         }
     }
@@ -139,7 +145,8 @@ public enum Files {
     private static func put(
         _ path: String, _ bytes: [UInt8], mode: mode_t, prepare: (String) -> Bool
     ) throws(Problem) {
-        // One process at a time has this name; what a crash left behind under it is in nobody's way.
+        // The process id makes this name unique among running processes. A file that a crash left
+        // under it is removed.
         let fresh = "\(path).\(getpid())"
         unlink(fresh)
         try create(fresh, bytes, mode: mode)
@@ -151,7 +158,7 @@ public enum Files {
         try sync(directory: directory(of: path))
     }
 
-    /// What lies in a directory, in order.
+    /// Returns the names in a directory, sorted.
     public static func names(in path: String) throws(Problem) -> [String] {
         guard let directory = opendir(path) else { throw Problem(path) }
         defer { closedir(directory) }
@@ -165,7 +172,7 @@ public enum Files {
         return names.sorted()
     }
 
-    /// Makes the names in a directory last.
+    /// Makes the entries of a directory durable.
     public static func sync(directory: String) throws(Problem) {
         let file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard file >= 0 else { throw Problem(directory) }
@@ -173,7 +180,7 @@ public enum Files {
         guard fsync(file) == 0 else { throw Problem(directory) }
     }
 
-    /// True if the directory was made now, false if it was there.
+    /// Returns true if it created the directory, false if the directory existed.
     public static func makeDirectory(_ path: String, mode: mode_t) throws(Problem) -> Bool {
         if mkdir(path, mode) == 0 { return true }
         let number = errno
@@ -182,7 +189,7 @@ public enum Files {
         throw Problem(path, errno: number)
     }
 
-    /// The same with all those above it that are missing.
+    /// Creates a directory, and all missing directories above it.
     public static func makeDirectories(_ path: String, mode: mode_t) throws(Problem) {
         let above = directory(of: path)
         if above != path, !exists(above) { try makeDirectories(above, mode: mode) }
@@ -200,13 +207,13 @@ public enum Files {
     public static func remove(_ path: String) { unlink(path) }
     public static func removeDirectory(_ path: String) { rmdir(path) }
 
-    /// `path` itself if it is absolute, or else what it means inside `directory`.
+    /// Returns `path` if it is absolute, otherwise the path inside `directory`.
     public static func resolve(_ path: String, in directory: String) -> String {
         path.hasPrefix("/") || directory.isEmpty
             ? path : directory.hasSuffix("/") ? directory + path : "\(directory)/\(path)"
     }
 
-    /// The directory that a file lies in.
+    /// Returns the directory that contains a file.
     public static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])

@@ -6,7 +6,7 @@ import KeyService
 import Log
 import World
 
-/// `twoefay-keys`: settings, then the key service.
+/// The program `twoefay-keys`: reads the settings, then runs the key service.
 public enum KeysProgram {
     static let reader = CommandLineReader(
         program: "twoefay-keys",
@@ -41,7 +41,8 @@ public enum KeysProgram {
             let holder = KeyHolder(settings, try KeyFiles.load(settings, at: SystemTime().now()))
             let listener = try listen(settings.path(of: socket), isShared: peer != nil)
             do throws(Failure) {
-                // Written at once: the log's own thread begins when this process is restricted.
+                // This log writes at once, because a log with its own thread must not start before
+                // the process is restricted.
                 let log = Log(format: settings.log.format, minimum: settings.log.level)
                 memory.report(to: log)
                 try restrict(settings, listener, log: log)
@@ -54,8 +55,9 @@ public enum KeysProgram {
         }
     }
 
-    /// Restricts this process, unless it loads a token's module. That is code of its maker, which
-    /// may open devices and talk to services, so no list of what it needs can be made here.
+    /// Restricts this process, unless it loads a token's module. The module is code of the token's
+    /// maker. It may open devices and connect to services, so the paths and system calls that it
+    /// needs are unknown.
     private static func restrict(_ settings: Settings, _ listener: KeyListener, log: Log) throws(Failure) {
         guard settings.token.module != nil, settings.hardening != .off else {
             _ = try settings.restrictProcess(settings.keyServiceRules(socket: listener.path), log: log)
@@ -80,7 +82,7 @@ public enum KeysProgram {
         }
     }
 
-    /// Returns the number of a user that is given by name or by number.
+    /// Returns the id of a user, given by name or by number.
     private static func user(_ name: String) throws(Failure) -> uid_t {
         if let number = uid_t(name) { return number }
         guard let entry = getpwnam(name) else {

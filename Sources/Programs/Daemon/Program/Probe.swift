@@ -6,20 +6,24 @@ import Log
 import TLS
 import World
 
-/// A question to a relay that runs, as any caller from outside would ask it.
+/// A request to a running relay, sent as an external caller would send it.
 public struct Probe: Sendable {
+    /// The answer of the relay, or its absence.
     public enum Answer: Sendable, Equatable {
-        /// The relay's own word for each of its dependencies.
+        /// All needed dependencies work. The texts are the relay's report on each dependency.
         case ready([String: String])
+        /// A needed dependency fails.
         case notReady([String: String])
-        /// Nobody answered, or not as a relay does.
+        /// No relay answered.
         case silent(String)
     }
 
-    /// Longer than a relay waits for its store before it says that it has none.
+    /// The longest wait for an answer. A relay waits less than this for its store before it reports
+    /// it as down.
     static let timeout: Duration = .seconds(10)
 
-    /// GET /ready at the origin, whose certificate must come from the installation's authority or one of the system's.
+    /// Requests `/ready` at the origin. Its certificate must come from the installation's authority
+    /// or from one of the system's.
     public static func ready(_ settings: Settings, authority: [UInt8]) throws(Failure) -> Answer {
         do {
             let context = try TLSClientContext(roots: .systemAnd(authority))

@@ -2,7 +2,8 @@ import CLinux
 import Glibc
 import JSON
 
-/// What both programs do around their work: read arguments, print what came of it, and end with the right status.
+/// The common part of each program: it reads arguments, prints the result, and ends with the exit
+/// status.
 public enum Program {
     public static let version = "0.1.0"
 
@@ -11,14 +12,15 @@ public enum Program {
         .init("version", .nothing, "Print the version, and do nothing."),
     ]
 
-    /// Results go to standard output, failures to standard error. Returns the exit status.
+    /// Runs the command. Results go to standard output, failures to standard error. Returns the
+    /// exit status.
     ///
     /// - Parameter complain: writes to standard error.
     public static func run(
         _ reader: CommandLineReader, _ arguments: [String], complain: (String) -> Void = Program.printError,
         work: (Invocation) throws(Failure) -> Report
     ) -> Int32 {
-        // What the programs write is nobody else's unless they say so.
+        // Files of the programs are private unless a call sets other permissions.
         umask(0o077)
         if arguments == ["--version"] {
             print(version)
@@ -45,22 +47,23 @@ public enum Program {
         String(decoding: JSONWriter.write(value), as: UTF8.self)
     }
 
-    /// On standard error, at once: how far it is, beside the result that goes to standard output.
+    /// Writes progress to standard error at once, beside the result on standard output.
     public static func tell(_ text: String) { printError(text) }
 
     public static func printError(_ text: String) { write(text + "\n") { Int(clinux_write_stderr($0, $1)) } }
 
-    /// The same for a service: a reader of standard error that stands still does not keep it from ending.
+    /// Writes to standard error with a deadline, for a service. If the reader stalls, the process
+    /// can still end.
     static func printErrorWithinDeadline(_ text: String) {
         write(text + "\n") { bytes, count in
             var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
             guard poll(&ready, 1, 2000) > 0 else { return 0 }
-            // A pipe that is ready takes this much without waiting.
+            // A pipe that is ready takes this much without blocking.
             return Int(clinux_write_stderr(bytes, min(count, Int(PIPE_BUF))))
         }
     }
 
-    /// On standard output, at once: for commands that tell what happens while it happens.
+    /// Writes to standard output at once, for commands that report events as they happen.
     public static func say(_ text: String) { write(text) { Glibc.write(1, $0, $1) } }
 
     private static func write(_ text: String, with write: (UnsafeRawPointer?, Int) -> Int) {
@@ -70,7 +73,7 @@ public enum Program {
             while !rest.isEmpty {
                 let count = write(rest.baseAddress, rest.count)
                 if count < 0 && errno == EINTR { continue }
-                // Who closes the pipe has seen enough.
+                // A reader that has closed the pipe needs no more output.
                 if count <= 0 { return }
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }

@@ -9,9 +9,9 @@ import Synchronization
 /// Invariant: `running` counts every spawned task until it ends. When the count reaches zero, the
 /// waiter of `settled` resumes.
 ///
-/// What can go wrong: a task that never ends would block the stop, so `settled` has a limit. There
-/// is room for one waiter at a time; a second concurrent call to `settled` would replace the first.
-/// A call to `spawn` outside a loop drops the work.
+/// Failure modes: a task that never ends would block the stop, so `settled` has a limit. There is
+/// room for one waiter at a time; a second concurrent call to `settled` would replace the first. A
+/// call to `spawn` outside a loop drops the work.
 ///
 /// `DrainTests.swift` tests it through the built program.
 final class BackgroundWork: Sendable {

@@ -26,9 +26,9 @@ import World
 /// that starts here inherits the restrictions. `init` opens the store before the parts that may
 /// still fail.
 ///
-/// What can go wrong: if a part fails, `init` closes the store. If the daemon cannot listen
-/// afterwards, `Daemon.start` calls `close`. After a successful start, `Daemon.stop` closes the
-/// same parts in an order that lets requests and deliveries end.
+/// Failure modes: if a part fails, `init` closes the store. If the daemon cannot listen afterwards,
+/// `Daemon.start` calls `close`. After a successful start, `Daemon.stop` closes the same parts in
+/// an order that lets requests and deliveries end.
 ///
 /// The tests of whole programs cover it: `DrainTests.swift` the stop, `KeyProcessTests.swift` a
 /// start without the key service.

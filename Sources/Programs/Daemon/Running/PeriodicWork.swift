@@ -12,8 +12,8 @@ import Synchronization
 /// Invariant: a task never overlaps with itself. The pause begins when the last run has ended, so a
 /// slow store makes the runs rarer and not more numerous.
 ///
-/// What can go wrong: if `presence` stopped too early, other relays would take over leases that
-/// this relay still holds.
+/// Failure modes: if `presence` stopped too early, other relays would take over leases that this
+/// relay still holds.
 ///
 /// `DrainTests.swift` tests the order of the stop through the built program.
 final class PeriodicWork: Sendable {

@@ -23,10 +23,10 @@ extension Daemon {
     /// the push credential is the last of them. If any file is wrong, the log gets `daemon.reload`
     /// and the daemon continues with everything it had.
     ///
-    /// What can go wrong: a path outside the Landlock rules cannot be opened, so the reload is
-    /// refused before anything is read. A new key of the server's authority is refused, because
-    /// phones pin the old key. A new oldest master key takes effect only after a restart; the log
-    /// gets `daemon.restart`.
+    /// Failure modes: a path outside the Landlock rules cannot be opened, so the reload is refused
+    /// before anything is read. A new key of the server's authority is refused, because phones pin
+    /// the old key. A new oldest master key takes effect only after a restart; the log gets
+    /// `daemon.restart`.
     ///
     /// `ReloadTests.swift`, `CourierReloadTests.swift`, `HardeningTests.swift` and
     /// `KeyProcessTests.swift` test it.
