@@ -2,19 +2,19 @@ import CLinux
 import CSeccomp
 import Glibc
 
-/// The kernel as far as hardening asks it for something; tests give one that lacks a part.
+/// The kernel functions that hardening uses. Tests implement a kernel that lacks some of them.
 public protocol HardeningKernel: Sendable {
-    /// The version of Landlock's interface, or nil if the kernel has none.
+    /// The version of Landlock's interface; nil if the kernel has no Landlock.
     var landlockVersion: Int? { get }
-    /// Why system calls cannot be filtered, or nil if they can.
+    /// The reason why system calls cannot be filtered; nil if they can.
     var filterShortcoming: String? { get }
-    /// Restricts the calling thread, and all threads that it starts from then on, to what the rules allow.
+    /// Restricts the calling thread, and all threads that it starts afterwards, to the rules.
     func restrictFiles(_ rules: LandlockRules) throws(HardeningFault)
     /// Installs the filter for all threads of the process.
     func install(_ filter: SyscallFilter) throws(HardeningFault)
 }
 
-/// A part of hardening that the kernel refused, and why.
+/// A measure that the kernel refused, with the reason.
 public struct HardeningFault: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
 
@@ -42,7 +42,8 @@ public struct SystemKernel: HardeningKernel {
     public func restrictFiles(_ rules: LandlockRules) throws(HardeningFault) {
         guard let version = landlockVersion else { throw HardeningFault("the kernel has no Landlock") }
         guard hasSanitizer else { return try rules.restrict(version: version) }
-        // The process that names functions reads this program's file.
+        // A sanitizer starts a process to find the names of functions. That process reads this
+        // program's file.
         var rules = rules
         rules.allowExactly("/proc/self/exe", .reading)
         try rules.restrict(version: version, startsPrograms: true)
@@ -51,7 +52,7 @@ public struct SystemKernel: HardeningKernel {
     public func install(_ filter: SyscallFilter) throws(HardeningFault) { try filter.install() }
 
     /// Whether this program was built with a sanitizer. The leak detector starts a process at exit,
-    /// and both sanitizers start one to name functions in a report. Without those names the
-    /// suppressions of the thread sanitizer match nothing, and it ends the process.
+    /// and both sanitizers start one to find the names of functions for a report. Without those
+    /// names the suppressions of the thread sanitizer match nothing, and it ends the process.
     private var hasSanitizer: Bool { dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil }
 }

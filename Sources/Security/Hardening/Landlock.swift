@@ -1,9 +1,10 @@
 import CLinux
 import Glibc
 
-/// The kernel's side of the rules: rights by version, and the three system calls.
+/// The translation of the rules for the kernel: access rights by version, and the three system
+/// calls.
 extension LandlockRules {
-    /// Rights over files and directories, numbered as the kernel numbers them.
+    /// Access rights for files and directories, with the kernel's bit numbers.
     private struct Rights: OptionSet {
         let rawValue: UInt64
 
@@ -15,14 +16,16 @@ extension LandlockRules {
         static let makeFile = Rights(rawValue: 1 << 8)
         static let truncate = Rights(rawValue: 1 << 14)
 
-        /// The rights that a version of the interface knows; what is not known cannot be forbidden.
+        /// The rights that a version of the interface knows. The kernel refuses a rule set with
+        /// other rights.
         static func known(to version: Int) -> Rights {
-            // 13 at first; 2 added moving between directories, 3 truncating, 5 controlling devices.
+            // Version 1 has 13 rights. Version 2 adds moving between directories, 3 adds
+            // truncating, 5 adds device control.
             let count = version >= 5 ? 16 : version >= 3 ? 15 : version == 2 ? 14 : 13
             return Rights(rawValue: (1 << UInt64(count)) - 1)
         }
 
-        /// The kernel refuses a rule for a file that speaks of directories.
+        /// The rights that a rule for a file may contain. The kernel refuses other rights there.
         static let ofFiles: Rights = [.writeFile, .readFile, .truncate]
 
         init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -36,7 +39,8 @@ extension LandlockRules {
         }
     }
 
-    /// Forbids the calling thread, and those that it starts, every right that the kernel knows but those of the rules.
+    /// Removes every right that the kernel knows from the calling thread and the threads that it
+    /// starts, except those of the rules.
     ///
     /// - Parameter startsPrograms: keeps the right to start programs.
     func restrict(version: Int, startsPrograms: Bool = false) throws(HardeningFault) {
@@ -53,7 +57,7 @@ extension LandlockRules {
 
     private static func add(_ rule: Rule, _ known: Rights, to ruleset: Int32) throws(HardeningFault) {
         let place = open(rule.path, O_PATH | O_CLOEXEC)
-        // A file that is gone since needs no right.
+        // A file that was removed in the meantime needs no rule.
         guard place >= 0 else { return }
         defer { close(place) }
         var state = stat()

@@ -1,26 +1,36 @@
 import CLinux
 import Glibc
 
-/// The directories that the process may open files in, enforced by the kernel (Landlock), whatever permissions say.
+/// The directories in which the process may open files. The kernel enforces them with Landlock,
+/// independently of file permissions.
 ///
-/// Rules name directories rather than files, because certificates, keys and `resolv.conf` are
-/// renewed by renaming: a rule for a file would hold for the old one alone. For a symbolic link the
-/// rules name its directory and those of its targets, so that a link that later leads to another
-/// file in the same place still works (certbot, Kubernetes). Sockets, pipes and files that are open
-/// already are not concerned.
+/// Purpose: code of an attacker in this process cannot open other files, even if the process's user
+/// may read them.
+///
+/// Invariant: rules name directories, not files. Certificates, keys and `resolv.conf` are renewed
+/// by renaming, and a rule for a file would apply only to the old file. For a symbolic link the
+/// rules name its own directory and those of its targets. So a link may later lead to another file
+/// in the same directory, as certbot and Kubernetes do it.
+///
+/// Failure modes: a reload may name a file in a directory without a rule. The rules cannot be
+/// extended, so the reload is refused (`Hardening.requireReach`). Sockets, pipes and files that are
+/// open already are not restricted.
+///
+/// `LandlockTests.swift` tests the rules, `FaultsTests/HardeningTests.swift` the reload.
 public struct LandlockRules: Sendable, Equatable {
     public enum Access: Int, Sendable, Comparable {
+        /// Reading files and directories.
         case reading
         /// Reading and writing, but no new files: for devices.
         case writing
-        /// And making and removing files: for a database with its log.
+        /// Reading, writing, creating and removing files: for a database with its log.
         case changing
 
         public static func < (a: Access, b: Access) -> Bool { a.rawValue < b.rawValue }
     }
 
     struct Rule: Sendable, Equatable {
-        /// Without symbolic links.
+        /// The path, without symbolic links.
         let path: String
         let access: Access
     }
@@ -29,19 +39,21 @@ public struct LandlockRules: Sendable, Equatable {
 
     public init() {}
 
-    /// Allows a file, with all others in its directory, or a directory. A path that does not exist is left out.
+    /// Allows a file and all others in its directory, or a directory. A path whose directory does
+    /// not exist is ignored.
     public mutating func allow(_ path: String, _ access: Access) {
         for place in Self.places(of: path) where !covers(place, access) {
             rules.append(Rule(path: place, access: access))
         }
     }
 
-    /// Allows this file or directory alone.
+    /// Allows only this file or directory.
     mutating func allowExactly(_ path: String, _ access: Access) {
         if let real = Self.real(path) { rules.append(Rule(path: real, access: access)) }
     }
 
-    /// Whether the rules allow a path as `allow` would. False for one whose directory does not exist.
+    /// Whether the rules allow everything that `allow` would add for this path. False if its
+    /// directory does not exist.
     public func allows(_ path: String, _ access: Access) -> Bool {
         let places = Self.places(of: path)
         return !places.isEmpty && places.allSatisfy { covers($0, access) }
@@ -51,17 +63,20 @@ public struct LandlockRules: Sendable, Equatable {
         rules.contains { $0.access >= access && (place == $0.path || place.hasPrefix($0.path + "/")) }
     }
 
-    /// A directory itself; for a file the directory that holds it and, for a link, the directories of what it leads to.
+    /// Returns the directories that a path needs. For a directory this is the directory itself. For
+    /// a file it is the directory that contains it and, if the file is a link, also the directories
+    /// of its targets.
     private static func places(of path: String) -> [String] {
         if isDirectory(path) { return real(path).map { [$0] } ?? [] }
         var places: [String] = []
         var path = path
-        // The kernel gives up after 40 links, too.
+        // The kernel follows at most 40 links, too.
         for _ in 0..<40 {
             let (directory, name) = split(path)
             guard let place = real(directory) else { break }
             let file = place == "/" ? "/\(name)" : "\(place)/\(name)"
-            // Nobody means the whole file system.
+            // A rule for `/` would allow the whole file system, so a file in `/` gets a rule for
+            // the file alone.
             places.append(place == "/" ? file : place)
             guard let target = target(of: file) else { break }
             path = target.hasPrefix("/") ? target : "\(place)/\(target)"
@@ -94,9 +109,9 @@ public struct LandlockRules: Sendable, Equatable {
 }
 
 extension LandlockRules {
-    /// Files of the system that glibc, OpenSSL, libcurl and libmariadb open while the process runs:
-    /// the resolver with its modules, the trusted authorities, and what the kernel tells about the
-    /// machine.
+    /// The rules for system files that glibc, OpenSSL, libcurl and libmariadb open while the
+    /// process runs: the resolver with its modules, the trusted authorities, and the kernel's
+    /// information about the machine.
     public static var system: LandlockRules {
         var rules = LandlockRules()
         let directories = [

@@ -2,15 +2,25 @@ import CLinux
 import CSeccomp
 import Glibc
 
-/// The system calls that the daemon may make: a list of what Swift's runtime, glibc, OpenSSL,
-/// SQLite, libmariadb and libcurl need. Everything else is refused with EPERM and reported by the
-/// kernel's audit (`type=1326`), since a library that tries something new has to find an error
-/// rather than the end of the process. Calls of attackers alone, to run another program or to reach
-/// into the kernel, end the process at once.
+/// The system calls that the daemon may make, enforced by the kernel with seccomp.
 ///
-/// A call that is allowed whatever its arguments are costs the kernel a look into a bitmap (since Linux 5.11).
+/// Purpose: code of an attacker in this process cannot start a program or use kernel interfaces
+/// that the daemon never uses. The list of allowed calls is what Swift's runtime, glibc, OpenSSL,
+/// SQLite, libmariadb and libcurl need.
+///
+/// Invariant: every call is in one of three groups. An allowed call runs, in some cases only with
+/// certain arguments. A deadly call, which only an attacker makes, ends the process at once. Every
+/// other call fails with EPERM, and the kernel's audit reports it (`type=1326`).
+///
+/// Failure modes: a new version of a library may try a new call. It gets an error that it can
+/// handle, and the process continues. The audit shows the call to add. A sanitizer starts
+/// processes, so a program with one is not filtered.
+///
+/// A call that is allowed with any arguments costs the kernel one lookup in a bitmap (since Linux
+/// 5.11). `FilterTests.swift` tests all three groups, `FaultsTests/HardeningTests.swift` all
+/// threads of the built daemon.
 public struct SyscallFilter: Sendable {
-    /// The filter of the relay.
+    /// The filter of the relay and of the key process.
     public static let relay = SyscallFilter()
 
     private struct Argument {
@@ -32,9 +42,9 @@ public struct SyscallFilter: Sendable {
 
     /// Installs the filter on all threads, for good.
     func install() throws(HardeningFault) {
-        // glibc makes threads by `clone3`, whose flags lie in memory where no filter can read them;
-        // told that there is no such call it uses `clone`. A filter of its own, since refusals of
-        // the other one are reported.
+        // glibc starts threads by `clone3`, whose flags are in memory that no filter can read. If
+        // the call fails with ENOSYS, glibc uses `clone` instead. This is a separate filter,
+        // because the refusals of the other filter are reported.
         try Self.load(otherwise: cseccomp_allow, isReported: false) { context throws(HardeningFault) in
             try Self.add("clone3", cseccomp_refuse(UInt16(ENOSYS)), [], to: context)
         }
@@ -52,7 +62,7 @@ public struct SyscallFilter: Sendable {
         defer { seccomp_release(context) }
         try rules(context)
         seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, cseccomp_kill)
-        // Older kernels lack these three, and the filter holds all the same.
+        // Older kernels may lack these three attributes. The filter works without them.
         seccomp_attr_set(context, SCMP_FLTATR_CTL_TSYNC, 1)
         seccomp_attr_set(context, SCMP_FLTATR_CTL_LOG, isReported ? 1 : 0)
         seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2)
@@ -60,7 +70,8 @@ public struct SyscallFilter: Sendable {
         guard status == 0 else { throw HardeningFault("seccomp", errno: -status) }
     }
 
-    /// A call that this architecture or this libseccomp does not know is left out: the filter refuses it.
+    /// Adds a rule. A call that this architecture or this libseccomp does not know is left out; the
+    /// filter refuses it.
     private static func add(
         _ name: String, _ action: UInt32, _ arguments: [Argument], to context: scmp_filter_ctx
     ) throws(HardeningFault) {
@@ -70,18 +81,20 @@ public struct SyscallFilter: Sendable {
         guard status == 0 else { throw HardeningFault("seccomp, \(name)", errno: -status) }
     }
 
-    /// Calls that depend on their arguments; several lines for one call are alternatives.
+    /// The calls that are allowed with certain arguments. Several entries for one call are
+    /// alternatives.
     private static var conditional: [(String, [Argument])] {
         let executable = UInt64(PROT_WRITE | PROT_EXEC)
         var rules: [(String, [Argument])] = [
-            // Threads, and no processes.
+            // The call may start threads, but no processes.
             ("clone", [.equals(0, UInt64(CLONE_THREAD), under: UInt64(CLONE_THREAD))]),
-            // Signals to itself (abort), and to nobody else.
+            // The process may signal itself (abort), and no other process.
             ("tgkill", [.equals(0, UInt64(getpid()))]),
-            // Its own limits.
+            // The process may read and change its own limits.
             ("prlimit64", [.equals(0, 0)]), ("prlimit64", [.equals(0, UInt64(getpid()))]),
         ]
-        // Memory is written or executed, never both: the resolver loads libraries, and nothing here makes code.
+        // Memory is writable or executable, never both. The resolver loads libraries, and nothing
+        // here generates code.
         for call in ["mmap", "mprotect"] {
             for allowed in [0, UInt64(PROT_WRITE), UInt64(PROT_EXEC)] {
                 rules.append((call, [.equals(2, allowed, under: executable)]))
@@ -96,7 +109,8 @@ public struct SyscallFilter: Sendable {
                     ("socket", [.equals(0, UInt64(family)), .equals(1, UInt64(type.rawValue), under: 0xf)]))
             }
         }
-        // The addresses of this machine, by which the resolver sorts and the relay knows what is inside.
+        // Netlink gives the addresses of this machine. The resolver sorts by them, and the relay
+        // finds out which addresses are internal.
         rules.append(("socket", [.equals(0, UInt64(AF_NETLINK)), .equals(2, 0)]))
         rules.append(("socketpair", [.equals(0, UInt64(AF_UNIX))]))
         // The last three are FIOCLEX, SIOCGIFNAME and SIOCGIFINDEX.

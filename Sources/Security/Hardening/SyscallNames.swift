@@ -1,5 +1,5 @@
 extension SyscallFilter {
-    /// Calls that are allowed with any arguments, by what needs them.
+    /// The calls that are allowed with any arguments, grouped by purpose.
     static let allowed = files + memory + threads + time + network + itself
 
     private static let files = [
@@ -12,12 +12,14 @@ extension SyscallFilter {
         "utimensat", "write", "writev",
     ]
 
-    /// `mmap` and `mprotect` depend on their arguments.
+    /// The calls for memory. `mmap` and `mprotect` depend on their arguments and are not in this
+    /// list.
     private static let memory = [
         "brk", "madvise", "mincore", "mlock", "mlock2", "mremap", "mseal", "msync", "munlock", "munmap",
     ]
 
-    /// `clone` depends on its arguments; of `clone3` the other filter says that there is no such call.
+    /// The calls for threads and signals. `clone` depends on its arguments and is not in this list;
+    /// the other filter answers `clone3` with ENOSYS.
     private static let threads = [
         "clone3", "exit", "exit_group", "futex", "futex_requeue", "futex_wait", "futex_waitv", "futex_wake",
         "get_robust_list", "getcpu", "gettid", "membarrier", "restart_syscall", "rseq", "rt_sigaction", "rt_sigpending",
@@ -32,7 +34,8 @@ extension SyscallFilter {
         "timerfd_gettime", "timerfd_settime", "times",
     ]
 
-    /// `socket` and `socketpair` depend on their arguments.
+    /// The calls for sockets and waiting. `socket` and `socketpair` depend on their arguments and
+    /// are not in this list.
     private static let network = [
         "accept", "accept4", "bind", "connect", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_pwait",
         "epoll_pwait2", "epoll_wait", "eventfd", "eventfd2", "getpeername", "getsockname", "getsockopt", "listen",
@@ -45,17 +48,17 @@ extension SyscallFilter {
         "getresuid", "getrlimit", "getrusage", "getuid", "setrlimit", "sysinfo", "uname",
     ]
 
-    /// Calls that end the process: no library tries them, so somebody else does.
+    /// The calls that end the process. No library tries them, so only an attacker does.
     static let deadly = [
-        // Another program, or another process's memory.
+        // These calls start another program, or access another process's memory.
         "execve", "execveat", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd",
-        // The kernel and the machine.
+        // These calls change the kernel or the machine.
         "acct", "add_key", "bpf", "clock_settime", "create_module", "delete_module", "finit_module", "init_module",
         "io_uring_enter", "io_uring_register", "io_uring_setup", "ioperm", "iopl", "kcmp", "kexec_file_load",
         "kexec_load", "keyctl", "lookup_dcookie", "perf_event_open", "quotactl", "reboot", "request_key",
         "settimeofday",
         "swapoff", "swapon", "syslog", "userfaultfd",
-        // The view of the file system, and other namespaces.
+        // These calls change the view of the file system, or enter other namespaces.
         "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount",
         "open_by_handle_at", "open_tree", "pivot_root", "setns", "umount", "umount2", "unshare",
     ]
