@@ -3,11 +3,12 @@ import Crypto
 import JSON
 import Relay
 
-/// The keys that a relay works with: all are derived from the master keys, which cannot be computed from them.
+/// The keys that a relay works with. They are derived from the master keys, which cannot be
+/// computed from them.
 public struct DataKeys: Sendable {
-    /// Keys that seal and open, the newest first.
+    /// The keys that seal and open, the newest first.
     public let sealing: [Sealer.Key]
-    /// Keys that sign the rows of the store, one beside each of those that seal.
+    /// The keys that sign the rows of the store, one for each sealing key.
     public let signing: [Secret]
     public let relay: RelayKeys
 
@@ -36,8 +37,8 @@ public struct DataKeys: Sendable {
     /// The number of bytes of all keys together.
     var count: Int { (2 * sealing.count + 2) * Self.keyBytes }
 
-    /// Appends all sealing keys, then the keys that sign rows, then the key of operations and the key
-    /// of proofs. The caller wipes the array.
+    /// Appends all sealing keys, then the keys that sign rows, then the key for ids of operations
+    /// and the key for nonces of proofs. The caller wipes the array.
     func appendBytes(to bytes: inout [UInt8]) {
         for key in sealing.map(\.key) + signing + [relay.operations, relay.proofs] {
             key.withBytes { bytes.append(contentsOf: $0) }

@@ -3,7 +3,7 @@ import EventLoop
 import Glibc
 import Log
 
-/// A connection with one request and its answer. It is used on its loop only.
+/// A connection with one request and its answer. It is used only on its loop.
 final class KeyConnection {
     private let fd: Int32
     private let process: pid_t
@@ -11,7 +11,7 @@ final class KeyConnection {
     private var watch: DescriptorWatcher?
     private var deadline: TimerID?
     private var input = KeyFrameBuffer()
-    /// Holds keys, so it is wiped.
+    /// The answer. It may contain keys, so it is wiped.
     private var output: [UInt8] = []
     private var written = 0
     private var isClosed = false
@@ -46,7 +46,7 @@ final class KeyConnection {
         let count = recv(fd, &chunk, chunk.count, 0)
         guard count > 0 else {
             if count < 0, [EAGAIN, EINTR].contains(errno) { return }
-            // A peer that only looks whether somebody listens has sent nothing.
+            // A peer may connect only to check that the service listens. It sends nothing.
             return input.isEmpty ? server.ended(self) : drop("the request is not whole")
         }
         input.append(chunk[..<count])

@@ -1,8 +1,10 @@
-/// A message of the key service on its socket: four bytes of length, the most significant first, and that many bytes.
+/// A message of the key service on its socket: its length in four bytes, the most significant
+/// first, then its bytes.
 ///
-/// A length beyond the limit is refused before anything is stored, so a peer cannot make this process allocate more.
+/// A length above the limit is refused before anything is stored, so a peer cannot make this
+/// process allocate more. Tested in `FrameTests.swift`.
 enum KeyFrame {
-    /// The longest message.
+    /// The length of the longest message.
     static let limit = 64 << 10
     static let headerBytes = 4
 
@@ -19,7 +21,7 @@ enum KeyFrame {
         withUnsafeBytes(of: UInt32(count).bigEndian) { frame.append(contentsOf: $0) }
     }
 
-    /// Reads the length that a frame begins with.
+    /// Reads the length at the beginning of a frame.
     static func length(_ header: some Collection<UInt8>) throws(KeyServiceFailure) -> Int {
         let length = Int(header.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
         guard length <= limit else { throw .malformed("a message of \(length) bytes; the limit is \(limit)") }
@@ -27,7 +29,7 @@ enum KeyFrame {
     }
 }
 
-/// Collects the bytes of one frame, however they are cut on their way.
+/// Collects the bytes of one frame, which may arrive in any number of pieces.
 struct KeyFrameBuffer {
     private var bytes: [UInt8] = []
 
@@ -35,7 +37,8 @@ struct KeyFrameBuffer {
 
     mutating func append(_ more: some Collection<UInt8>) { bytes.append(contentsOf: more) }
 
-    /// Returns the message once it is whole, and nil before. Bytes behind it are refused: a connection has one request.
+    /// Returns the message when it is complete, and nil before. Bytes after it are refused, because
+    /// a connection has one request.
     func message() throws(KeyServiceFailure) -> [UInt8]? {
         guard bytes.count >= KeyFrame.headerBytes else { return nil }
         let end = KeyFrame.headerBytes + (try KeyFrame.length(bytes.prefix(KeyFrame.headerBytes)))
@@ -46,11 +49,11 @@ struct KeyFrameBuffer {
 
 /// The reason why a request to the key service failed.
 public enum KeyServiceFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Nobody listens, or no answer comes in time.
+    /// The service does not listen, or does not answer in time.
     case unavailable(String)
-    /// The other end sent something else than a message of the protocol.
+    /// The other end sent something that is not a message of the protocol.
     case malformed(String)
-    /// The service answers that it does not do this.
+    /// The service refused the request.
     case refused(String)
 
     public var description: String {

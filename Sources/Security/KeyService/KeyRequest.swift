@@ -3,12 +3,12 @@ import Crypto
 import Domain
 import JSON
 
-/// A request to the key service. There is no verb that signs bytes of the caller's choice, and none
-/// that gives a key of an authority or the master key.
+/// A request to the key service. No request signs bytes that the caller chooses, and none returns
+/// the master key or the key of an authority.
 public enum KeyRequest: Sendable, Equatable {
-    /// The keys that are derived from the master key.
+    /// Asks for the keys that are derived from the master key.
     case unwrap
-    /// A certificate for the key of a phone.
+    /// Asks for a certificate for the key of a phone.
     case issue(device: DeviceID, key: P256PublicKey)
 
     /// Reads a request. Unknown verbs and members are refused.
@@ -50,12 +50,12 @@ public enum KeyRequest: Sendable, Equatable {
 /// The answer to a request.
 public enum KeyReply: Sendable {
     case keys(DataKeys)
-    /// PEM.
+    /// A certificate, in PEM.
     case certificate(String)
     case refused(String)
 
-    /// The frames of the answer. Keys follow their list in a frame of raw bytes, since a text of
-    /// them would stay behind in memory.
+    /// The frames of the answer. Keys follow their list in a frame of raw bytes, because a string
+    /// of them would stay in memory.
     var frames: [UInt8] {
         switch self {
         case .keys(let keys): Self.frames(keys)
@@ -66,7 +66,8 @@ public enum KeyReply: Sendable {
 
     private static func frame(_ object: JSONObject) -> [UInt8] { KeyFrame.encode(JSONWriter.write(object)) }
 
-    /// The array has its size before the keys come into it: one that grows leaves copies of them behind.
+    /// Writes the list and the keys. The array has its final size before the keys are appended,
+    /// because an array that grows leaves copies in memory.
     private static func frames(_ keys: DataKeys) -> [UInt8] {
         let list = frame(keys.list)
         var frames: [UInt8] = []
@@ -77,7 +78,7 @@ public enum KeyReply: Sendable {
         return frames
     }
 
-    /// Reads the first frame of an answer, which must not be an error.
+    /// Reads the first frame of an answer. Throws if it reports an error.
     static func object(_ message: [UInt8]) throws(KeyServiceFailure) -> JSONObject {
         guard let object = (try? JSONReader.read(message))?.object else {
             throw .malformed("the key service answers something else than JSON")

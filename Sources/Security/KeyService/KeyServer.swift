@@ -3,12 +3,15 @@ import EventLoop
 import Glibc
 import Log
 
-/// A socket that listens, made before the process is restricted.
+/// A listening socket, created before the process is restricted.
 public struct KeyListener: Sendable {
     public let path: String
     let fd: Int32
 
-    /// - Parameter isShared: whether the group of this process may connect, too; who is answered is decided by the user.
+    /// Creates the socket.
+    ///
+    /// - Parameter isShared: whether the group of this process may connect, too. The server then
+    ///   still checks the peer's user.
     public init(path: String, isShared: Bool) throws(SystemFailure) {
         self.path = path
         fd = try UnixSocket.listen(path, mode: isShared ? 0o660 : 0o600)
@@ -21,11 +24,21 @@ public struct KeyListener: Sendable {
     }
 }
 
-/// The key service's end of the socket. Touched on its loop only.
+/// The server of the key service, which runs in `twoefay-keys`. It is used only on its loop.
 ///
-/// The kernel says which user a connection is from (`SO_PEERCRED`); others than the allowed ones
-/// are refused and logged. A connection has one request and a deadline for it; whatever else a peer
-/// sends ends its connection and nothing more.
+/// Purpose: the master key and the key of the phones' authority stay in a process that is not
+/// reachable from the network. The relay gets derived keys, and certificates for phones.
+///
+/// Invariant: a connection has one request, one answer and one deadline. The kernel reports the
+/// user of the peer (`SO_PEERCRED`); other users than the allowed ones are disconnected before they
+/// are read, and logged. No request returns the master key or signs bytes that a caller chooses.
+///
+/// Failure modes: a peer may be slow, send too much, or send something that is not a request. Its
+/// connection ends, and nothing else. If too many peers connect, further ones wait in the kernel's
+/// queue.
+///
+/// `KeyServerTests.swift` tests both ends over a real socket, `KeyProcessTests.swift` the two
+/// programs.
 public final class KeyServer {
     public struct Limits: Sendable {
         public var request = Duration.seconds(5)
@@ -59,7 +72,7 @@ public final class KeyServer {
         watch = try loop.watch(fd: listener.fd, .read) { [weak self] _ in self?.accept() }
     }
 
-    /// Takes no more requests.
+    /// Ends all connections and removes the socket.
     public func stop() {
         watch?.cancel()
         watch = nil
@@ -78,11 +91,12 @@ public final class KeyServer {
             }
             admit(fd)
         }
-        // The next one waits in the kernel until a connection has its end.
+        // At the limit, the next peer waits in the kernel until a connection ends.
         watch?.change([])
     }
 
-    /// Stops accepting for a moment: the loop would report the same waiting peer in every turn.
+    /// Stops accepting for 100 ms. Otherwise the loop would report the same waiting peer in every
+    /// turn.
     private func pause() {
         watch?.change([])
         loop.schedule(after: .milliseconds(100)) { [weak self] in self?.watch?.change(.read) }
@@ -106,7 +120,7 @@ public final class KeyServer {
         }
     }
 
-    /// Answers a request, whatever it is.
+    /// Answers a request. A malformed request is logged and refused.
     func reply(to message: [UInt8], of process: pid_t) -> KeyReply {
         do throws(KeyServiceFailure) {
             return answer(try KeyRequest(message: message), process)

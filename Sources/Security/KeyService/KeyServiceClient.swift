@@ -6,12 +6,26 @@ import Glibc
 import JSON
 import World
 
-/// The relay's end of the key service. Each request has a connection and a deadline; the calls block their thread.
+/// The client of the key service, which runs in the relay.
+///
+/// Purpose: the relay has no key file. It gets its keys at the start and at a reload, and a
+/// certificate whenever a phone is bound or renews its certificate.
+///
+/// Invariant: each request has its own connection and its own deadline, so no answer can be taken
+/// for that of another request. The calls block their thread, so requests while the relay serves
+/// run on the thread of `RemoteCertificates`.
+///
+/// Failure modes: the service may start later than the relay, so `unwrap` retries for a while. If
+/// it is down, phones cannot be bound, but logins continue. An answer that does not fit the request
+/// is refused; a certificate must contain the key that was sent.
+///
+/// `KeyServerTests.swift` tests both ends over a real socket, `KeyProcessTests.swift` the two
+/// programs.
 public struct KeyServiceClient: Sendable {
     public let path: String
     private let time: any TimeSource
 
-    /// The longest time that a request takes.
+    /// The longest time for one request.
     public static let timeout = Duration.seconds(5)
 
     public init(path: String, time: any TimeSource = SystemTime()) {
@@ -21,7 +35,8 @@ public struct KeyServiceClient: Sendable {
 
     /// Gets the keys that are derived from the master key.
     ///
-    /// - Parameter start: the time that the service has to come up, where it starts together with the relay.
+    /// - Parameter start: how long to wait for the service to start, if it starts together with the
+    ///   relay.
     public func unwrap(waiting start: Duration) throws(KeyServiceFailure) -> DataKeys {
         let connection = try connect(until: time.instant() + start)
         defer { connection.close() }
@@ -43,10 +58,12 @@ public struct KeyServiceClient: Sendable {
         return pem
     }
 
-    /// The reason why the service cannot be reached; nil if it can. Only connects, and sends no request.
+    /// The reason why the service cannot be reached; nil if it can. It only connects and sends no
+    /// request.
     public var fault: String? { UnixSocket.failureToConnect(path).map { Self.unreachable(path, $0) } }
 
-    /// Connects, again and again until a moment: a service that begins at the same time may not listen yet.
+    /// Connects, and retries until `moment`, because a service that starts at the same time may not
+    /// listen yet.
     private func connect(until moment: Instant, deadline: Instant? = nil) throws(KeyServiceFailure) -> Connection {
         while true {
             do throws(SystemFailure) {
@@ -90,7 +107,7 @@ private struct Connection {
         try receive(exactly: try KeyFrame.length(try receive(exactly: KeyFrame.headerBytes)))
     }
 
-    /// Receives into one array, so that no copy of a key is left behind.
+    /// Receives into one array, so that no copy of a key stays in memory.
     private func receive(exactly count: Int) throws(KeyServiceFailure) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
@@ -109,7 +126,7 @@ private struct Connection {
         return bytes
     }
 
-    /// Waits until the socket is ready, after a call that was not done.
+    /// Waits until the socket is ready, after a call that could not complete.
     private func wait(_ event: Int32, _ call: String) throws(KeyServiceFailure) {
         let failure = SystemFailure(call)
         guard ![EPIPE, ECONNRESET].contains(failure.code) else { throw Self.closed }

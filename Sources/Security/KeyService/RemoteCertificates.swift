@@ -4,10 +4,10 @@ import EventLoop
 import Relay
 import World
 
-/// Gets the certificates of phones from the key service, on a thread of its own, one after the other.
+/// Gets the certificates of phones from the key service, one after another, on a separate thread.
 ///
-/// The deadline of a request begins when it is made. So a service that hangs holds up each phone
-/// for one deadline, however many phones wait.
+/// The deadline of a request begins when it is queued. If the service hangs, each phone waits for
+/// at most one deadline, however many phones wait.
 public final class RemoteCertificates: PhoneCertificates {
     private let client: KeyServiceClient
     private let worker: WorkerThread
@@ -19,10 +19,10 @@ public final class RemoteCertificates: PhoneCertificates {
         worker = try WorkerThread(name: "keys")
     }
 
-    /// Ends the thread. To be called after the last request.
+    /// Ends the thread. Must be called after the last request.
     public func close() { worker.stop() }
 
-    /// Gets a certificate. The service takes the time from its own clock.
+    /// Gets a certificate. The service takes the time from its own clock, not from `now`.
     public func certificate(
         for key: P256PublicKey, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String {

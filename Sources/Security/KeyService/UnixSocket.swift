@@ -2,30 +2,31 @@ import CLinux
 import EventLoop
 import Glibc
 
-/// Stream sockets that are named by a path. They do not block.
+/// Stream sockets in the file system. They do not block.
 enum UnixSocket {
-    /// The kernel takes no longer path.
+    /// The length of the longest path that the kernel accepts, in bytes.
     static let longestPath = 107
 
-    /// Listens at a path. A socket that a dead process has left there is replaced; a living one is not.
+    /// Listens at a path. A socket that an ended process left there is replaced; one that a running
+    /// process listens on is not.
     static func listen(_ path: String, mode: mode_t) throws(SystemFailure) -> Int32 {
         if isSocket(path), let failure = failureToConnect(path), failure.code == ECONNREFUSED { unlink(path) }
         let fd = try open()
         guard withAddress(path, { bind(fd, $0, $1) }) == 0 else { throw closing(fd, "bind") }
-        // Nobody can connect before `listen`, so nobody connects under other permissions.
+        // No peer can connect before `listen`, so no peer connects under other permissions.
         guard chmod(path, mode) == 0 else { throw closing(fd, "chmod") }
         guard Glibc.listen(fd, 64) == 0 else { throw closing(fd, "listen") }
         return fd
     }
 
-    /// Connects at once, or not at all.
+    /// Connects at once, or throws.
     static func connect(_ path: String) throws(SystemFailure) -> Int32 {
         let fd = try open()
         guard withAddress(path, { Glibc.connect(fd, $0, $1) }) == 0 else { throw closing(fd, "connect") }
         return fd
     }
 
-    /// Returns why nobody can be reached there, or nil if somebody can.
+    /// Returns the reason why no process can be reached at the path; nil if one can.
     static func failureToConnect(_ path: String) -> SystemFailure? {
         do throws(SystemFailure) {
             close(try connect(path))
@@ -35,7 +36,8 @@ enum UnixSocket {
         }
     }
 
-    /// The user and the process at the other end, as the kernel noted them when the connection was made.
+    /// Returns the user and the process at the other end, as the kernel recorded them when the
+    /// connection was made.
     static func peer(of fd: Int32) -> (user: uid_t, process: pid_t)? {
         var user = uid_t()
         var process = pid_t()
@@ -60,7 +62,9 @@ enum UnixSocket {
         return failure
     }
 
-    /// - Returns: -1 and `ENAMETOOLONG` for a path that the kernel would not take whole.
+    /// Calls `bind` or `connect` with the address of a path.
+    ///
+    /// - Returns: -1 with `ENAMETOOLONG` for a path that is too long for the kernel.
     private static func withAddress(_ path: String, _ call: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         guard path.utf8.count <= longestPath else {
             errno = ENAMETOOLONG
