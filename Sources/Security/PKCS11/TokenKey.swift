@@ -2,15 +2,17 @@ import Bytes
 import Crypto
 import Synchronization
 
-/// A key of an authority on a token (a smart card, an HSM), which signs and never gives the key away.
+/// The key of an authority on a token (a smart card or an HSM). The token signs and never returns
+/// the key.
 ///
-/// Every call of the token's module is made under one lock. A session that the token has ended,
-/// after it was reset say, is opened again once for each signature; a PIN that the token has
-/// refused is not tried again, since that would lock it.
+/// Every call of the token's module is made under one lock. If a session has ended, for example
+/// after a reset of the token, each signature opens a new one at most once. A PIN that the token
+/// has refused is not tried again, because further tries would lock the token. Tested in
+/// `FaultsTests/TokenTests.swift`.
 public final class TokenKey: AuthorityKey {
-    /// The place of a key.
+    /// The location of a key.
     public struct Place: Sendable, Equatable {
-        /// The path of the library that the token's maker gives.
+        /// The path of the PKCS#11 library of the token's maker.
         public let module: String
         /// The label of the token.
         public let token: String
@@ -35,7 +37,7 @@ public final class TokenKey: AuthorityKey {
     private let pin: Secret
     private let state: Mutex<State>
 
-    /// Opens the token, and signs once to see that the key is the expected one.
+    /// Opens the token, and signs once to check that the key is the expected one.
     public init(_ place: Place, pin: Secret, publicKey: P256PublicKey) throws(CryptoFailure) {
         self.place = place
         self.pin = pin
@@ -51,7 +53,7 @@ public final class TokenKey: AuthorityKey {
         }
     }
 
-    /// ECDSA over SHA-256 of the message: r‖s, 64 bytes.
+    /// Returns an ECDSA signature over SHA-256 of the message: r‖s, 64 bytes.
     public func sign(_ message: [UInt8]) throws(CryptoFailure) -> [UInt8] {
         let digest = SHA256.hash(message)
         do throws(TokenFailure) {

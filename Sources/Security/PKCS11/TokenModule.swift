@@ -1,7 +1,7 @@
 import CPKCS11
 import Glibc
 
-/// The reason why a token failed. Holds nothing of the PIN.
+/// The reason why a token failed. It contains nothing of the PIN.
 struct TokenFailure: Error, Sendable, CustomStringConvertible {
     let description: String
     let isAboutPIN: Bool
@@ -28,7 +28,7 @@ struct TokenFailure: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// The library of a token's maker, loaded and initialised for the life of the process.
+/// The library of a token's maker, loaded and initialised until the process ends.
 struct TokenModule {
     let functions: UnsafeMutablePointer<CK_FUNCTION_LIST>
 
@@ -53,13 +53,13 @@ struct TokenModule {
         }
     }
 
-    /// Throws unless a call went well.
+    /// Throws unless a call has succeeded.
     func check(_ call: String, _ code: CK_RV) throws(TokenFailure) {
         guard code == CKR_OK else { throw TokenFailure(call, code) }
     }
 
-    /// Returns the slot of the token with a label. Several tokens with one label are refused,
-    /// because either could be meant.
+    /// Returns the slot of the token with a label. If several tokens have the label, this fails,
+    /// because any of them could be meant.
     func slot(ofToken label: String) throws(TokenFailure) -> CK_SLOT_ID {
         var count = CK_ULONG(0)
         try check("C_GetSlotList", functions.pointee.C_GetSlotList(1, nil, &count))
@@ -72,7 +72,7 @@ struct TokenModule {
         return slot
     }
 
-    /// The label without the spaces that fill it up.
+    /// Returns the label without its padding of spaces.
     private func label(of slot: CK_SLOT_ID) -> String? {
         var info = CK_TOKEN_INFO()
         guard functions.pointee.C_GetTokenInfo(slot, &info) == CKR_OK else { return nil }

@@ -17,7 +17,7 @@ struct TokenSession {
         handle = session
         do throws(TokenFailure) {
             let code = pin.withBytes { pin in
-                // The interface lacks a const; modules do not write there.
+                // The parameter lacks a const; modules do not write to it.
                 let bytes = UnsafeMutableRawBufferPointer(mutating: pin).bindMemory(to: UInt8.self)
                 return functions.pointee.C_Login(
                     session, CK_USER_TYPE(CKU_USER), bytes.baseAddress, CK_ULONG(pin.count))
@@ -63,7 +63,7 @@ struct TokenSession {
         return found[0]
     }
 
-    /// ECDSA over a digest: r‖s, 64 bytes.
+    /// Returns an ECDSA signature over a digest: r‖s, 64 bytes.
     func sign(_ digest: [UInt8]) throws(TokenFailure) -> [UInt8] {
         let functions = module.functions
         var mechanism = CK_MECHANISM(mechanism: CK_MECHANISM_TYPE(CKM_ECDSA), pParameter: nil, ulParameterLen: 0)
