@@ -1,11 +1,12 @@
 import Bytes
 
-/// What the codes of one token are made of, and whose token it is, as a file of its maker says.
+/// The secret and the parameters of one token (OTP), and its user, as a file of its maker states
+/// them.
 public struct Seed: Sendable {
     public enum Kind: Sendable, Equatable {
-        /// Codes of a time; a step has so many seconds.
+        /// A time-based code (TOTP), with the length of a time step in seconds.
         case totp(period: Int)
-        /// Codes of a counter: the one that the token shows next.
+        /// A counter-based code (HOTP), with the counter of the next code that the token shows.
         case hotp(counter: Int64)
     }
 
@@ -17,11 +18,11 @@ public struct Seed: Sendable {
     public let kind: Kind
     public let hash: Hash
     public let digits: Int
-    /// Who has it, if the file knows.
+    /// The name of the user; nil if the file does not contain it.
     public let username: String?
-    /// What is printed on the token.
+    /// The serial number that is printed on the token.
     public let serial: String?
-    /// Where it stands in the file.
+    /// The line in the file.
     public let line: Int
 
     public init(
@@ -38,14 +39,14 @@ public struct Seed: Sendable {
     }
 }
 
-/// A file that was read to its end without a fault.
+/// The contents of a file that was read to its end without a fault.
 public struct SeedFile: Sendable {
     public let seeds: [Seed]
-    /// What whoever imports it should know, though it is no fault.
+    /// Notes for the operator that are not faults.
     public let remarks: [String]
 }
 
-/// What is wrong in a file, and where. Never holds a secret.
+/// A fault in a file, with its line. It never contains a secret.
 public struct SeedFault: Error, Sendable, Equatable {
     public let line: Int
     public let message: String
@@ -56,17 +57,17 @@ public struct SeedFault: Error, Sendable, Equatable {
     }
 }
 
-/// Why a file is not taken: nothing of it is, if anything in it is wrong.
+/// The reasons why a file is refused. If anything in it is wrong, nothing of it is used.
 public struct SeedFaults: Error, Sendable, Equatable {
-    /// What would open a file that is encrypted, and was not given; with the name that the file has for it.
+    /// The missing key or password of an encrypted file, with its name in the file.
     public enum Need: Sendable, Equatable {
         case key(String?)
         case password(String?)
     }
 
-    /// The first ones of a file that has many.
+    /// The faults, at most the first `SeedCollector.mostFaults`.
     public let faults: [SeedFault]
-    /// How many there are in all.
+    /// The number of all faults.
     public let count: Int
     public let need: Need?
 
@@ -77,7 +78,7 @@ public struct SeedFaults: Error, Sendable, Equatable {
     }
 }
 
-/// Seeds and faults as they are found, one after the other.
+/// Collects seeds and faults while a file is read.
 struct SeedCollector {
     static let mostFaults = 20
 
@@ -103,11 +104,11 @@ struct SeedCollector {
     }
 }
 
-/// The bounds that every token keeps to.
+/// The bounds for the parameters of every token.
 enum SeedBounds {
     static let digits = 6...8
     static let period = 1...3600
     static let secretBytes = 1...128
-    /// No button is pressed so often; the routes take no more either.
+    /// No token reaches this count; the API accepts no larger counter either.
     static let counter: ClosedRange<Int64> = 0...(1 << 48)
 }

@@ -1,4 +1,5 @@
-/// Reads records as spreadsheets write them (RFC 4180): fields may be quoted, and then hold separators, quotes and line ends.
+/// Reads records as spreadsheets write them (RFC 4180). A quoted field may contain separators,
+/// quotes and line ends. Tested in `CSVTests.swift`.
 struct CSVReader {
     struct Record {
         let line: Int
@@ -10,7 +11,8 @@ struct CSVReader {
     private var at = 0
     private var line = 1
 
-    /// The separator is a comma, or a semicolon where the first line has no comma: spreadsheets of some countries write that.
+    /// Detects the separator: a comma, or a semicolon if the first line has no comma, as
+    /// spreadsheets of some countries write it.
     init(_ bytes: [UInt8]) {
         // Spreadsheets begin a file with a byte order mark.
         self.bytes = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? Array(bytes.dropFirst(3)) : bytes
@@ -23,7 +25,7 @@ struct CSVReader {
     private static let mostFields = 64
     private static let mostField = 4096
 
-    /// The next record with anything in it; nil at the end.
+    /// Returns the next record that is not empty; nil at the end.
     mutating func next() throws(SeedFault) -> Record? {
         while at < bytes.count {
             let record = try record()

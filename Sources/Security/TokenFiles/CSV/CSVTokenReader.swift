@@ -1,6 +1,6 @@
 import Bytes
 
-/// Seeds from a table: a line of column names, then a token a line.
+/// Reads seeds from a table: a line of column names, then one token on each line.
 public enum CSVTokenReader {
     public static let mostBytes = 64 << 20
     private static let columns = [
@@ -28,7 +28,8 @@ public enum CSVTokenReader {
         return try harvest.file(empty: "no token follows the line of column names")
     }
 
-    /// Who has which token: the columns `serial` and `username`.
+    /// Reads the owners of tokens: the columns `serial` and `username`. Returns user names by
+    /// serial numbers.
     public static func readMap(_ bytes: [UInt8]) throws(SeedFaults) -> [String: String] {
         var users: [String: String] = [:]
         do throws(SeedFault) {
@@ -84,7 +85,7 @@ public enum CSVTokenReader {
             serial: row["serial"], line: row.line)
     }
 
-    /// Nothing is guessed: many a secret can be read both ways.
+    /// Returns the secret. The encoding must be stated, because many secrets are valid in both.
     private static func secret(_ row: Row) throws(SeedFault) -> Secret {
         guard var text = row["secret"] else { throw row.fault("secret: is missing") }
         var encoding = row["encoding"]?.lowercased()
@@ -109,7 +110,7 @@ public enum CSVTokenReader {
         return Secret(bytes)
     }
 
-    /// Where each column stands.
+    /// The position of each column.
     private struct Header {
         private let places: [String: Int]
         private let count: Int
@@ -136,7 +137,8 @@ public enum CSVTokenReader {
             count = record.fields.count
         }
 
-        /// Where there is no line of names the first token is here, with its secret.
+        /// Names a column in a message. If the line of names is missing, the first token is here,
+        /// and its secret must not be shown.
         private static func called(_ name: String, _ place: Int) -> String {
             let isWord =
                 (1...12).contains(name.utf8.count) && name.utf8.allSatisfy { (0x61...0x7a).contains($0 | 0x20) }
@@ -156,7 +158,7 @@ public enum CSVTokenReader {
         let line: Int
         let values: [String: String]
 
-        /// Nil for nothing.
+        /// The value of a column; nil if it is empty or missing.
         subscript(column: String) -> String? {
             guard let value = values[column], !value.isEmpty else { return nil }
             return value

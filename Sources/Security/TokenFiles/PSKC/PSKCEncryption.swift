@@ -1,13 +1,18 @@
 import Bytes
 import Crypto
 
-/// What opens a key package that is encrypted; whoever ordered the tokens was given it on another way.
+/// The key or password of an encrypted key package. The maker of the tokens sends it separately
+/// from the file.
 public enum PSKCKey: Sendable {
     case shared(Secret)
     case password(Secret)
 }
 
-/// How the values of one container are encrypted and authenticated, as its first elements say.
+/// The encryption and authentication of the values of one container, as its first elements declare
+/// them.
+///
+/// Invariant: a value is decrypted only after its MAC was verified, because AES-CBC alone detects
+/// no change. Tested in `FigureTests.swift` and `DamagedPackageTests.swift`.
 struct PSKCEncryption {
     private let given: PSKCKey?
     private var key: Secret?
@@ -16,11 +21,12 @@ struct PSKCEncryption {
 
     init(_ given: PSKCKey?) {
         self.given = given
-        // A container may leave out what everybody knows.
+        // A container under a pre-shared key may omit the element EncryptionKey.
         if case .shared(let key) = given { self.key = key }
     }
 
-    /// What is missing, if a value turns out to be encrypted.
+    /// The key or password that is missing, if a value turns out to be encrypted; nil if there is a
+    /// key.
     var missing: SeedFaults.Need? { key == nil ? need ?? .key(nil) : nil }
 
     // MARK: The key
@@ -75,7 +81,7 @@ struct PSKCEncryption {
         }
     }
 
-    /// What stands behind `#`, or the last `:` of Internet names.
+    /// Returns the part after `#`; the whole address if it has no `#`.
     private static func fragment(_ address: String) -> String {
         String(address[(address.lastIndex(of: "#").map { address.index(after: $0) } ?? address.startIndex)...])
             .lowercased()
@@ -107,7 +113,8 @@ struct PSKCEncryption {
         }
         var secret: Secret?
         if let wrapped = element["MACKey"], let key {
-            // It has no code of its own. If the key is not the right one, this is noise, and no value fits it.
+            // A MAC key has no MAC itself. If the key is wrong, the result is random bytes, and no
+            // value matches.
             secret = try Self.decrypt(wrapped, try Self.cipherValue(wrapped), under: key) ?? Secret([0])
         } else {
             secret = key
@@ -117,7 +124,8 @@ struct PSKCEncryption {
 
     // MARK: Values
 
-    /// The bytes of an EncryptedValue. Its code is looked at before anything is decrypted: CBC alone would take every change.
+    /// Returns the bytes of an EncryptedValue. Its MAC is verified before anything is decrypted,
+    /// because CBC alone would accept every change.
     func open(_ value: XMLElement, in field: XMLElement) throws(SeedFault) -> [UInt8] {
         guard let key else { throw value.fault("encrypted, and no key was given") }
         guard let authentication, let codeKey = authentication.key else {
@@ -145,7 +153,7 @@ struct PSKCEncryption {
 
     private static let keyBytes = ["aes128-cbc": 16, "aes192-cbc": 24, "aes256-cbc": 32]
 
-    /// Nil if the padding is none.
+    /// Decrypts AES-CBC. Returns nil if the padding is not valid.
     private static func decrypt(
         _ element: XMLElement, _ bytes: [UInt8], under key: Secret
     ) throws(SeedFault) -> Secret? {
@@ -165,13 +173,13 @@ struct PSKCEncryption {
 }
 
 extension XMLElement {
-    /// As XML has it: with white space anywhere, and padded.
+    /// The bytes of base64 text, as XML allows it: with white space anywhere, and padded.
     var base64: [UInt8]? {
         let letters = text.utf8.filter { !$0.isXMLSpace }
         return letters.isEmpty ? nil : Base64.decode(String(decoding: letters, as: UTF8.self))
     }
 
-    /// Decimal digits alone.
+    /// The number, if the text is decimal digits only.
     var integer: Int? {
         guard let content, content.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Int(content)

@@ -1,7 +1,7 @@
 import Bytes
 import World
 
-/// One Key element: what its codes are made of, and whether its maker lets them be used for that.
+/// Reads one Key element: the parameters of its codes, and whether its policy permits their use.
 struct PSKCKeyReader {
     let key: XMLElement
     let device: XMLElement?
@@ -10,7 +10,8 @@ struct PSKCKeyReader {
 
     private static let profiles = "urn:ietf:params:xml:ns:keyprov:pskc:"
 
-    /// The name of the profile, as `hotp`; the whole address where it is no profile of the RFC.
+    /// The name of the algorithm profile, such as `hotp`; the whole URI if it is not a profile of
+    /// the RFC.
     var algorithm: String? {
         key.attributes["Algorithm"].map {
             $0.hasPrefix(Self.profiles) ? $0.dropFirst(Self.profiles.utf8.count).lowercased() : $0
@@ -42,7 +43,8 @@ struct PSKCKeyReader {
                 throw fault(
                     data?["TimeInterval"], "TimeInterval must be from 1 to \(SeedBounds.period.upperBound) seconds")
             }
-            // More than the one step that is let pass, and its codes would be refused from the first day.
+            // The relay accepts a drift of one time step. With a larger one, codes would be refused
+            // from the first day.
             guard try number("TimeDrift") ?? 0 <= 1 else {
                 throw fault(data?["TimeDrift"], "its clock is more than one step wrong; have the token replaced")
             }
@@ -73,11 +75,11 @@ struct PSKCKeyReader {
         return Secret(bytes)
     }
 
-    /// Nil if the field is not there.
+    /// Returns the value of a field; nil if the field is missing.
     private func number(_ name: String) throws(SeedFault) -> Int64? {
         guard let field = data?[name] else { return nil }
         if let number = field["PlainValue"]?.integer { return Int64(number) }
-        // An encrypted number is its bytes, the highest first.
+        // An encrypted number is its bytes, the most significant first.
         if field["EncryptedValue"] != nil, let bytes = try value(field, plain: \.base64), bytes.count <= 8,
             let number = Int64(exactly: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
         {
@@ -113,7 +115,7 @@ struct PSKCKeyReader {
         return digits
     }
 
-    /// `HMAC-SHA256` and its like; SHA-1 where nothing is said.
+    /// Returns the hash of a suite such as `HMAC-SHA256`; SHA-1 if none is stated.
     private func hash() throws(SeedFault) -> Seed.Hash {
         guard let suite = key["AlgorithmParameters", "Suite"], let text = suite.content else { return .sha1 }
         let words = text.lowercased().split { !$0.isLetter && !$0.isNumber }.joined()
@@ -128,7 +130,8 @@ struct PSKCKeyReader {
 
     // MARK: What it may be used for
 
-    /// A policy that is not understood permits nothing (RFC 6030, 5).
+    /// Throws if the policy does not permit codes. A policy that is not understood permits nothing
+    /// (RFC 6030, section 5).
     private func requirePermission() throws(SeedFault) {
         guard let policy = key["Policy"] else { return }
         for rule in policy.children {
@@ -140,12 +143,13 @@ struct PSKCKeyReader {
                     throw fault(rule, "it was valid until \(rule.content ?? ""); take it out of the file")
                 }
             case "KeyUsage":
-                // Several may stand here; one of them has to be ours.
+                // There may be several; one of them must be OTP.
                 guard policy.all("KeyUsage").contains(where: { $0.content == "OTP" }) else {
                     throw fault(rule, "its policy does not let it make codes (KeyUsage)")
                 }
             case "PINPolicy":
-                // Local: the token wants it before it shows a code. Otherwise it would be part of what is typed.
+                // In the mode Local the token checks the PIN before it shows a code. In other modes
+                // the PIN is part of the code.
                 guard rule.attributes["PINUsageMode"] ?? "Local" == "Local" else {
                     throw fault(rule, "a PIN is part of its codes, which is not understood here")
                 }
@@ -156,7 +160,7 @@ struct PSKCKeyReader {
     }
 
     private func date(_ rule: XMLElement) throws(SeedFault) -> Timestamp {
-        // A time without a zone is taken for UTC.
+        // A time without a zone is read as UTC.
         guard let text = rule.content, let date = Timestamp(rfc3339: text) ?? Timestamp(rfc3339: text + "Z") else {
             throw fault(rule, "\(rule.name) must be a time in UTC, as 2026-05-31T00:00:00Z")
         }

@@ -1,8 +1,11 @@
 import Bytes
 import World
 
-/// Reads portable symmetric key containers (RFC 6030), the files that makers of tokens send: plain ones, and ones under a
-/// pre-shared key or a password.
+/// Reads portable symmetric key containers (RFC 6030), the files that makers of tokens send. They
+/// may be plain, or encrypted under a pre-shared key or a password.
+///
+/// Tested in `FigureTests.swift`, which has the examples of the RFC, and in
+/// `BadPackageTests.swift`.
 public enum PSKCReader {
     public static func read(
         _ bytes: [UInt8], key: PSKCKey? = nil, at now: Timestamp
@@ -28,12 +31,12 @@ public enum PSKCReader {
     }
 }
 
-/// One container, read from its first element to its last.
+/// The state while one container is read.
 private struct PSKCContainer {
     private var lock: PSKCEncryption
     private let now: Timestamp
     var collector = SeedCollector()
-    /// Set where the reading ends for want of it.
+    /// The key or password that was missing; nil unless the reading ended because of it.
     private(set) var need: SeedFaults.Need?
 
     init(_ lock: PSKCEncryption, now: Timestamp) {
@@ -59,7 +62,7 @@ private struct PSKCContainer {
             collector.remark("The file holds PINs too, which tokens check themselves: they are left out.")
             return
         }
-        // A value that cannot be opened says that none can.
+        // If one value cannot be decrypted, none can, so the reading ends.
         if reading.isEncrypted, let missing = lock.missing {
             need = missing
             throw key.fault("the secrets are encrypted")

@@ -1,6 +1,7 @@
-/// An element of a key package, with all that stands in it.
+/// An element of a key package, with its attributes, text and children.
 struct XMLElement {
-    /// Of a namespace that we know: the local name alone. Of any other: `{namespace}name`, which nobody asks for.
+    /// The local name, if the namespace is known. Otherwise `{namespace}name`, which no reader
+    /// looks for.
     let name: String
     let attributes: [String: String]
     let line: Int
@@ -18,7 +19,7 @@ struct XMLElement {
 
     func all(_ name: String) -> [XMLElement] { children.filter { $0.name == name } }
 
-    /// Without the white space around it; nil where nothing is left.
+    /// The text without the white space around it; nil if nothing is left.
     var content: String? {
         let bytes = Array(text.utf8)
         guard let first = bytes.firstIndex(where: { !$0.isXMLSpace }),

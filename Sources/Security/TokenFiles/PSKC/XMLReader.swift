@@ -1,17 +1,18 @@
 import CExpat
 
-/// Reads XML over libexpat, and hands out what stands directly below the root, one element after the other: a file of
-/// many tokens is never in memory as a whole tree.
+/// Reads XML with libexpat, and hands over the elements directly below the root one after another.
+/// A file of many tokens is never in memory as a whole tree.
 ///
-/// No document type is taken, so there are no entities: nothing grows while it is read, and nothing is fetched.
+/// Document types are refused, so there are no entities: nothing expands while it is read, and
+/// nothing is fetched. Tested in `BadPackageTests.swift`.
 enum XMLReader {
     static let mostBytes = 64 << 20
     static let mostDepth = 24
-    /// In one element below the root.
+    /// The number of elements allowed inside one element below the root.
     static let mostElements = 1000
     static let mostText = 64 << 10
 
-    /// `root` is called once, before the first `child`.
+    /// Reads a document. `root` is called once, before the first `child`.
     static func read(
         _ bytes: [UInt8], root: (XMLElement) throws(SeedFault) -> Void,
         child: (XMLElement) throws(SeedFault) -> Void
@@ -52,14 +53,15 @@ enum XMLReader {
             for element in building.take() { try child(element) }
             start = end
         } while start < bytes.count
-        // What the callbacks were given lives until here.
+        // The callbacks use `building` until here.
         withExtendedLifetime(building) {}
     }
 }
 
-/// What libexpat has told so far. It calls this on the thread that parses, and keeps nothing.
+/// The state of one document while libexpat parses it. libexpat calls it on the thread that parses,
+/// and keeps no reference.
 private final class Building {
-    /// Stands in no name and in no address of a namespace.
+    /// The separator of namespace and name. A line feed is in no name and in no namespace URI.
     static let separator = XML_Char(bitPattern: UInt8(ascii: "\n"))
     private static let known: Set<String> = [
         "urn:ietf:params:xml:ns:keyprov:pskc", "http://www.w3.org/2000/09/xmldsig#",
@@ -121,7 +123,7 @@ private final class Building {
     }
 
     func text(_ characters: UnsafePointer<XML_Char>?, _ count: Int32) {
-        // What stands directly in the root has no meaning, and there may be much of it between packages.
+        // Text directly in the root has no meaning, and there may be much of it between packages.
         guard fault == nil, open.count > 1, let characters else { return }
         let bytes = UnsafeRawBufferPointer(start: characters, count: Int(count))
         open[open.count - 1].text += String(decoding: bytes, as: UTF8.self)
