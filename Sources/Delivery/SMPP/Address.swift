@@ -1,31 +1,33 @@
-/// Type of number and numbering plan.
+/// The type of number and the numbering plan, which override those of an address.
 public struct SMPPNumberKind: Sendable, Equatable {
     public var ton: UInt8?
     public var npi: UInt8?
 
-    /// Nil is what the number's form says.
+    /// Creates a kind; a nil value is derived from the form of the number.
     public init(ton: UInt8? = nil, npi: UInt8? = nil) {
         self.ton = ton
         self.npi = npi
     }
 }
 
-/// A sender or a receiver: its digits or letters, and what kind of number they are.
+/// The address of a sender or receiver: its digits or letters, type of number and numbering plan.
 public struct SMPPAddress: Sendable, Equatable {
-    /// Type of number and numbering plan (SMPP 3.4 §5.2.5 and §5.2.6).
+    /// The type of number (SMPP 3.4 §5.2.5); `npi` is the numbering plan (§5.2.6).
     public let ton: UInt8
     public let npi: UInt8
     public let text: String
 
-    /// For a gateway that wants them otherwise than their form says. At most 20 characters of ASCII are sent.
+    /// Creates an address with explicit type and plan. At most 20 ASCII characters are sent.
     public init(ton: UInt8, npi: UInt8, text: String) {
         self.ton = ton
         self.npi = npi
         self.text = text
     }
 
-    /// `+49…` is international, in the plan of telephones; at most eight digits are a short code, more a national number; all else
-    /// a name of at most eleven characters, as phones show it. Nil: none of these.
+    /// Derives type and plan from the form of the text. `+49…` is international in the telephone
+    /// plan. At most eight digits are a short code, more digits a national number. Any other text
+    /// is a name of at most eleven characters, as phones show it. Returns nil if the text is none
+    /// of these.
     public init?(_ text: String) {
         let characters = Array(text.utf8)
         let isPlus = characters.first == UInt8(ascii: "+")
@@ -41,11 +43,11 @@ public struct SMPPAddress: Sendable, Equatable {
         self.init(ton: 5, npi: 0, text: text)
     }
 
-    /// The same number, called something else.
+    /// Returns the same text with another type and plan.
     public func called(_ kind: SMPPNumberKind?) -> SMPPAddress {
         SMPPAddress(ton: kind?.ton ?? ton, npi: kind?.npi ?? npi, text: text)
     }
 
-    /// What the gateway is to choose itself.
+    /// An empty address, which leaves the choice to the gateway.
     static let none = SMPPAddress(ton: 0, npi: 0, text: "")
 }

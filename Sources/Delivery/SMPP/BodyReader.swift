@@ -34,7 +34,7 @@ struct BodyReader {
         return UInt16(high) << 8 | UInt16(low)
     }
 
-    /// A text that ends with a zero, the zero counted.
+    /// Reads a C string; the limit includes its terminating zero.
     mutating func string(upTo limit: Int) throws(Fault) -> String {
         guard let end = rest.prefix(limit).firstIndex(of: 0) else { throw rest.count < limit ? .ended : .tooLong }
         defer { rest = rest[(end + 1)...] }
@@ -47,7 +47,7 @@ struct BodyReader {
     }
 
     mutating func bind() throws(Fault) -> PDU.Bind {
-        // Longer than the specification has it: gateways hand out what their tables hold.
+        // The limits exceed those of the specification, because gateways issue longer values.
         let (systemID, password, systemType) = (try string(upTo: 65), try string(upTo: 65), try string(upTo: 65))
         let (version, ton, npi) = (try byte(), try byte(), try byte())
         return PDU.Bind(
@@ -75,7 +75,7 @@ struct BodyReader {
         return message
     }
 
-    /// SMPP 3.4 §4.7.1
+    /// Reads the body of data_sm (SMPP 3.4 §4.7.1).
     mutating func data() throws(Fault) -> ShortMessage {
         var message = ShortMessage()
         message.serviceType = try string(upTo: 6)

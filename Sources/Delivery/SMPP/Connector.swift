@@ -3,7 +3,8 @@ import Glibc
 import TLS
 import World
 
-/// How a wire to a gateway comes about: the name is resolved afresh, and its addresses are tried one after the other.
+/// Opens a connection to a gateway. Each time it resolves the name anew and tries the addresses in
+/// turn.
 struct Connector {
     struct Failure: Error {
         let reason: String
@@ -12,7 +13,7 @@ struct Connector {
     let loop: EventLoop
     let options: SMPPOptions
 
-    /// On the loop only. The wire is not started.
+    /// Returns a connected transport that is not yet started. Must be called on the loop.
     func wire() async -> Result<Transport, Failure> {
         let limit = loop.time.instant() + options.connectTimeout
         let addresses: [SocketAddress]
@@ -25,7 +26,8 @@ struct Connector {
         for (index, address) in addresses.enumerated() {
             let left = limit - loop.time.instant()
             guard left > .zero else { break }
-            // A machine that does not answer must leave time for the next.
+            // Each address gets an equal part of the remaining time, so that a silent one leaves
+            // time for the next.
             do throws(Failure) {
                 return .success(try await wire(to: address, within: left / (addresses.count - index)))
             } catch {
@@ -56,7 +58,7 @@ struct Connector {
         return Transport(loop: loop, fd: fd, tls: session)
     }
 
-    /// Nil once the socket is connected.
+    /// Waits until the socket is connected. Returns the reason of the failure, or nil.
     private func established(_ fd: Int32, within limit: Duration) async -> String? {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<String?, Never>) in
             var watch: DescriptorWatcher?

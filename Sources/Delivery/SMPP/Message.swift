@@ -1,15 +1,17 @@
-/// One text to one number.
+/// A text message to one number.
 public struct SMPPMessage: Sendable {
-    /// The sender's own name for it. What tells the parts of a long text apart from those of another follows from it, so a message
-    /// that is sent again under the same id is put together with what has come of it before.
+    /// The sender's id of the message. The reference number that links the parts of a long text is
+    /// derived from it. If a message is sent again under the same id, phones can combine parts of
+    /// both attempts.
     public var id: String
-    /// Nil: as the options have it.
+    /// The sender's address; nil uses `SMPPOptions.source`.
     public var from: SMPPAddress?
     public var to: String
     public var text: String
-    /// The gateway gives up after that.
+    /// The time after which the gateway stops trying to deliver the message.
     public var validity: Duration?
-    /// From here to the outcome: half of it to wait for its turn, and for the answer what is left. Nil: as the options have it.
+    /// The time from submission to the outcome. At most half of it is spent in the queue, the rest
+    /// on the answer. Nil uses the times of the options.
     public var limit: Duration?
 
     public init(
@@ -25,20 +27,21 @@ public struct SMPPMessage: Sendable {
     }
 }
 
-/// What became of a message.
+/// The outcome of a submitted message.
 public enum SMPPOutcome: Sendable, Equatable {
-    /// The gateway's ids, one for each part.
+    /// The gateway accepted all parts; the value holds its id of each.
     case accepted([String])
-    /// This number will never take it.
+    /// The number will never accept it.
     case refused(String)
-    /// It was not taken whole, and may be later.
+    /// Not all parts were accepted; a later attempt may succeed.
     case retry(String)
-    /// It could not be sent, and the reason is not the number: no connection, a bind that was refused, a setting.
+    /// The message could not be sent for a reason other than the number: no connection, a refused
+    /// bind, a setting.
     case undeliverable(String)
-    /// All of it was sent, and of some part nobody knows whether it was taken.
+    /// All parts were sent, and the answer to at least one part was lost.
     case ambiguous(String)
 
-    /// Of the parts of one message the worst says what became of it.
+    /// The severity. The outcome of a message is the most severe outcome of its parts.
     var rank: Int {
         switch self {
         case .accepted: 0

@@ -1,14 +1,15 @@
 import Bytes
 
-/// What we are to the gateway.
+/// The role in which the relay binds to the gateway.
 public enum BindMode: String, Sendable, Equatable, CaseIterable {
-    /// Sends only.
+    /// The relay only sends.
     case transmitter
-    /// Sends, and is told what became of it.
+    /// The relay sends and receives delivery receipts.
     case transceiver
 }
 
-/// One message of the protocol (SMPP 3.4 §4). Only what a sender of text messages needs has a shape of its own.
+/// A protocol data unit (SMPP 3.4 §4). Only the commands that a sender of text messages needs have
+/// a typed body.
 package struct PDU: Sendable, Equatable {
     package var status: SMPPStatus
     package var sequence: UInt32
@@ -27,7 +28,8 @@ package struct PDU: Sendable, Equatable {
         case submitResponse(messageID: String)
         case deliver(ShortMessage)
         case deliverResponse
-        /// data_sm, in which some gateways bring receipts: it has less of its own, and more in parameters.
+        /// data_sm, which some gateways use for receipts. It has fewer fixed fields and more
+        /// optional parameters.
         case data(ShortMessage)
         case dataResponse
         case enquireLink
@@ -68,7 +70,7 @@ package struct PDU: Sendable, Equatable {
         }
     }
 
-    /// Named by number: a response has the highest bit of its request's.
+    /// Command ids. A response has the id of its request with the highest bit set.
     package enum Command {
         package static let genericNack: UInt32 = 0x8000_0000
         package static let bindTransmitter: UInt32 = 0x02
@@ -105,7 +107,7 @@ package struct PDU: Sendable, Equatable {
     }
 }
 
-/// The body that submit_sm and deliver_sm have in common.
+/// The common body of submit_sm and deliver_sm.
 package struct ShortMessage: Sendable, Equatable {
     package var serviceType = ""
     package var source = SMPPAddress.none
@@ -119,7 +121,7 @@ package struct ShortMessage: Sendable, Equatable {
     package var replaceIfPresent: UInt8 = 0
     package var dataCoding: UInt8 = 0
     package var defaultMessage: UInt8 = 0
-    /// At most 254 octets; more travel as `message_payload`.
+    /// The text, at most 254 octets; a longer text is sent as `message_payload`.
     package var text: [UInt8] = []
     package var parameters: [Parameter] = []
 
@@ -127,7 +129,7 @@ package struct ShortMessage: Sendable, Equatable {
 
     package func parameter(_ tag: UInt16) -> [UInt8]? { parameters.first { $0.tag == tag }?.value }
 
-    /// The text, wherever it stands.
+    /// The text, from the field or from `message_payload`.
     package var octets: [UInt8] { text.isEmpty ? parameter(Parameter.messagePayload) ?? [] : text }
 }
 

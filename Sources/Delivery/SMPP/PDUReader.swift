@@ -1,16 +1,17 @@
-/// Cuts what comes over the line into PDUs, whatever comes. Holds no more than one of them.
+/// Splits a byte stream into PDUs and accepts any input. It holds at most one incomplete PDU
+/// besides the bytes of the last `feed`.
 package struct PDUReader {
-    /// None that we understand comes near it.
+    /// The maximum length in bytes, far above that of any supported PDU.
     package static let longest = 65_536
     private static let header = 16
 
     package enum Received: Sendable, Equatable {
         case pdu(PDU)
-        /// Its length is right, and so the next one can be read. What it says cannot.
+        /// The length is valid, so the next PDU can be read; the contents are invalid.
         case malformed(command: UInt32, status: SMPPStatus, sequence: UInt32, String)
     }
 
-    /// A length that cannot be: nobody knows where the next PDU begins.
+    /// An impossible length: the start of the next PDU is unknown.
     package struct Lost: Error, Equatable, CustomStringConvertible {
         package let length: UInt32
         package var description: String { "a PDU of \(length) bytes" }
@@ -29,7 +30,8 @@ package struct PDUReader {
         held.append(contentsOf: bytes)
     }
 
-    /// Nil until the rest of it has come. After a throw the line is of no use any more.
+    /// Returns the next PDU; nil until all of it has arrived. After an error the connection is
+    /// unusable.
     package mutating func next() throws(Lost) -> Received? {
         guard held.count - start >= 4 else { return nil }
         let length = number(at: 0)
@@ -65,7 +67,7 @@ package struct PDUReader {
         _ command: UInt32, _ status: SMPPStatus, _ reader: inout BodyReader
     ) throws(BodyReader.Fault) -> PDU.Body {
         typealias Command = PDU.Command
-        // A refusal has no body, or one that says nothing.
+        // An error response has no body, or one without information.
         let isRefusal = command & Command.response != 0 && status != .ok
         switch command {
         case Command.bindTransmitter: return .bind(.transmitter, try reader.bind())

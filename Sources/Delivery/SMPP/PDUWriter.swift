@@ -1,7 +1,7 @@
 import Bytes
 
 extension PDU {
-    /// As it goes over the line.
+    /// The encoded PDU.
     package var bytes: [UInt8] {
         var writer = Writer()
         writer.number(0)
@@ -16,7 +16,7 @@ extension PDU {
             writer.bytes += [bind.version, bind.ton, bind.npi]
             writer.string(bind.range)
         case .bindResponse(_, let systemID): if status == .ok { writer.string(systemID) }
-        // Of a request that failed the body is left out.
+        // A response to a failed request has no body.
         case .submitResponse(let messageID): if status == .ok { writer.string(messageID) }
         case .submit(let message), .deliver(let message): writer.message(message)
         case .data(let message): writer.data(message)
@@ -35,7 +35,7 @@ extension PDU {
             for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: value >> UInt32(shift))) }
         }
 
-        /// Up to its first zero, which would end it for the reader.
+        /// Writes a C string, cut at the first zero byte, which would end it for the reader.
         mutating func string(_ text: String) { string(Array(text.utf8)) }
 
         mutating func string(_ text: [UInt8]) {

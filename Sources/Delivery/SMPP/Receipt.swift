@@ -1,9 +1,9 @@
-/// What became of a message that the gateway had accepted.
+/// A delivery receipt: the later state of a part that the gateway accepted.
 public struct SMPPReceipt: Sendable, Equatable {
     public enum State: String, Sendable, Equatable {
         case enroute, delivered, expired, deleted, undeliverable, accepted, unknown, rejected
 
-        /// SMPP 3.4 §5.2.28
+        /// Reads the number of `message_state` (SMPP 3.4 §5.2.28).
         init(number: UInt8) {
             let states: [State] = [
                 .enroute, .delivered, .expired, .deleted, .undeliverable, .accepted, .unknown, .rejected,
@@ -11,7 +11,7 @@ public struct SMPPReceipt: Sendable, Equatable {
             self = (1...8).contains(number) ? states[Int(number) - 1] : .unknown
         }
 
-        /// The words of appendix B.
+        /// Reads a state word of SMPP 3.4 appendix B.
         init(word: String) {
             switch word.uppercased() {
             case "ENROUTE": self = .enroute
@@ -26,23 +26,24 @@ public struct SMPPReceipt: Sendable, Equatable {
         }
     }
 
-    /// The gateway's, of one part.
+    /// The gateway's id of one part.
     public let messageID: String
-    /// Ours, where the message was sent by this client lately.
+    /// The relay's id of the message; nil unless this client sent it recently.
     public internal(set) var id: String?
     public let state: State
-    /// The network's code.
+    /// The network's error code.
     public let error: String?
 
-    /// Nil if the gateway tells of something else: a text that somebody has sent to us.
+    /// Reads a receipt. Returns nil if the message is something else, such as a text that a phone
+    /// sent.
     init?(_ message: ShortMessage) {
-        // Bits 2 to 5: a receipt, or a notice on the way to it.
+        // Bits 2 to 5 mark a receipt (1) or an intermediate notification (8).
         let isReceipt = [0x04, 0x20].contains(message.esmClass & 0x3c)
         let named = message.parameter(Parameter.receiptedMessageID).map { value in
             String(decoding: value.prefix { $0 != 0 }, as: UTF8.self)
         }
         guard isReceipt || named != nil else { return nil }
-        // It is ASCII, and stands at the beginning; the text of the message itself comes last.
+        // The fields are ASCII and at the beginning; the text of the message comes last.
         let fields = Self.fields(of: String(decoding: message.octets.prefix(300), as: UTF8.self))
         guard let messageID = named ?? fields["id"], !messageID.isEmpty else { return nil }
         self.messageID = messageID
@@ -58,7 +59,8 @@ public struct SMPPReceipt: Sendable, Equatable {
         }
     }
 
-    /// `id:… sub:… dlvrd:… submit date:… done date:… stat:… err:… text:…`, in whatever case.
+    /// Splits `id:… sub:… dlvrd:… submit date:… done date:… stat:… err:… text:…`, in upper or lower
+    /// case.
     private static func fields(of text: String) -> [String: String] {
         var fields: [String: String] = [:]
         for word in text.split(whereSeparator: { $0 == " " || $0 == "\r" || $0 == "\n" || $0 == "\r\n" || $0 == "\0" })
@@ -72,8 +74,8 @@ public struct SMPPReceipt: Sendable, Equatable {
     }
 }
 
-/// Which messages were sent lately, and what was told of them: gateways repeat receipts until they are sure that they were
-/// heard, and sometimes beyond that.
+/// The recent messages and the receipts that were already reported. Gateways repeat a receipt until
+/// they are sure of its arrival, and sometimes longer.
 struct ReceiptDeduplicator {
     private struct Reported: Hashable {
         let messageID: String
@@ -93,7 +95,7 @@ struct ReceiptDeduplicator {
         if let oldest = sentInOrder.append(messageID, keeping: capacity) { sent[oldest] = nil }
     }
 
-    /// The receipt with our own id; nil if the same was told before.
+    /// Returns the receipt with the relay's id of the message; nil if it was already reported.
     mutating func tell(_ receipt: SMPPReceipt) -> SMPPReceipt? {
         let entry = Reported(messageID: receipt.messageID, state: receipt.state)
         guard told.insert(entry).inserted else { return nil }
@@ -103,8 +105,8 @@ struct ReceiptDeduplicator {
         return receipt
     }
 
-    /// Some gateways answer a submit with a hexadecimal number and write the same number in decimal into the receipt, or the other
-    /// way round (Kannel has `msg-id-type` for them).
+    /// Returns the spellings of an id. Some gateways answer a submit with a hexadecimal number and
+    /// write it in decimal into the receipt, or the reverse (Kannel has `msg-id-type` for them).
     private static func spellings(of messageID: String) -> [String] {
         var spellings = [messageID]
         if let decimal = UInt64(messageID) {
@@ -118,12 +120,12 @@ struct ReceiptDeduplicator {
     }
 }
 
-/// The last so many, in their order.
+/// A ring buffer of the latest elements.
 private struct Ring<Element> {
     private var elements: [Element] = []
     private var oldest = 0
 
-    /// What had to make room.
+    /// Adds an element. Returns the oldest one if it had to be removed.
     mutating func append(_ element: Element, keeping capacity: Int) -> Element? {
         guard elements.count >= capacity else {
             elements.append(element)

@@ -2,10 +2,10 @@ import EventLoop
 import Synchronization
 import World
 
-/// Sends text messages through a gateway that speaks SMPP 3.4, over one session. Connects by itself, at once and again after every
-/// loss. For any task, on whatever thread.
+/// A client that sends text messages to an SMPP 3.4 gateway over one session. It connects at once
+/// and reconnects after every loss. Any task on any thread may use it.
 public final class SMPPClient: Sendable {
-    /// What is known outside the loop.
+    /// The state that is visible outside the loop.
     final class SharedState: Sendable {
         let receipts: @Sendable (SMPPReceipt) -> Void
         private let text = Mutex<String?>(nil)
@@ -24,7 +24,9 @@ public final class SMPPClient: Sendable {
     private let shared: SharedState
     private let driver = Mutex<LoopBound<SessionDriver>?>(nil)
 
-    /// `receipts` is called on the loop.
+    /// Creates a client and starts to connect.
+    ///
+    /// - Parameter receipts: called on the loop for each new receipt.
     public init(
         _ options: SMPPOptions, loop: EventLoop, randomness: any Randomness = SystemRandomness(),
         receipts: @escaping @Sendable (SMPPReceipt) -> Void = { _ in }
@@ -36,30 +38,32 @@ public final class SMPPClient: Sendable {
         loop.post { [weak self] in _ = self?.onLoop }
     }
 
-    /// On its loop it can be let go of only there.
+    /// The driver may be released only on its loop.
     deinit {
         let left = driver.withLock { $0 }
         loop.post { left?.value.close {} }
     }
 
-    /// What keeps messages from being sent; nil while the session stands, and until the first attempt has failed.
+    /// The reason why no messages can be sent; nil while the session is bound and before the first
+    /// failure.
     public var fault: String? { shared.fault }
 
-    /// Always comes back: when the message has had its turn and the gateway its time to answer, at the latest.
+    /// Sends a message. Returns at the latest when its time in the queue and the gateway's time for
+    /// the answer are over.
     public func send(_ message: SMPPMessage) async -> SMPPOutcome {
         await withUnsafeContinuation { continuation in
             loop.post { self.onLoop.send(message) { continuation.resume(returning: $0) } }
         }
     }
 
-    /// Takes no more, waits for the answers to what was sent, and ends the session in order.
+    /// Takes no more messages, waits for the answers to those sent, then unbinds.
     public func close() async {
         await withUnsafeContinuation { continuation in
             loop.post { self.onLoop.close { continuation.resume() } }
         }
     }
 
-    /// Made by who comes first.
+    /// The driver, which the first use creates.
     private var onLoop: SessionDriver {
         if let driver = driver.withLock({ $0 }) { return driver.value }
         let made = SessionDriver(options, loop: loop, randomness: randomness, shared: shared)

@@ -1,38 +1,39 @@
 import Bytes
 import TLS
 
-/// How a gateway is used, as agreed on with it.
+/// The settings of one gateway, as agreed with its operator.
 public struct SMPPOptions: Sendable {
     public var host: String
     public var port: UInt16
     public var systemID: String
     public var password: Secret
-    /// Nil: the line is not encrypted. Otherwise a context with `application: .unnamed`.
+    /// The TLS context, with `application: .unnamed`; nil means no encryption.
     public var tls: TLSClientContext?
     public var systemType = ""
     public var mode = BindMode.transceiver
-    /// Of messages that name no sender. Nil: the gateway chooses it.
+    /// The sender of messages that name none; nil lets the gateway choose.
     public var source: SMPPAddress?
-    /// Where the gateway wants receivers' numbers called something else than their form says.
+    /// The type and plan of receivers' numbers, if the gateway requires others than the form of the
+    /// number implies.
     public var destinationKind: SMPPNumberKind?
     public var longTexts = LongTexts.header
-    /// Submits that may be without an answer.
+    /// The maximum number of unanswered submits.
     public var window = 10
-    /// Parts a second; 0: as many as the window lets through.
+    /// Parts a second; 0 means no limit except the window.
     public var throughput = 0
-    /// Whether to ask what became of each part. A transmitter cannot be told.
+    /// Whether to request a receipt for each part. A transmitter receives none.
     public var receipts = true
-    /// When the gateway has said nothing for so long it is asked whether it is there.
+    /// The silence after which an enquire_link checks the gateway.
     public var enquireInterval = Duration.seconds(30)
-    /// For every answer: to bind, submit, enquire and unbind.
+    /// The time for every answer: to bind, submit, enquire_link and unbind.
     public var responseTimeout = Duration.seconds(10)
-    /// For resolving, connecting and TLS together.
+    /// The time for resolving, connecting and TLS together.
     public var connectTimeout = Duration.seconds(10)
-    /// How long a message waits at most for its turn.
+    /// The longest time that a message waits in the queue.
     public var queueTimeout = Duration.seconds(15)
-    /// Messages that may be under way or wait.
+    /// The maximum number of messages under way or waiting.
     public var queue = 1000
-    /// Parts of one message.
+    /// The maximum number of parts of one message.
     public var maxParts = 8
 
     public init(host: String, port: UInt16, systemID: String, password: Secret) {
@@ -42,19 +43,19 @@ public struct SMPPOptions: Sendable {
         self.password = password
     }
 
-    /// How a text that is longer than a message travels.
+    /// The method for texts that are too long for one message.
     public enum LongTexts: String, Sendable, Equatable, CaseIterable {
-        /// In parts, with a header of user data, which phones read.
+        /// In parts, each with a user data header that phones read.
         case header
-        /// In parts, with the parameters `sar_…`, of which the gateway makes that header.
+        /// In parts, with `sar_…` parameters, from which the gateway makes the user data header.
         case sar
-        /// In one piece, as `message_payload`, which the gateway cuts.
+        /// In one piece as `message_payload`, which the gateway splits.
         case payload
     }
 
     var wantsReceipts: Bool { receipts && mode == .transceiver }
 
-    /// What is wrong with them, in words for an operator; nil: nothing.
+    /// The error in the options, in words for an operator; nil if they are valid.
     public var fault: String? {
         func fits(_ text: some Collection<UInt8>, _ limit: Int) -> Bool {
             text.count <= limit && text.allSatisfy { (0x20...0x7e).contains($0) }

@@ -1,19 +1,39 @@
 import World
 
-/// What a session with a gateway does, without a socket and without a clock: it is told what happened and when, and says what is
-/// to be done. Under the same randomness the same follows.
+/// The state machine of an SMPP 3.4 session with one gateway, without socket and clock. The driver
+/// reports each event with its time and carries out the resulting actions. The same events and the
+/// same randomness give the same actions.
+///
+/// Phases: connecting, binding, bound, unbinding, closed; and idle while the session backs off
+/// after a failure.
+///
+/// Invariant: every submitted ticket is settled exactly once. A part is sent again only if the
+/// gateway answered that it is throttled or its queue is full. If the answer to a part is lost, the
+/// message is ambiguous, since the gateway may have accepted it.
+///
+/// Failures:
+/// - The connection of a bound session is lost: unanswered parts are ambiguous, and waiting parts
+///   stay for the next connection.
+/// - An attempt to connect or bind fails: all waiting messages are undeliverable, and so are new
+///   ones until a bind succeeds.
+/// - The gateway is silent: an enquire_link is sent after `enquireInterval`, and the session is
+///   abandoned if nothing arrives in `responseTimeout`.
+/// - A PDU has an impossible length: the session is abandoned, since the start of the next PDU is
+///   unknown.
+///
+/// Tests: `SMPPSessionTests`, `SubmitTests` and `SessionSimulationTests`.
 package struct SMPPSession {
     package typealias Ticket = UInt64
 
     package enum Action: Sendable, Equatable {
-        /// Ends in `connected` or `disconnected`.
+        /// Open a connection, and report `connected` or `disconnected`.
         case connect
         case write([UInt8])
-        /// Nothing of this connection is told to the session any more.
+        /// Close the connection, and report no more of its events.
         case disconnect
         case settled(Ticket, SMPPOutcome)
         case receipt(SMPPReceipt)
-        /// The last one.
+        /// The session is closed; this is its last action.
         case closed
     }
 
@@ -27,7 +47,7 @@ package struct SMPPSession {
     }
 
     package internal(set) var phase: Phase
-    /// Nil while it is bound, and until something has gone wrong.
+    /// The reason why the session is not bound; nil while it is bound and before the first failure.
     package internal(set) var fault: String?
 
     let options: SMPPOptions
@@ -36,17 +56,17 @@ package struct SMPPSession {
     var backoff = Backoff()
     private var reader = PDUReader()
     private var sequence: UInt32 = 0
-    /// The last attempt to bind has failed: what comes now is not kept waiting for the next.
+    /// Whether the last attempt to bind failed. New messages then fail at once.
     var isDown = false
     var isClosing = false
     var queue: SubmitQueue
     var receipts = ReceiptDeduplicator()
-    /// Until when bind or unbind must be answered.
+    /// The time by which bind or unbind must be answered.
     var answerBy: Instant
     private var bindSequence: UInt32 = 0
-    /// The other side is there as long as it says something, whatever it is.
+    /// The time at which anything last arrived from the gateway.
     private var heardAt: Instant
-    /// An enquiry is under way, and must be answered until then.
+    /// The time by which something must arrive after an enquire_link; nil if none is under way.
     private var enquiry: Instant?
 
     package init(_ options: SMPPOptions, randomness: any Randomness, now: Instant) {
@@ -64,7 +84,7 @@ package struct SMPPSession {
         return actions
     }
 
-    /// When `tick` has something to do next.
+    /// The time at which `tick` has something to do; nil if never.
     package var nextDeadline: Instant? {
         let ofPhase: Instant? =
             switch phase {
@@ -91,7 +111,7 @@ package struct SMPPSession {
         write(PDU(.bind(options.mode, bind), sequence: bindSequence))
     }
 
-    /// The connection is gone, or could not be had.
+    /// Handles the loss of the connection, or the failure to open one.
     package mutating func disconnected(_ reason: String, _ now: Instant) {
         switch phase {
         case .idle, .closed: break
@@ -158,7 +178,8 @@ package struct SMPPSession {
         }
     }
 
-    /// Takes no more messages. Those under way are waited for, then the session is ended in order.
+    /// Closes the session: takes no more messages, waits for the answers to the parts that were
+    /// sent, then unbinds.
     package mutating func close(_ now: Instant) {
         guard !isClosing else { return }
         isClosing = true
@@ -177,7 +198,7 @@ package struct SMPPSession {
         continueSession(now)
     }
 
-    /// Sends what may be sent now.
+    /// Sends the parts that may be sent now, and unbinds when a closing session is idle.
     private mutating func continueSession(_ now: Instant) {
         guard phase == .bound else { return }
         while let part = queue.next(now) {
@@ -191,7 +212,7 @@ package struct SMPPSession {
         write(PDU(.unbind, sequence: nextSequence()))
     }
 
-    /// Of our own accord.
+    /// Disconnects because of an error that the session found itself.
     mutating func abandon(_ reason: String, _ now: Instant) {
         act(.disconnect)
         disconnected(reason, now)
@@ -200,7 +221,7 @@ package struct SMPPSession {
     private mutating func fall(_ reason: String, _ now: Instant) {
         fault = reason
         enquiry = nil
-        // A session that stood may stand again in a moment: what has not been sent waits for that.
+        // A session that was bound may be bound again soon: its waiting messages stay queued.
         isDown = phase != .bound
         settle(queue.lost(reason))
         if isDown { settle(queue.dropWaiting(reason)) }

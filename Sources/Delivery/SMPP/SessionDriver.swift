@@ -1,14 +1,14 @@
 import EventLoop
 import World
 
-/// Gives a session its socket and its clock. Touched on its loop only.
+/// Connects a session to its socket and its clock. Used only on its loop.
 final class SessionDriver {
     private let loop: EventLoop
     private let options: SMPPOptions
     private let shared: SMPPClient.SharedState
     private var session: SMPPSession
     private var wire: Transport?
-    /// Which connection is meant: what an earlier one still has to say is passed over.
+    /// The ordinal of the current connection; events of earlier ones are ignored.
     private var connection = 0
     private var timer: (id: TimerID, at: Instant)?
     private var lastTicket: SMPPSession.Ticket = 0
@@ -42,11 +42,11 @@ final class SessionDriver {
 
     private func tell(_ event: (inout SMPPSession, Instant) -> Void) {
         event(&session, loop.time.instant())
-        // What an action calls for at once is done by the round that did the action.
+        // The outer call carries out actions that arise during an action.
         guard !isActing else { return }
         isActing = true
         while true {
-            // Before anybody is told what became of its message.
+            // The fault is published before callers get their outcomes.
             self.shared.fault = session.fault
             let actions = session.takeActions()
             guard !actions.isEmpty else { break }
@@ -93,7 +93,7 @@ final class SessionDriver {
         let (number, dialling, shared) = (
             connection, Connector(loop: loop, options: options), LoopBound(self, on: loop)
         )
-        // TLS is a part of connecting, and must not take longer either.
+        // TLS is part of connecting and shares its time limit.
         let overdue = loop.schedule(after: options.connectTimeout + .seconds(1)) { [weak self] in
             self?.lost(number, "cannot connect: timed out")
         }

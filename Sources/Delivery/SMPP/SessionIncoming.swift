@@ -1,13 +1,13 @@
 import World
 
-/// What the gateway says.
+/// Handling of the PDUs that the gateway sends.
 extension SMPPSession {
     mutating func handle(_ received: PDUReader.Received, _ now: Instant) {
         switch received {
         case .pdu(let pdu): handle(pdu, now)
         case .malformed(let command, let status, let sequence, let reason):
             switch command {
-            // It was accepted, whatever its name is.
+            // The status says what happened to the submit; only the id is unreadable.
             case PDU.Command.submit | PDU.Command.response: answered(sequence, status, messageID: "", now)
             case PDU.Command.bindTransmitter | PDU.Command.response, PDU.Command.bindTransceiver | PDU.Command.response:
                 bindAnswered(sequence, status, now)
@@ -26,7 +26,7 @@ extension SMPPSession {
             if isAnswerToBind(pdu.sequence) {
                 bindAnswered(pdu.sequence, pdu.status == .ok ? .bindFailed : pdu.status, now)
             } else {
-                // Not understood is not taken.
+                // A submit that the gateway did not understand was not accepted.
                 answered(pdu.sequence, pdu.status == .ok ? .wrongCommand : pdu.status, messageID: "", now)
             }
         case .deliver(let message): delivered(message, .deliverResponse, pdu.sequence)
@@ -38,7 +38,7 @@ extension SMPPSession {
             abandon("the gateway has ended the session", now)
         case .unbindResponse: if phase == .unbinding { finish() }
         case .deliverResponse, .dataResponse: break
-        // Not for who sends messages.
+        // A client that sends messages does not serve these requests.
         case .bind, .submit: write(PDU(.genericNack, sequence: pdu.sequence, status: .wrongCommand))
         case .other(let command):
             let wantsNoAnswer = [PDU.Command.outbind, PDU.Command.alertNotification].contains(command)
@@ -64,7 +64,7 @@ extension SMPPSession {
             write(PDU(answer, sequence: sequence, status: .notBound))
             return
         }
-        // Whatever it is: what is not answered comes again and again.
+        // Everything is acknowledged, since the gateway repeats unanswered PDUs.
         write(PDU(answer, sequence: sequence))
         if let receipt = SMPPReceipt(message), let news = receipts.tell(receipt) { act(.receipt(news)) }
     }

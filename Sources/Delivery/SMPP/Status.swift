@@ -1,4 +1,4 @@
-/// The word in which the other side says what became of a request (SMPP 3.4 §5.1.3).
+/// The status of a response (SMPP 3.4 §5.1.3).
 public struct SMPPStatus: Sendable, Hashable, CustomStringConvertible {
     public let code: UInt32
 
@@ -15,33 +15,35 @@ public struct SMPPStatus: Sendable, Hashable, CustomStringConvertible {
     public static let queueFull = SMPPStatus(0x14)
     public static let throttled = SMPPStatus(0x58)
 
-    /// What a status says of a submit.
+    /// The meaning of a status for a submit.
     enum Meaning: Equatable {
         case accepted
-        /// This number will never take it.
+        /// The number will never accept the message.
         case refused
-        /// Not now.
+        /// The message was not accepted now; a later attempt may succeed.
         case later
-        /// Not now, and nothing else either for a moment.
+        /// The gateway is overloaded: neither this message nor any other for a moment.
         case slower
-        /// Something is wrong with us, or with what we have agreed on with the gateway.
+        /// The relay or its settings for this gateway are at fault.
         case ours
     }
 
     var meaning: Meaning {
         switch code {
         case 0x00: .accepted
-        // The destination; the network will not have it; a rejection for good.
+        // Invalid destination, permanent failure of the network, rejection.
         case 0x0b, 0x65, 0x66: .refused
         case 0x14, 0x58: .slower
-        // A session it does not know, a system error, a submit that failed, a failure for now, a failure to deliver, one unknown.
+        // Wrong session state, system error, failed submit, temporary failure, failed delivery,
+        // unknown error.
         case 0x04, 0x08, 0x45, 0x64, 0xfe, 0xff: .later
-        // What stands nowhere in the specification belongs to one gateway alone (no credit, route closed): another may do.
+        // A status outside the specification is particular to this gateway (no credit, route
+        // closed): another gateway may accept the message.
         default: .ours
         }
     }
 
-    /// `ESME_RTHROTTLED, throttled (0x58)`
+    /// The name, meaning and number, such as `ESME_RTHROTTLED, throttled (0x58)`.
     public var description: String {
         let number = "0x" + String(code, radix: 16)
         if let known = Self.words[code] { return "\(known.name), \(known.means) (\(number))" }

@@ -1,6 +1,6 @@
 import GSM
 
-/// A message as the bodies that are submitted for it.
+/// The submit_sm bodies of a message: one, or one for each part of a long text.
 struct Submission {
     let parts: [ShortMessage]
 
@@ -51,7 +51,8 @@ struct Submission {
                     Parameter(Parameter.sarTotal, [total]), Parameter(Parameter.sarPart, [number]),
                 ]
             } else {
-                // A header of user data: five octets follow, of which this is element 0, of three: reference, parts, which of them.
+                // The user data header has five further octets: element 0, its length 3, then
+                // reference, number of parts and part number.
                 body.esmClass = 0x40
                 body.text = [5, 0, 3, low, total, number] + part
             }
@@ -59,14 +60,16 @@ struct Submission {
         }
     }
 
-    /// The same for the same id, wherever and however often it is sent (FNV-1a, folded).
+    /// Returns the reference number of a long text. It depends only on the id (FNV-1a, folded), so
+    /// every attempt has the same one.
     private static func reference(_ id: String) -> UInt16 {
         let hash = id.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
         let folded = UInt16(truncatingIfNeeded: hash ^ hash >> 16)
         return folded & 0xff00 | (folded ^ folded >> 8) & 0xff
     }
 
-    /// SMPP 3.4 §7.1.1.2: YYMMDDhhmmss, tenths, quarters of an hour, R. At least a minute, at most a month of 28 days.
+    /// Encodes a relative time (SMPP 3.4 §7.1.1.2): YYMMDDhhmmss, tenths, quarter hours, R. The
+    /// result is between one minute and 28 days.
     static func relative(_ duration: Duration) -> String {
         var seconds = max(60, min(duration.components.seconds, 28 * 86_400))
         var text = "0000"

@@ -1,7 +1,11 @@
 import World
 
-/// The parts that wait and those that are under way, of all messages: whose turn it is, and what becomes of a message by what
-/// becomes of its parts.
+/// The parts of all messages that wait or are under way. The queue decides which part is sent next,
+/// and derives the outcome of a message from the outcomes of its parts.
+///
+/// Three limits apply: the window of unanswered parts, the throughput in parts a second, and the
+/// pause after the gateway answered that it is overloaded. After a part fails for good, the other
+/// parts of its message are not sent.
 struct SubmitQueue {
     struct Part {
         let ticket: SMPPSession.Ticket
@@ -20,13 +24,13 @@ struct SubmitQueue {
         var waiting: Int
         var inFlight = 0
         var messageIDs: [String]
-        /// The worst that became of a part.
+        /// The most severe outcome of a part so far.
         var verdict: SMPPOutcome?
         let giveUpAt: Instant
-        /// Nil: as the options have it.
+        /// The deadline of the message; nil uses `SMPPOptions.responseTimeout` for each part.
         let end: Instant?
 
-        /// Nothing more of it is to be sent.
+        /// Whether no more parts are sent, because one failed.
         var isLost: Bool { (verdict?.rank ?? 0) > SMPPOutcome.ambiguous("").rank }
         var isOver: Bool { inFlight == 0 && (waiting == 0 || isLost) }
         var outcome: SMPPOutcome { verdict ?? .accepted(messageIDs) }
@@ -43,13 +47,13 @@ struct SubmitQueue {
     private var messages: [SMPPSession.Ticket: Progress] = [:]
     private var queue: [Part] = []
     private var queueStart = 0
-    /// Sent, and put off by the gateway: before all others.
+    /// Parts that the gateway put off because it was overloaded; they are sent before all others.
     private var again: [Part] = []
     private var inFlight: [UInt32: Sent] = [:]
     private var nextTurn = Instant(nanoseconds: .min)
     private var pause = SubmitQueue.firstPause
     private var pausedUntil = Instant(nanoseconds: .min)
-    /// No message that waits is to be given up earlier.
+    /// A lower bound for the times at which waiting messages are given up; nil if none waits.
     private(set) var earliestGiveUp: Instant?
 
     init(_ options: SMPPOptions) { self.options = options }
@@ -67,7 +71,7 @@ struct SubmitQueue {
 
     // MARK: In
 
-    /// False if too many are there already.
+    /// Queues the parts of a message. Returns false if the queue is full.
     mutating func take(
         _ submission: Submission, id: String, within limit: Duration?, as ticket: SMPPSession.Ticket, _ now: Instant
     ) -> Bool {
@@ -86,7 +90,7 @@ struct SubmitQueue {
 
     // MARK: Out
 
-    /// The part whose turn it is; nil if none may be sent now.
+    /// Returns the next part to send; nil if none may be sent now.
     mutating func next(_ now: Instant) -> Part? {
         guard inFlight.count < options.window, nextTurn <= now, pausedUntil <= now else { return nil }
         while let part = pop() {
@@ -119,7 +123,10 @@ struct SubmitQueue {
 
     // MARK: What becomes of them
 
-    /// Whose part it was, and what became of the message if that is known now. Nil if nobody waits for such an answer.
+    /// Records the answer to a part.
+    ///
+    /// - Returns: the message, with its outcome once that is known; nil if no part waits for this
+    ///   answer.
     mutating func answered(
         _ sequence: UInt32, _ status: SMPPStatus, messageID: String, _ now: Instant
     ) -> (ticket: SMPPSession.Ticket, id: String, outcome: SMPPOutcome?)? {
@@ -143,7 +150,8 @@ struct SubmitQueue {
         return (part.ticket, message.id, concluded(part.ticket))
     }
 
-    /// What was sent before the last pause began says nothing about whether that was long enough.
+    /// Starts a pause and doubles the next one. An answer to a part that was sent before the last
+    /// pause ended is ignored, since it does not show that the pause was too short.
     private mutating func slowDown(_ sentAt: Instant, _ now: Instant) {
         guard sentAt >= pausedUntil else { return }
         pausedUntil = now + pause
@@ -156,14 +164,14 @@ struct SubmitQueue {
         return message.outcome
     }
 
-    /// The parts whose answer has not come in time.
+    /// Gives up the parts whose answer is overdue; returns the messages that end with this.
     mutating func overdue(_ now: Instant) -> [(SMPPSession.Ticket, SMPPOutcome)] {
         inFlight.filter { $0.value.answerBy <= now }.sorted { $0.key < $1.key }.flatMap { sequence, sent in
             unanswered([sequence], "no answer in \((sent.answerBy - sent.at).components.seconds) s")
         }
     }
 
-    /// The connection is gone: of what is under way nobody knows.
+    /// Handles a lost connection: all parts under way are ambiguous.
     mutating func lost(_ reason: String) -> [(SMPPSession.Ticket, SMPPOutcome)] {
         unanswered(inFlight.keys.sorted(), reason)
     }
@@ -181,13 +189,14 @@ struct SubmitQueue {
         return outcomes
     }
 
-    /// Those that have waited too long. Without a connection that is the reason.
+    /// Gives up the messages that waited too long. The reason is the fault of the connection, if
+    /// there is one.
     mutating func fail(_ now: Instant, _ fault: String?) -> [(SMPPSession.Ticket, SMPPOutcome)] {
         guard let earliestGiveUp, earliestGiveUp <= now else { return [] }
         return drop(fault.map(SMPPOutcome.undeliverable) ?? .retry("no turn in time")) { $0.giveUpAt <= now }
     }
 
-    /// All those that wait: they could not be sent.
+    /// Gives up all waiting messages as undeliverable.
     mutating func dropWaiting(_ reason: String) -> [(SMPPSession.Ticket, SMPPOutcome)] {
         drop(.undeliverable(reason)) { _ in true }
     }

@@ -2,8 +2,9 @@ import EventLoop
 import Glibc
 import TLS
 
-/// One connection's bytes: a socket, TLS or not, on its loop. It reads no further while the other side does not take what it is sent,
-/// so what a peer can make us hold is bounded by one read and its answers.
+/// The byte stream of one connection: a socket with optional TLS, on its loop. It stops reading
+/// while the peer does not take the bytes sent to it. A peer can therefore make the relay buffer no
+/// more than one read and its answers.
 package final class Transport {
     private enum State {
         case handshake
@@ -16,18 +17,19 @@ package final class Transport {
     private let tls: TLSSession?
     private var state = State.handshake
     private var watch: DescriptorWatcher?
-    /// What the socket did not take; TLS wants to be given these very bytes again.
+    /// Bytes that the socket did not take. TLS requires the same bytes in the next attempt.
     private var unsent: [UInt8] = []
     private var readNeedsWrite = false
     private var writeNeedsRead = false
 
-    /// Called once, when bytes may be written.
+    /// Called once, when the connection is ready for writing.
     package var isUp: () -> Void = {}
     package var received: ([UInt8]) -> Void = { _ in }
-    /// Called once, unless `close` was. The descriptor is closed.
+    /// Called once with the reason when the connection ends; not called after `close`. The
+    /// descriptor is then closed.
     package var ended: (String) -> Void = { _ in }
 
-    /// The descriptor is the wire's from here on.
+    /// Takes ownership of the descriptor.
     package init(loop: EventLoop, fd: Int32, tls: TLSSession?) {
         self.loop = loop
         self.fd = fd
@@ -61,7 +63,7 @@ package final class Transport {
         switch tls.handshake() {
         case .complete:
             stand()
-            // What came behind the handshake is with TLS already.
+            // TLS may already hold data that followed the handshake.
             if state == .up { receive() }
         case .incomplete(let interest): watch?.change(interest)
         case .failed(let failure): end("TLS: \(failure)")
@@ -74,7 +76,7 @@ package final class Transport {
         case .up:
             if readiness.contains(.write) || writeNeedsRead { flush() }
             if state == .up, unsent.isEmpty || readNeedsWrite { receive() }
-            // Not reading, and yet told: both directions are gone.
+            // A hang-up reported while not reading means that both directions are closed.
             if state == .up, !unsent.isEmpty, !readiness.isDisjoint(with: [.hangUp, .failed]) {
                 end("connection lost")
             }
@@ -90,7 +92,7 @@ package final class Transport {
             switch read() {
             case .bytes(let bytes):
                 received(bytes)
-                // The socket tells again of what it holds; TLS does not.
+                // The socket reports remaining data again; TLS does not.
                 guard state == .up, tls?.hasPending ?? false else {
                     setInterest()
                     return
@@ -154,7 +156,7 @@ package final class Transport {
         setInterest()
     }
 
-    /// Nil if nothing more can be written now, or ever.
+    /// Writes bytes. Returns the count; nil if nothing more can be written now, or ever.
     private func take(_ bytes: UnsafeRawBufferPointer) -> Int? {
         if let tls {
             switch tls.write(bytes) {
@@ -179,7 +181,7 @@ package final class Transport {
 
     // MARK: The end
 
-    /// What the socket takes now has been written; the rest is not.
+    /// Closes the connection. Bytes that the socket has not taken are discarded.
     package func close() {
         guard state != .ended else { return }
         if state == .up { tls?.shutdown() }
@@ -189,7 +191,7 @@ package final class Transport {
         Glibc.close(fd)
     }
 
-    /// Who writes is not told within its own call.
+    /// Ends the connection on a later turn, so that `ended` is not called within `write`.
     private func endSoon(_ reason: String) {
         loop.schedule(after: .zero) { [weak self] in self?.end(reason) }
     }
