@@ -2,26 +2,36 @@ import Bytes
 import Crypto
 import World
 
-/// The value of a cookie by which a website knows a browser as a user's: set after a login that
-/// succeeded there, read at the next one, and passed on as `LoginRequest.isKnown`.
+/// Makes and checks a cookie value that marks a browser as known for one user.
 ///
-/// Whoever has stolen a password has no such cookie, so their logins cannot end the owner's or use
-/// up its limits. It lets nobody in, and is no second factor. It is bound to one user and signed
-/// with a key of the website's own, and it ends with its age, or with a time that the website keeps
-/// for the user (`notBefore`): a changed password, a report of fraud.
+/// A website sets the cookie after a successful login in that browser. It reads the cookie at the
+/// next login, and passes the result on as `LoginRequest.isKnown`. An attacker with a stolen
+/// password has no valid cookie for that user. Logins from the attacker's browser therefore cannot
+/// end the owner's login or use up the owner's limits.
 ///
-/// Set it with `HttpOnly; Secure; SameSite=Lax; Max-Age` of `KnownBrowsers.life`, apart from the session's cookie: it
-/// outlives sessions.
+/// The cookie does not log anybody in, and it is not a second factor. Its value is bound to one
+/// user and authenticated by HMAC-SHA-256 with a key of the website. It expires after `life`. A
+/// value made before `notBefore` is also invalid; the website can store that time for a user, for
+/// example after a password change or a fraud report.
+///
+/// Set the cookie with `HttpOnly; Secure; SameSite=Lax` and a `Max-Age` of `life`. Keep it apart
+/// from the session cookie, because it outlives sessions.
+///
+///     let browsers = KnownBrowsers(key: key)
+///     let isKnown = browsers.knows(cookie, as: "ada", at: now)
+///     let login = try await relay.ask(LoginRequest(username: "ada", isKnown: isKnown))
 public struct KnownBrowsers: Sendable {
-    /// 180 days.
+    /// The lifetime of a cookie value: 180 days.
     public static let life = Duration.seconds(180 * 86_400)
 
     private let key: Secret
 
-    /// - Parameter key: 32 bytes at least, the website's own, the same at all its servers.
+    /// Creates a maker and checker of cookie values.
+    ///
+    /// - Parameter key: a secret of the website, at least 32 bytes, the same on all of its servers.
     public init(key: Secret) { self.key = key }
 
-    /// A new value for the browser in which this user has just logged in.
+    /// Returns a new cookie value for the browser in which this user has just logged in.
     public func value(for username: String, at now: Timestamp, _ randomness: any Randomness = SystemRandomness())
         -> String
     {
@@ -29,9 +39,15 @@ public struct KnownBrowsers: Sendable {
         return Base64URL.encode(body + tag(body, username))
     }
 
-    /// Whether the value was made for this user, and holds still.
+    /// Whether the value was made for this user and is still valid.
     ///
-    /// - Parameter notBefore: earlier ones hold no more.
+    /// A value may be at most 60 seconds in the future, because the clocks of servers differ.
+    ///
+    /// - Parameters:
+    ///   - value: the cookie as the browser sent it; nil if it sent none.
+    ///   - username: the user who is about to log in.
+    ///   - now: the time of the request.
+    ///   - notBefore: values made before this time are invalid.
     public func knows(
         _ value: String?, as username: String, at now: Timestamp, notBefore: Timestamp? = nil
     ) -> Bool {

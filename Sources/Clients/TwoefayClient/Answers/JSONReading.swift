@@ -1,7 +1,7 @@
 import JSON
 import World
 
-/// Members of an answer that must be there, or may.
+/// Typed access to the members of an answer. A missing or mistyped member throws `CallFault.odd`.
 extension JSONObject {
     func text(_ name: String) throws(CallFault) -> String {
         guard let text = self[name]?.string else { throw .odd("it has no \(name)") }

@@ -1,36 +1,50 @@
 import JSON
 import World
 
-/// How a challenge stands, or how it ended.
+/// The current state or the result of a challenge.
+///
+/// `login` is the only member that decides about access, and only `.success` is a success. Check
+/// the receipt before you let the user in: `LoginEvidence(outcome)`, then `ReceiptCheck`.
 public struct LoginOutcome: Sendable, Equatable {
+    /// The state of a challenge, as `login` in the answer reports it.
     public enum Login: String, Sendable {
         case success, failure
-        /// Not decided yet.
+        /// The challenge is not decided yet.
         case wait
-        /// There is nothing to tell.
+        /// The relay has no result: it has no such challenge of this website, or no longer keeps
+        /// its result.
         case nothing = ""
     }
 
-    /// One way that was tried.
+    /// A factor that the challenge tried.
     public struct Step: Sendable, Equatable {
         public let factor: Factor
-        /// `queued`, `sent`, `seen`, `refused`, `undeliverable`, `answered`, `expired`, `skipped`.
+        /// The state of the step: `queued`, `sent`, `seen`, `refused`, `undeliverable`, `answered`,
+        /// `expired` or `skipped`.
         public let state: String
         public let at: Timestamp
-        /// For people.
+        /// The reason for the state, as a text for people.
         public let reason: String?
     }
 
+    /// The state of the challenge.
     public let login: Login
+    /// The id of the challenge.
     public let challenge: String?
+    /// The factor in use, or the one that decided the challenge.
     public let factor: Factor?
+    /// The method by which the answer was authenticated.
     public let proof: Proof?
+    /// The level of confidence in a success.
     public let assurance: Assurance?
+    /// The reason of a failure.
     public let reason: Reason?
+    /// The factors that the challenge has tried, as the relay lists them.
     public let steps: [Step]
-    /// The whole of it.
+    /// The whole answer, as the relay sent it.
     public let json: JSONObject
 
+    /// Reads an answer of `/auth` or `/backup`, or the `data` of a `login.decided` webhook.
     public init(_ json: JSONObject) throws(CallFault) {
         guard let login = Login(rawValue: try json.text("login")) else { throw .odd("login is none") }
         self.login = login
@@ -50,11 +64,13 @@ public struct LoginOutcome: Sendable, Equatable {
         self.steps = steps
     }
 
+    /// Whether the login succeeded.
     public var isSuccess: Bool { login == .success }
+    /// Whether the challenge has ended, with success or failure.
     public var isDecided: Bool { login == .success || login == .failure }
 }
 
 extension LoginEvidence {
-    /// What is to be checked of an outcome before anybody is let in.
+    /// Takes the evidence that `ReceiptCheck` must accept before the website lets the user in.
     public init(_ outcome: LoginOutcome) throws(ReceiptFault) { try self.init(outcome.json) }
 }

@@ -1,26 +1,42 @@
 import JSON
 import World
 
-/// What a website asks one of its users: everything given here is what the person is shown.
+/// A website's request that one of its users approves a login or an action.
+///
+/// The phone shows the person the user, the address, the browser, the service, the action and the
+/// details. Only `username` is required.
+///
+///     var login = LoginRequest(username: "ada", ip: visitor, action: "Transfer 40 €")
+///     login.details = [.init(label: "To", value: "DE02 1203 0000 0000 2020 51")]
+///     let open = try await relay.ask(login)
 public struct LoginRequest: Sendable, Equatable {
+    /// The user, by the name that the website gave to `RelayClient.register`.
     public var username: String
-    /// Where the visitor comes from.
+    /// The visitor's IP address.
     public var ip: String?
+    /// The `User-Agent` of the visitor's browser.
     public var userAgent: String?
+    /// The part of the website that the visitor wants to use.
     public var service: String?
+    /// The action that the person is asked to approve.
     public var action: String?
+    /// Further labelled lines, such as an amount and a recipient.
     public var details: [LoginRecord.Detail]
-    /// The number that the website chose to show; nil leaves that to the relay.
+    /// The number that the website chose and will show; nil if the relay chooses one.
     public var number: String?
-    /// The visitor's `Accept-Language`, for codes that are sent.
+    /// The visitor's `Accept-Language`, which selects the language of mails and text messages with
+    /// codes.
     public var languages: String?
-    /// Only these; nil: those of the website's policy.
+    /// The factors that this login may use; nil for the factors of the website's policy.
     public var factors: [Factor]?
+    /// The lowest assurance that this login accepts; nil for the minimum of the website's policy.
     public var leastAssurance: Assurance?
-    /// The browser is known as this user's, from a login that succeeded there: see `KnownBrowsers`. Logins from other
-    /// browsers can then neither end this one nor use up its limits.
+    /// Whether the browser is known for this user from an earlier successful login (see
+    /// `KnownBrowsers`). Logins from other browsers then cannot end this login or use up its
+    /// limits.
     public var isKnown: Bool
-    /// 60 to 600 seconds; nil: as the website's policy says.
+    /// The lifetime of the challenge, 60 to 600 seconds; nil for the lifetime in the website's
+    /// policy.
     public var life: Duration?
 
     public init(
@@ -42,6 +58,7 @@ public struct LoginRequest: Sendable, Equatable {
         self.life = life
     }
 
+    /// Returns the body of `POST /login`.
     func body(request: String) -> JSONObject {
         var body: JSONObject = ["username": .string(username), "request": .string(request)]
         for (name, value) in [
@@ -60,19 +77,25 @@ public struct LoginRequest: Sendable, Equatable {
     }
 }
 
-/// A user was asked. Not decided yet, or decided already: a user who is locked gets a challenge that has failed.
+/// A login that the relay has accepted: the answer to `RelayClient.ask`.
+///
+/// It is usually not decided yet. If the user is locked, the challenge has already failed.
 public struct OpenLogin: Sendable, Equatable {
-    /// To be kept until the login ends, in the website's session or database: the receipt is checked against it.
+    /// The record of the request. Keep it in the website's session or database until the login
+    /// ends: `ReceiptCheck` compares the receipt with it.
     public let asked: LoginRecord
-    /// The user has a bound phone; without one, codes are used.
+    /// Whether the user has a bound phone. If not, the login uses codes.
     public let hasPhone: Bool
-    /// What the user is to answer with; nil where it has failed already.
+    /// The factor that the user must answer with; nil if the challenge has already failed.
     public let factor: Factor?
+    /// The time at which the challenge expires, by the relay's clock.
     public let expiresAt: Timestamp
-    /// Too many codes were wrong: no code is taken, and a phone alone can answer. See `RelayClient.unlock`.
+    /// Whether the user's codes are locked after too many wrong ones. The relay then accepts no
+    /// code, and only a phone can answer. See `RelayClient.unlock`.
     public let areCodesLocked: Bool
 
+    /// The id of the challenge.
     public var challenge: String { asked.challenge }
-    /// To be shown to the person, who types it into the phone.
+    /// The number to show to the person, who enters it on the phone; nil if there is none.
     public var number: String? { asked.number }
 }

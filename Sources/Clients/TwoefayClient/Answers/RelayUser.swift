@@ -2,28 +2,36 @@ import Bytes
 import JSON
 import World
 
-/// A user as the relay has it.
+/// A user of this website, as the relay stores it.
 public struct RelayUser: Sendable, Equatable {
-    /// What a user can answer with: all phones together are one.
+    /// A factor of the user. All phones together form one factor.
     public struct OwnFactor: Sendable, Equatable {
+        /// The kind of the factor.
         public let kind: Factor
+        /// The state of the factor.
         public let state: AccountState
-        /// With most of it hidden.
+        /// The address or number to which codes are sent, mostly masked.
         public let address: String?
+        /// The number of consecutive failures of this factor.
         public let failures: Int64
     }
 
+    /// The opaque id of the user, as `/register` returned it.
     public let token: String
     public let email: String?
     public let phone: String?
+    /// The state of the user.
     public let state: AccountState
-    /// The cause that locked or froze the user: `phone` or `operator`.
+    /// The cause of a lock or freeze: `phone` or `operator`.
     public let stoppedBy: String?
-    /// Too many codes were wrong, and none is taken. The user's phone can still approve.
+    /// Whether the user's codes are locked after too many wrong ones. The user's phone can still
+    /// approve.
     public let areCodesLocked: Bool
+    /// The factors that the user can answer with.
     public let factors: [OwnFactor]
+    /// The user's phones.
     public let devices: [Device]
-    /// The whole of it.
+    /// The whole answer, as the relay sent it.
     public let json: JSONObject
 
     init(_ json: JSONObject) throws(CallFault) {
@@ -48,18 +56,22 @@ public struct RelayUser: Sendable, Equatable {
     }
 }
 
-/// A phone of a user's.
+/// A phone of a user, from `RelayClient.user` or a webhook.
 public struct Device: Sendable, Equatable {
+    /// The id of the phone.
     public let id: String
+    /// The name by which the user knows the phone.
     public let name: String?
     public let platform: String?
-    /// Nil in a webhook: it says what happened, not how things stand.
+    /// The current state of the phone; nil in a webhook, which reports an event and not a state.
     public let state: AccountState?
-    /// Of its key (RFC 7638).
+    /// The thumbprint of the phone's key (RFC 7638).
     public let thumbprint: String?
+    /// The time at which the phone was bound.
     public let createdAt: Timestamp?
+    /// The time of the phone's last request.
     public let lastSeenAt: Timestamp?
-    /// An entry of `devices[]`, or a webhook's data, as it came.
+    /// The entry of `devices[]`, or the `data` of a webhook, as the relay sent it.
     public let json: JSONObject
 
     init(_ json: JSONObject) throws(CallFault) {
@@ -75,19 +87,21 @@ public struct Device: Sendable, Equatable {
 }
 
 extension BindingCheck {
-    /// The same of a phone as `RelayClient.user` or a webhook shows it.
+    /// Checks the binding of a phone that `RelayClient.user` or a webhook returned.
     public func pinned(_ device: Device, token: String, k: Secret) throws(BindingFault) -> PinnedPhone {
         try pinned(device.json, token: token, k: k)
     }
 }
 
-/// What binds a phone to a user.
+/// The code and URI with which a user binds a phone.
 public struct Activation: Sendable, Equatable {
+    /// The activation code, which works once.
     public let code: String
-    /// To be shown as a QR code.
+    /// The activation URI, for display as a QR code.
     public let uri: String
-    /// That QR code, as SVG.
+    /// The QR code of `uri`, as SVG.
     public let qr: String
+    /// The time at which the code expires.
     public let expiresAt: Timestamp
 
     init(_ json: JSONObject) throws(CallFault) {
@@ -97,9 +111,11 @@ public struct Activation: Sendable, Equatable {
         expiresAt = try json.timestamp("expires_at")
     }
 
-    /// The URI with a secret that the relay never sees: the phone proves with it that its key is its own, and `BindingCheck`
-    /// sees that. The website draws the QR code of this itself.
+    /// Returns the activation URI with a secret `k` that the relay never sees.
     ///
-    /// - Parameter k: 32 bytes, new for each activation.
+    /// The phone uses `k` to prove to the website which key is its own. `BindingCheck` verifies
+    /// this proof. The website must draw the QR code of this URI itself.
+    ///
+    /// - Parameter k: 32 random bytes, new for each activation.
     public func uri(with k: Secret) -> String { "\(uri)&k=\(Base64URL.encode(k.reveal()))" }
 }

@@ -1,4 +1,5 @@
-/// A word of the relay's. A later relay may have more of them than are named here: they are carried, not refused.
+/// A value from a list that later relays may extend. A value that this library does not name is
+/// passed on, not refused.
 public protocol RelayWord: RawRepresentable<String>, Sendable, Hashable, CustomStringConvertible {
     init(rawValue: String)
 }
@@ -7,34 +8,45 @@ extension RelayWord {
     public var description: String { rawValue }
 }
 
-/// What a user answers with.
+/// A factor: one way to authenticate.
 public struct Factor: RelayWord {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    /// A notification to the user's phone, which the user answers there.
     public static let push = Factor(rawValue: "push")
-    /// The phone has to look by itself.
+    /// A request without a push, which the phone finds by polling.
     public static let pull = Factor(rawValue: "pull")
+    /// A time-based code of an authenticator app or a token (RFC 6238).
     public static let totp = Factor(rawValue: "totp")
+    /// A counter-based code of a hardware token (RFC 4226).
     public static let hotp = Factor(rawValue: "hotp")
+    /// A code in a text message.
     public static let sms = Factor(rawValue: "sms")
+    /// A code in a mail.
     public static let mail = Factor(rawValue: "mail")
+    /// A printed code that works once.
     public static let recovery = Factor(rawValue: "recovery")
 }
 
-/// What stands behind a success.
+/// The method by which the answer of a successful login was authenticated.
 public struct Proof: RelayWord {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// A phone's signature, which `ReceiptCheck` checks: the only one for which the relay need not be trusted.
+    /// A phone's signature, which `ReceiptCheck` verifies. It is the only proof that requires no
+    /// trust in the relay.
     public static let signed = Proof(rawValue: "signed")
+    /// A phone's client certificate, without a signed decision.
     public static let certificate = Proof(rawValue: "certificate")
+    /// A decision that the website itself posted for its user, without a phone's certificate or
+    /// signature.
     public static let website = Proof(rawValue: "website")
+    /// A code that the user entered on the website.
     public static let code = Proof(rawValue: "code")
 }
 
-/// How much a success is worth; `low` < `restricted` < `substantial` < `high`.
+/// The level of confidence in a success: `low` < `restricted` < `substantial` < `high`.
 public struct Assurance: RelayWord {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -45,25 +57,25 @@ public struct Assurance: RelayWord {
     public static let low = Assurance(rawValue: "low")
 }
 
-/// Why a challenge failed.
+/// The reason why a challenge failed.
 public struct Reason: RelayWord {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
     public static let denied = Reason(rawValue: "denied")
-    /// The user says that somebody else is logging in.
+    /// The user reports that another person is trying to log in.
     public static let fraud = Reason(rawValue: "fraud")
     public static let wrongNumber = Reason(rawValue: "wrong_number")
     public static let expired = Reason(rawValue: "expired")
     public static let cancelled = Reason(rawValue: "cancelled")
-    /// The same user was asked something later.
+    /// A later request for the same user replaced this one.
     public static let superseded = Reason(rawValue: "superseded")
     public static let undeliverable = Reason(rawValue: "undeliverable")
     public static let locked = Reason(rawValue: "locked")
     public static let frozen = Reason(rawValue: "frozen")
 }
 
-/// Of a phone, of another factor, or of a user.
+/// The state of a phone, of another factor, or of a user.
 public struct AccountState: RelayWord {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }

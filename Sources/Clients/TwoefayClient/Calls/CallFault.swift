@@ -1,22 +1,27 @@
 import JSON
 
-/// Why a call came to nothing.
+/// The reason why a call failed. It is final: retries have already been made as `RetryPolicy`
+/// allows.
 public enum CallFault: Error, Sendable, Equatable {
-    /// The relay said no, and why.
+    /// The relay refused the request, for the reason in the problem document.
     case refused(Problem)
-    /// The relay has certainly done nothing.
+    /// The relay was not reached, so it has certainly done nothing.
     case unreached(String)
-    /// Nobody knows whether the relay has done it. If it was, it was done once: the calls of this module were repeated by then,
-    /// or were not because of this (see `RetryPolicy`).
+    /// The answer is missing, so the result is ambiguous: the relay may or may not have done the
+    /// work.
+    ///
+    /// If it did, it did so only once. The client has already repeated the call, unless a
+    /// repetition could have had a second effect (see `RetryPolicy`).
     case unanswered(String)
-    /// What came back is not what was agreed: is that the relay?
+    /// The answer does not follow the protocol. The other end may not be a relay.
     case odd(String)
-    /// The task that called was cancelled.
+    /// The task that made the call was cancelled.
     case cancelled
-    /// The website's own affair, before anything was sent: a certificate that cannot be used, say.
+    /// The website's own configuration is at fault, and nothing was sent. Example: an unusable
+    /// certificate.
     case unable(String)
 
-    /// What the relay refused with, if that is what happened.
+    /// The problem document if the relay refused; otherwise nil.
     public var problem: Problem? {
         if case .refused(let problem) = self { problem } else { nil }
     }
@@ -35,9 +40,9 @@ extension CallFault: CustomStringConvertible {
     }
 }
 
-/// A problem document (RFC 9457) as the relay writes it.
+/// A problem document (RFC 9457), as the relay writes it.
 public struct Problem: Sendable, Equatable {
-    /// The stable word that a program goes by. A later relay may have more of them.
+    /// The stable code by which a program recognises the problem. Later relays may add codes.
     public struct Code: RawRepresentable, Sendable, Hashable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -47,12 +52,13 @@ public struct Problem: Sendable, Equatable {
         public static let unauthenticated = Code(rawValue: "unauthenticated")
         public static let forbidden = Code(rawValue: "forbidden")
         public static let approvalRequired = Code(rawValue: "approval_required")
-        /// No code of the user is taken until that is lifted: see `RelayClient.unlock`.
+        /// The user's codes are locked. See `RelayClient.unlock`.
         public static let codesLocked = Code(rawValue: "codes_locked")
         public static let notFound = Code(rawValue: "not_found")
         public static let methodNotAllowed = Code(rawValue: "method_not_allowed")
         public static let conflict = Code(rawValue: "conflict")
         public static let alreadyDecided = Code(rawValue: "already_decided")
+        /// The operation succeeded, but its answer held a secret that the relay shows only once.
         public static let shownOnce = Code(rawValue: "shown_once")
         public static let tooLarge = Code(rawValue: "too_large")
         public static let unsupportedType = Code(rawValue: "unsupported_type")
@@ -60,34 +66,40 @@ public struct Problem: Sendable, Equatable {
         public static let limited = Code(rawValue: "limited")
         public static let `internal` = Code(rawValue: "internal")
         public static let unavailable = Code(rawValue: "unavailable")
-        /// Not of the relay's making: something between it and the website has answered.
+        /// No code of the relay: a system between the relay and the website has answered.
         public static let foreign = Code(rawValue: "")
     }
 
-    /// What is wrong with one parameter.
+    /// A faulty parameter.
     public struct Fault: Sendable, Equatable {
         public let parameter: String
         public let code: String
-        /// What a text in the website's own languages is looked up under.
+        /// The key under which a website can look up a translated message.
         public let messageKey: String
         public let message: String
     }
 
-    /// Whom the user has to say yes to before the call is repeated, with `challenge` as its `approval`.
+    /// The approval that the user must give first. After it, repeat the call with `challenge` as
+    /// its `approval`.
     public struct NeededApproval: Sendable, Equatable {
+        /// The id of the challenge that the user must approve.
         public let challenge: String
-        /// To be shown to the person; nil where none is asked for.
+        /// The number to show to the person; nil if the challenge has none.
         public let number: String?
     }
 
+    /// The HTTP status.
     public let status: Int
     public let code: Code
+    /// The explanation for developers.
     public let detail: String
+    /// The faulty parameters, if the relay names any.
     public let faults: [Fault]
+    /// The pause that the relay requests before another attempt; nil if it names none.
     public let retryAfter: Duration?
-    /// Under this the relay's log says more.
+    /// The id of the request, under which the relay's log has more information.
     public let requestID: String?
-    /// With `.approvalRequired`.
+    /// The missing approval, with the code `.approvalRequired`; otherwise nil.
     public let approval: NeededApproval?
 
     init(_ reply: RelayReply) {
@@ -101,7 +113,7 @@ public struct Problem: Sendable, Equatable {
                 parameter: parameter, code: fault["code"]?.string ?? "",
                 messageKey: fault["message_key"]?.string ?? "", message: fault["message"]?.string ?? "")
         }
-        // Digits alone: the relay gives no dates.
+        // Only seconds are read: the relay never sends a date.
         retryAfter = reply.fields["retry-after"].flatMap { UInt32($0) }.map { .seconds(Int64($0)) }
         requestID = reply.fields["request-id"]
         approval = body["challenge"]?.string.map { challenge in

@@ -1,25 +1,27 @@
 import JSON
 import World
 
-/// Factors that are answered by codes.
+/// Calls for the code factors: authenticator apps, hardware tokens and recovery codes.
 extension RelayClient {
-    /// An app's secret. It is shown this once.
+    /// The secret of a new authenticator app. The relay shows it only once.
     public struct TOTPSetup: Sendable, Equatable {
+        /// The secret in base32.
         public let secret: String
-        /// To be shown as a QR code.
+        /// The `otpauth` URI, for display as a QR code.
         public let uri: String
-        /// That QR code, as SVG.
+        /// The QR code of `uri`, as SVG.
         public let qr: String
-        /// Until then the app's first code has to come.
+        /// The time by which the user must confirm the app with its first code.
         public let expiresAt: Timestamp
     }
 
-    /// What the codes of a token or an app are like; nil: as they usually are.
+    /// The parameters of the codes of an app or token; nil for the relay's default.
     public struct CodeShape: Sendable, Equatable {
-        /// `SHA1`, `SHA256`, `SHA512`
+        /// The hash algorithm: `SHA1`, `SHA256` or `SHA512`.
         public var algorithm: String?
+        /// The number of digits of a code.
         public var digits: Int64?
-        /// Seconds.
+        /// The time step of TOTP, in seconds.
         public var period: Int64?
 
         public init(algorithm: String? = nil, digits: Int64? = nil, period: Int64? = nil) {
@@ -35,6 +37,9 @@ extension RelayClient {
         }
     }
 
+    /// Adds an authenticator app, which counts as a factor after `confirmTOTP`.
+    ///
+    /// - Parameter approval: the challenge with which the user approved, after `.approvalRequired`.
     public func addTOTP(
         for username: String, _ shape: CodeShape = CodeShape(), approval: String? = nil
     ) async throws(CallFault) -> TOTPSetup {
@@ -46,20 +51,24 @@ extension RelayClient {
             expiresAt: try answer.timestamp("expires_at"))
     }
 
-    /// From then on the app counts.
+    /// Confirms the app with its first code. From then on the app is a factor of the user.
     ///
-    /// - Returns: false for a wrong code, which counts too.
+    /// - Returns: false for a wrong code, which the relay adds to the failure count.
     public func confirmTOTP(of username: String, code: String) async throws(CallFault) -> Bool {
         try await call("POST", Self.path(username, "totp", "confirm"), ["otp": .string(code)]).flag("confirmed")
     }
 
+    /// Removes the user's authenticator app.
     public func dropTOTP(of username: String) async throws(CallFault) {
         try await call("DELETE", Self.path(username, "totp"))
     }
 
-    /// A hardware token, which counts at once.
+    /// Adds a hardware token, which is a factor of the user at once.
     ///
-    /// - Parameter secret: in base32, as `addTOTP` shows one.
+    /// - Parameters:
+    ///   - secret: the secret in base32, as in `TOTPSetup.secret`.
+    ///   - counter: the counter of the token.
+    ///   - approval: the challenge with which the user approved, after `.approvalRequired`.
     public func addHOTP(
         for username: String, secret: String, counter: Int64 = 0, _ shape: CodeShape = CodeShape(),
         approval: String? = nil
@@ -71,21 +80,25 @@ extension RelayClient {
         try await call("POST", Self.path(username, "hotp"), body)
     }
 
-    /// Finds a token again whose button was pressed too often.
+    /// Resynchronises a token whose counter is too far ahead because its button was pressed too
+    /// often.
     ///
-    /// - Parameter codes: two, one after the other.
-    /// - Returns: false where they are no two codes in a row, which counts.
+    /// - Parameter codes: two consecutive codes of the token.
+    /// - Returns: false if the two are not consecutive codes, which the relay adds to the failure
+    ///   count.
     public func resynchroniseHOTP(of username: String, codes: (String, String)) async throws(CallFault) -> Bool {
         try await call(
             "POST", Self.path(username, "hotp", "resync"), ["otps": [.string(codes.0), .string(codes.1)]]
         ).flag("resynced")
     }
 
+    /// Removes the user's hardware token.
     public func dropHOTP(of username: String) async throws(CallFault) {
         try await call("DELETE", Self.path(username, "hotp"))
     }
 
-    /// Ten codes for a drawer, shown this once. Earlier ones are void.
+    /// Creates ten recovery codes for the user to print. The relay shows them only once, and
+    /// earlier recovery codes become invalid.
     public func recoveryCodes(for username: String, approval: String? = nil) async throws(CallFault) -> [String] {
         try await call("POST", Self.path(username, "recovery-codes"), Self.body(approval)).texts("codes")
     }

@@ -3,15 +3,20 @@ import JSON
 import World
 
 extension RelayClient {
-    /// Asks a user. Keep `asked` of what comes back: the receipt is checked against it. Where the website chose the number,
-    /// that is the one in there, whatever the relay says.
+    /// Opens a challenge for a user.
+    ///
+    /// Keep `asked` of the result: `ReceiptCheck` compares the receipt with it. If the website
+    /// chose the number, `asked` holds that number, whatever the relay answers.
+    ///
+    /// - Throws: `CallFault.odd` if the relay answers with another number than the website chose.
     public func ask(_ login: LoginRequest) async throws(CallFault) -> OpenLogin {
         let request = Hex.encode(randomness.bytes(16))
         let askedAt = time.now().seconds
         let fields = login.languages.map { ["accept-language": $0] } ?? [:]
         let answer = try await call("POST", "/login", login.body(request: request), fields: fields)
         let answered = answer["number"]?.string
-        // Whoever chose one did so in order that the relay cannot. A user who is stopped gets an answer without any.
+        // A website chooses the number itself so that the relay cannot choose it. If the user is
+        // locked or frozen, the answer has no number.
         if let chosen = login.number, let answered, !answered.isExactly(chosen) {
             throw .odd("its number is not the one that was chosen")
         }
@@ -25,14 +30,16 @@ extension RelayClient {
             areCodesLocked: answer["codes"]?.string == "locked")
     }
 
-    /// Comes back when it is decided. That may take as long as a challenge lives, ten minutes at most; cancelling the task
-    /// ends it at once, and leaves the challenge as it is. A relay that is restarted or gone for a while meanwhile does not
-    /// end it.
+    /// Waits until the login is decided, and returns its outcome.
+    ///
+    /// This can take as long as a challenge lives, at most ten minutes; after that the outcome may
+    /// still be `.wait`. Cancel the task to stop at once; the challenge stays open. A restart or a
+    /// short outage of the relay does not end the wait.
     public func wait(for login: OpenLogin) async throws(CallFault) -> LoginOutcome {
         try await wait(for: login.challenge)
     }
 
-    /// The same, for who has kept the challenge alone.
+    /// Waits for a challenge that the website knows only by its id.
     public func wait(for challenge: String) async throws(CallFault) -> LoginOutcome {
         let start = time.instant()
         while true {
@@ -41,39 +48,45 @@ extension RelayClient {
             patient.timeout = max(retries.timeout, Self.longestLife - (begun - start))
             let outcome = try await result(of: challenge, held: Self.longestHold, patient)
             guard outcome.login == .wait, time.instant() - start < Self.longestLife else { return outcome }
-            // A relay that ends sends home whom it holds: whoever comes back at once finds it closing its door.
+            // A relay that shuts down answers its held requests early. A repetition at once would
+            // reach the same relay while it shuts down.
             if time.instant() - begun < Self.soon { await carrier.pause(for: Self.soon) }
         }
     }
 
-    /// How it stands: `.wait` where nothing is decided. Can be read for 24 hours after its end.
+    /// Returns the state of a challenge: `.wait` if it is not decided yet. The result can be read
+    /// for 24 hours after the end of the challenge.
     ///
-    /// - Parameter hold: so long the relay waits for the end, in whole seconds and 60 at most: for a page that asks again and
-    ///   again, and tells its visitor meanwhile by which factor it goes on.
+    /// - Parameter hold: how long the relay holds the request until the challenge ends, in whole
+    ///   seconds, at most 60. Use it for a page that polls, and shows its visitor the current
+    ///   factor meanwhile.
     public func result(of challenge: String, within hold: Duration = .zero) async throws(CallFault) -> LoginOutcome {
         let seconds = min(hold.components.seconds, Self.longestHold)
         return try await result(of: challenge, held: seconds > 0 ? seconds : nil, retries)
     }
 
-    /// Hands in a code that the user has typed: an app's, a token's, one that was sent, or a recovery code.
+    /// Submits a code that the user entered: of an app or a token, from a mail or text message, or
+    /// a recovery code.
     ///
-    /// - Returns: `.success`; or `.failure`, for a wrong code too: `result` says whether the challenge is still open.
+    /// - Returns: `.success` or `.failure`. A wrong code is also `.failure`: `result` tells whether
+    ///   the challenge is still open.
     public func enter(_ code: String, for challenge: String) async throws(CallFault) -> LoginOutcome {
         try LoginOutcome(
             try await call("POST", "/backup", ["challenge": .string(challenge), "otp": .string(code)]))
     }
 
-    /// Begins with that factor now, or has its code sent again.
+    /// Starts the given factor now, or sends its code again.
     public func begin(_ factor: Factor, of challenge: String) async throws(CallFault) {
         try await call("POST", Self.path(of: challenge) + "/factor", ["factor": .string(factor.rawValue)])
     }
 
-    /// The visitor has gone away.
+    /// Cancels a challenge, for example because the visitor has left.
     public func cancel(_ challenge: String) async throws(CallFault) {
         try await call("DELETE", Self.path(of: challenge))
     }
 
-    /// Asked without an Idempotency-Key: it changes nothing, and a kept answer would say for ever that nothing is decided.
+    /// Reads a result, without an idempotency key. The call changes nothing, and a stored answer
+    /// would report `.wait` even after the decision.
     private func result(
         of challenge: String, held seconds: Int64?, _ retries: RetryPolicy
     ) async throws(CallFault) -> LoginOutcome {
@@ -87,9 +100,10 @@ extension RelayClient {
 
     private static func path(of challenge: String) -> String { "/challenge/\(PercentEncoding.encode(challenge))" }
 
-    /// The relay holds no request longer.
+    /// The longest time for which the relay holds a request, in seconds.
     private static let longestHold: Int64 = 60
-    /// Of a challenge.
+    /// The longest lifetime of a challenge.
     private static let longestLife = Duration.seconds(600)
+    /// The shortest time between two held requests.
     private static let soon = Duration.milliseconds(500)
 }

@@ -1,14 +1,15 @@
 import JSON
 
-/// One request to the relay, as a value: whatever HTTP client a website has can carry it.
+/// A request to the relay, as a value that any HTTP client can send.
 public struct RelayCall: Sendable, Equatable {
+    /// The HTTP method.
     public var method: String
-    /// Behind the relay's origin; ready to be sent.
+    /// The path after the relay's origin, already percent-encoded.
     public var path: String
-    /// Names in lower case.
+    /// The header fields, with names in lower case.
     public var fields: [String: String]
     public var body: JSONObject?
-    /// So long an answer is waited for.
+    /// The longest time to wait for an answer.
     public var timeout: Duration
 
     public init(
@@ -23,25 +24,30 @@ public struct RelayCall: Sendable, Equatable {
         if body != nil { self.fields["content-type"] = "application/json" }
     }
 
-    /// The body as it is sent; empty where there is none.
+    /// The body as it is sent; empty if there is none.
     public var bytes: [UInt8] { body.map { JSONWriter.write($0) } ?? [] }
 }
 
 extension RelayCall {
-    /// Done twice it is as if it was done once.
+    /// Whether a repetition has no second effect.
+    ///
+    /// A PATCH with a new address sends a code to it, and one with an approval uses that up.
+    /// Neither can be repeated.
     var isRepeatable: Bool {
         guard method == "PATCH", let body else { return true }
         return body["approval"] == nil && body["email"]?.string == nil && body["phone"]?.string == nil
     }
 
-    /// What a repetition is told when an earlier try, whose answer got lost, has done it.
+    /// Whether this refusal of a repetition shows that an earlier attempt succeeded: the earlier
+    /// DELETE lost its answer, and the repetition finds nothing to delete.
     func isDone(by fault: CallFault) -> Bool { method == "DELETE" && fault.problem?.code == .notFound }
 }
 
-/// What the relay said to it.
+/// The relay's answer to a call.
 public struct RelayReply: Sendable, Equatable {
+    /// The HTTP status.
     public var status: Int
-    /// Names in lower case.
+    /// The header fields, with names in lower case.
     public var fields: [String: String]
     public var body: [UInt8]
 
@@ -53,13 +59,19 @@ public struct RelayReply: Sendable, Equatable {
     }
 }
 
-/// The way to the relay: HTTP/2 over TLS with the website's client certificate, and the clock of whoever waits there.
-/// `HTTP2Transport` is one; a website that has an HTTP client of its own wraps it into another.
+/// A transport to the relay: HTTP/2 over TLS with the website's client certificate, and a clock for
+/// pauses.
+///
+/// `HTTP2Transport` is the implementation of this library. A website that has its own HTTP client
+/// can wrap that instead.
 public protocol RelayTransport: Sendable {
-    /// Brings back whatever the relay answers, refusals too. Where nothing came back it says whether the relay may have
-    /// worked on it: `.unreached` or `.unanswered`. The task's being cancelled ends it at once, with `.cancelled`.
+    /// Sends a call and returns the relay's answer, refusals included.
+    ///
+    /// If there is no answer, it throws `.unreached` if the relay has certainly not processed the
+    /// call, and `.unanswered` if it may have. If the task is cancelled, it throws `.cancelled` at
+    /// once.
     func send(_ call: RelayCall) async throws(CallFault) -> RelayReply
 
-    /// Comes back when the time is over, or the task is cancelled.
+    /// Returns when the time is over or the task is cancelled.
     func pause(for duration: Duration) async
 }

@@ -2,23 +2,32 @@ import Bytes
 import JSON
 import World
 
-/// The relay, as a website sees it: who its users are, and whether one of them says yes.
+/// A website's client for the relay: it manages the website's users, and asks them to approve
+/// logins.
 ///
 ///     let relay = try RelayClient(
-///         origin: "https://login.example.com:8080", authority: authority, certificate: certificate, key: key)
+///         origin: "https://login.example.com:8080", authority: authority,
+///         certificate: certificate, key: key)
 ///     let login = try await relay.ask(LoginRequest(username: "ada", ip: visitor))
 ///     show(login.asked.number)
 ///     let outcome = try await relay.wait(for: login)
 ///
-/// Every call is tried again where the relay cannot be reached, gives no answer, or asks for patience, and is done once all
-/// the same: see `RetryPolicy`. What it throws is final.
+/// If the relay cannot be reached, does not answer or requests a pause, the client repeats the
+/// call. A repeated call takes effect only once: see `RetryPolicy`. An error that a function throws
+/// is final.
 public struct RelayClient: Sendable {
     let carrier: any RelayTransport
     let retries: RetryPolicy
     let time: any TimeSource
     let randomness: any Randomness
 
-    /// Over a carrier of the website's own. Time and chance are the machine's unless a test gives others.
+    /// Creates a client over a given transport.
+    ///
+    /// - Parameters:
+    ///   - carrier: the transport, for example a wrapper of the website's own HTTP client.
+    ///   - retries: when to repeat calls.
+    ///   - time: the clock; tests pass another one.
+    ///   - randomness: the source of randomness; tests pass another one.
     public init(
         _ carrier: any RelayTransport, retries: RetryPolicy = RetryPolicy(), time: any TimeSource = SystemTime(),
         randomness: any Randomness = SystemRandomness()
@@ -29,12 +38,16 @@ public struct RelayClient: Sendable {
         self.randomness = randomness
     }
 
-    /// Over HTTP/2 with the website's client certificate, on a thread of its own.
+    /// Creates a client over HTTP/2 with the website's client certificate. The connection runs on
+    /// its own thread.
     ///
     /// - Parameters:
-    ///   - origin: of the relay, as in its settings: `https://host:port`.
-    ///   - authority: PEM; what signed the relay's certificate (its `ca.pem`).
-    ///   - certificate: PEM; with `key` what `twoefay website add` wrote.
+    ///   - origin: the origin of the relay, as in its settings: `https://host:port`.
+    ///   - authority: the authority that signed the relay's certificate (the relay's `ca.pem`), as
+    ///     PEM.
+    ///   - certificate: the website's certificate from `twoefay website add`, as PEM.
+    ///   - key: the private key from `twoefay website add`.
+    ///   - retries: when to repeat calls.
     public init(
         origin: String, authority: [UInt8], certificate: [UInt8], key: Secret, retries: RetryPolicy = RetryPolicy()
     ) throws(CallFault) {
@@ -42,10 +55,12 @@ public struct RelayClient: Sendable {
         self.init(carrier, retries: retries)
     }
 
-    /// For what has no function here. A POST gets its Idempotency-Key, and keeps it through every try. A DELETE that had to be
-    /// repeated has succeeded where there is nothing any more.
+    /// Makes a call for which this library has no function.
     ///
-    /// - Parameter fields: further ones, names in lower case.
+    /// A POST gets an idempotency key, which stays the same for all attempts. If a repeated DELETE
+    /// finds nothing to delete, it has succeeded.
+    ///
+    /// - Parameter fields: further header fields, with names in lower case.
     @discardableResult
     public func call(
         _ method: String, _ path: String, _ body: JSONObject? = nil, fields: [String: String] = [:]
@@ -57,7 +72,8 @@ public struct RelayClient: Sendable {
         return try await send(call, retries)
     }
 
-    /// One call, until it has its answer or there is no hope for one.
+    /// Sends one call, and repeats it until it has an answer or the retry policy allows no more
+    /// attempts.
     func send(_ call: RelayCall, _ retries: RetryPolicy) async throws(CallFault) -> JSONObject {
         let start = time.instant()
         var failures = 0

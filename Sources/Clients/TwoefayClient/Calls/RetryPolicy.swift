@@ -1,14 +1,23 @@
 import World
 
-/// When a call is made again. A repetition changes nothing twice: every POST has its Idempotency-Key, and keeps it; what has
-/// been deleted stays so; and a PATCH says how things are to be. One that gives a new address sends a code there, and one with
-/// an approval uses it up: those are made again only where the relay has not done them for certain.
+/// The rules for when the client repeats a call.
+///
+/// Invariant: a repetition never has a second effect. A POST keeps its idempotency key for all
+/// attempts; a deleted object stays deleted; and a PATCH states the wanted result. Two kinds of
+/// PATCH are different: a new address causes a code to be sent, and an approval is used up. The
+/// client repeats these only if the relay has certainly not processed them. Tested in
+/// `RetryPolicyTests.swift`.
+///
+///     let impatient = RetryPolicy(longestPause: .seconds(1), timeout: .seconds(3))
 public struct RetryPolicy: Sendable {
-    /// The first pause; each further one is twice as long, up to `longestPause`.
+    /// The pause after the first failure. Each further pause is twice as long, up to
+    /// `longestPause`.
     public var firstPause: Duration
-    /// A relay that asks for more patience than this is not asked again: it is a person that waits meanwhile.
+    /// The longest pause. If the relay requests a longer one, the client does not retry, because a
+    /// person is waiting.
     public var longestPause: Duration
-    /// Of one call: no further try is made so long after the first.
+    /// The time limit for the retries of one call. No attempt starts later than this after the
+    /// first one.
     public var timeout: Duration
 
     public init(
@@ -20,17 +29,17 @@ public struct RetryPolicy: Sendable {
         self.timeout = timeout
     }
 
-    /// Nothing is tried again.
+    /// A policy that never retries.
     public static let never = RetryPolicy(timeout: .zero)
 
-    /// Whether another try may bring something else.
+    /// Whether another attempt may have a different result.
     func isWorthwhile(after fault: CallFault) -> Bool {
         switch fault {
         case .unreached, .unanswered: true
         case .refused(let problem):
             switch problem.status {
             case 429, 502, 503, 504: true
-            // The same request still runs. Other conflicts name no time.
+            // An earlier attempt is still being processed. Other conflicts have no `Retry-After`.
             case 409: problem.retryAfter != nil
             default: false
             }
@@ -38,7 +47,7 @@ public struct RetryPolicy: Sendable {
         }
     }
 
-    /// How long to pause before the next try; nil when there is none.
+    /// Returns the pause before the next attempt; nil if there is none.
     func pause(
         after fault: CallFault, of call: RelayCall, failures: Int, spent: Duration, _ randomness: any Randomness
     ) -> Duration? {
@@ -46,7 +55,7 @@ public struct RetryPolicy: Sendable {
         let wish = fault.problem?.retryAfter ?? .zero
         guard wish <= longestPause else { return nil }
         let base = min(firstPause * (1 << min(failures - 1, 20)), longestPause)
-        // Up to half is added by chance: those who failed together do not come back together.
+        // Jitter of up to half of the pause: clients that failed together do not retry together.
         let half = UInt64(max(0, base.wholeMilliseconds / 2))
         let pause = max(wish, base) + .milliseconds(Int64(randomness.number(below: half + 1)))
         return spent + pause <= timeout ? pause : nil
@@ -54,7 +63,8 @@ public struct RetryPolicy: Sendable {
 }
 
 extension CallFault {
-    /// The relay may have done what was asked. A proxy that answers for it has waited in vain itself.
+    /// Whether the relay may have processed the call. A proxy that answers 502 or 504 has itself
+    /// received no answer from the relay.
     var isPerhapsDone: Bool {
         switch self {
         case .unanswered: true

@@ -2,15 +2,18 @@ import Bytes
 import JSON
 
 extension RelayClient {
-    /// A user who was made known, and what binds the first phone.
+    /// A newly registered user, with the activation of the first phone.
     public struct Registered: Sendable, Equatable {
-        /// The relay's name for the user.
+        /// The opaque id by which the relay knows the user.
         public let token: String
+        /// The code and URI that bind the first phone.
         public let activation: Activation
     }
 
-    /// Makes a user known. Where the answer got lost on its way, the repetition throws `.shownOnce`: the user is known then,
-    /// and `activation(for:)` gives another code.
+    /// Registers a user.
+    ///
+    /// If the answer was lost, the repetition throws `.shownOnce`. The user is then registered, and
+    /// `activation(for:)` returns another code.
     public func register(
         _ username: String, email: String? = nil, phone: String? = nil, displayName: String? = nil,
         language: String? = nil
@@ -26,30 +29,35 @@ extension RelayClient {
             token: try answer.text("token"), activation: try Activation(try answer.object("activation")))
     }
 
-    /// For another phone. Throws `.approvalRequired` where the user has to say yes first: see `Problem.approval`.
+    /// Creates an activation for another phone.
     ///
-    /// - Parameter approval: the challenge with which the user did.
+    /// - Parameter approval: the challenge with which the user approved this.
+    /// - Throws: `.approvalRequired` if the user must approve first: see `Problem.approval`.
     public func activation(for username: String, approval: String? = nil) async throws(CallFault) -> Activation {
         try Activation(try await call("POST", Self.path(username, "activation"), Self.body(approval)))
     }
 
+    /// Returns a user with all factors and phones.
     public func user(_ username: String) async throws(CallFault) -> RelayUser {
         try RelayUser(try await call("GET", Self.path(username)))
     }
 
-    /// Of the user nothing is left but ids.
+    /// Deletes a user. The relay keeps only ids of the user.
     public func forget(_ username: String) async throws(CallFault) {
         try await call("DELETE", Self.path(username))
     }
 
-    /// Lifts a lock, or a freeze where the website may. Where codes are locked it throws `.approvalRequired`: the user
-    /// has to approve on a phone, see `Problem.approval`. A recovery code does not lift that (`.codesLocked`).
+    /// Lifts a lock, or a freeze if the website may do so.
+    ///
+    /// If the user's codes are locked, it throws `.approvalRequired`: the user must approve on a
+    /// phone, see `Problem.approval`. A recovery code does not lift that lock (`.codesLocked`).
     ///
     /// - Parameters:
-    ///   - recoveryCode: lifts what the user called fraud, too.
-    ///   - approval: the challenge with which the user has approved of codes being taken again.
-    ///   - isKnown: the browser is known as this user's, as in `LoginRequest`.
-    /// - Returns: false where that is none of the user's codes, which counts.
+    ///   - recoveryCode: a recovery code, which also lifts a freeze after the user reported fraud.
+    ///   - approval: the challenge with which the user approved that codes are accepted again.
+    ///   - isKnown: whether the browser is known for this user, as in `LoginRequest`.
+    /// - Returns: false if the recovery code is not a code of the user, which the relay adds to the
+    ///   failure count.
     @discardableResult
     public func unlock(
         _ username: String, recoveryCode: String? = nil, approval: String? = nil, isKnown: Bool = false
@@ -62,8 +70,9 @@ extension RelayClient {
 
     // MARK: Names and addresses
 
-    /// What is to be changed of a user.
+    /// The properties to change. A property that is nil stays as it is.
     public struct Change: Sendable, Equatable {
+        /// A new value, or the removal of the old one.
         public enum Value: Sendable, Equatable {
             case to(String)
             case removed
@@ -98,10 +107,13 @@ extension RelayClient {
         }
     }
 
-    /// Where it gives a new address or has an approval, and no answer comes, it is not repeated but throws `.unanswered`: whether
-    /// it was done, `user` shows of what counts, and the code that is there of what waits.
+    /// Changes properties of a user.
     ///
-    /// - Returns: the new addresses that wait for the code which went there: see `confirm`.
+    /// A change with a new address or an approval is not repeated if no answer arrives; it throws
+    /// `.unanswered` instead. To find out whether it was done, call `user` for changes that take
+    /// effect at once. For an address that awaits confirmation, see whether its code arrived.
+    ///
+    /// - Returns: the new addresses that wait for the code that was sent to them: see `confirm`.
     @discardableResult
     public func change(
         _ username: String, _ change: Change, approval: String? = nil
@@ -111,37 +123,41 @@ extension RelayClient {
         return try await call("PATCH", Self.path(username), body).texts("waiting")
     }
 
-    /// - Returns: false for a wrong code, which counts.
+    /// Confirms a new address with the code that was sent to it.
+    ///
+    /// - Returns: false for a wrong code, which the relay adds to the failure count.
     public func confirm(_ address: String, of username: String, code: String) async throws(CallFault) -> Bool {
         try await call(
             "POST", Self.path(username, "confirm"), ["address": .string(address), "otp": .string(code)]
         ).flag("confirmed")
     }
 
-    /// A new address is sent another code.
+    /// Sends another code to a new address.
     public func sendCode(to address: String, of username: String) async throws(CallFault) {
         try await call("POST", Self.path(username, "confirm"), ["address": .string(address)])
     }
 
     // MARK: Phones
 
-    /// A phone that is suspended keeps its place and may be resumed.
+    /// Disables a phone until `resume`. The phone stays bound to the user.
     @discardableResult
     public func suspend(_ device: String, of username: String) async throws(CallFault) -> Device {
         try await change(device, of: username, ["state": "suspended"])
     }
 
+    /// Enables a suspended phone again.
     @discardableResult
     public func resume(_ device: String, of username: String) async throws(CallFault) -> Device {
         try await change(device, of: username, ["state": "active"])
     }
 
+    /// Gives a phone another name.
     @discardableResult
     public func rename(_ device: String, of username: String, to name: String) async throws(CallFault) -> Device {
         try await change(device, of: username, ["name": .string(name)])
     }
 
-    /// For good: the phone has to be bound anew, with another key.
+    /// Removes a phone permanently. To use it again, the user must bind it again with a new key.
     public func unbind(_ device: String, of username: String) async throws(CallFault) {
         try await call("DELETE", Self.path(username, "devices", device))
     }

@@ -1,12 +1,15 @@
 import JSON
 
-/// What the relay hands over as proof of a success: three members of /auth's answer, or of a callback's `data`. None of
-/// it is believed before it was checked.
+/// The relay's evidence for a successful login, before it is checked.
+///
+/// It consists of three members of the answer of `/auth`, or of the `data` of a webhook. Do not
+/// trust any of them until `ReceiptCheck` has accepted the evidence.
 public struct LoginEvidence: Sendable, Equatable {
+    /// The id of the phone from which the receipt is said to come.
     public var device: String
-    /// The JWS that the phone signed.
+    /// The phone's signed decision, a JWS in compact form.
     public var receipt: String
-    /// Base64url of what the phone showed.
+    /// The context that the phone showed, in base64url.
     public var context: String
 
     public init(device: String, receipt: String, context: String) {
@@ -15,7 +18,10 @@ public struct LoginEvidence: Sendable, Equatable {
         self.context = context
     }
 
-    /// From the whole answer. Where the relay itself claims no signature, or no success, there is nothing to check.
+    /// Takes the evidence from a whole answer of the relay.
+    ///
+    /// Throws `.notSuccessful` or `.notSigned` if the relay itself reports no success or no
+    /// signature. There is nothing to check then. Throws `.incomplete` if a member is missing.
     public init(_ answer: JSONObject) throws(ReceiptFault) {
         guard let login = answer["login"]?.string, login.isExactly("success") else { throw .notSuccessful }
         guard let proof = answer["proof"]?.string, proof.isExactly("signed") else {

@@ -1,7 +1,10 @@
-/// What a website remembers of one login that it asked for, until it lets somebody in or not: what it sent to /login,
-/// and what it showed. It belongs into the website's own session or database; nothing in it comes from the relay but
-/// `challenge`, and `number` where the website leaves the choice to the relay.
+/// The website's own record of one login request: the values that it sent to `/login` and showed.
+///
+/// Keep it in the website's session or database until the login ends. `ReceiptCheck` compares the
+/// receipt with it. Only `challenge` comes from the relay, and `number` if the relay chose the
+/// number.
 public struct LoginRecord: Sendable, Equatable {
+    /// A labelled line of the request, such as an amount or a recipient.
     public struct Detail: Sendable, Equatable {
         public var label: String
         public var value: String
@@ -12,19 +15,19 @@ public struct LoginRecord: Sendable, Equatable {
         }
     }
 
-    /// As /login answered.
+    /// The id of the challenge, from the answer of `/login`.
     public var challenge: String
     public var username: String
-    /// The website's own nonce, chosen anew for each login and never guessable.
+    /// The website's nonce: new for each login, and impossible to guess.
     public var request: String
-    /// The number that the website showed; nil when it showed none.
+    /// The number that the website showed; nil if it showed none.
     public var number: String?
     public var service: String?
     public var action: String?
     public var details: [Detail]
     public var ip: String?
     public var userAgent: String?
-    /// When it asked, by its own clock: seconds since 1970.
+    /// The time of the request by the website's clock, in seconds since 1970.
     public var askedAt: Int64
 
     public init(

@@ -1,7 +1,8 @@
 import JSON
 
-/// How a website keeps what it asked, in a session or a database that holds texts.
+/// Stores a login record as JSON, for a session or database that holds texts.
 extension LoginRecord {
+    /// The record as a JSON object. Members without a value are left out.
     public var json: JSONObject {
         var json: JSONObject = [
             "challenge": .string(challenge), "username": .string(username), "request": .string(request),
@@ -18,7 +19,8 @@ extension LoginRecord {
         return json
     }
 
-    /// Nil for what `json` did not write.
+    /// Reads a record that `json` wrote; nil if a required member is missing or a detail is
+    /// malformed.
     public init?(_ json: JSONObject) {
         guard let challenge = json["challenge"]?.string, let username = json["username"]?.string,
             let request = json["request"]?.string, let askedAt = json["asked_at"]?.integer

@@ -2,33 +2,42 @@ import Bytes
 import Crypto
 import JSON
 
-/// A phone of one user, and the key that its receipts must be signed with. The website keeps it: what it keeps is `key`
-/// as 65 bytes or as a JWK, beside the user.
+/// A phone of one user, with the key that must have signed its receipts.
+///
+/// The website stores the phone's id beside the user, and `key` as 65 bytes or as a JWK.
 public struct PinnedPhone: Sendable, Equatable {
+    /// The id of the phone.
     public let device: String
     public let key: P256PublicKey
 
-    /// From what the website kept.
+    /// Restores a pinned phone from the values that the website stored.
     public init(device: String, key: P256PublicKey) {
         self.device = device
         self.key = key
     }
 }
 
-/// Which check a binding failed. The key is not to be pinned then, and the phone not to be used.
+/// The check that a binding failed. In each case do not pin the key, and do not use the phone.
 public enum BindingFault: Error, Sendable, Equatable {
-    /// An entry of `devices[]` without id, key or binding. A phone that got no `k` sends no binding: such a key can only
-    /// be pinned on the relay's word, the first time it is seen.
+    /// The entry of `devices[]` has no id, key or binding.
+    ///
+    /// A phone that received no `k` sends no binding. In that case the website can only trust the
+    /// key that the relay reports the first time.
     case incomplete
+    /// The binding is not a JWS with the algorithm HS256.
     case malformed(String)
-    /// Not made with this website's `k`, or changed since.
+    /// The binding was not made with this website's `k`, it was changed later, or `k` is shorter
+    /// than 32 bytes.
     case code
+    /// The `typ` of the JWS is not `twoefay-binding+jwt`.
     case type
+    /// Claims are missing, or `v` is a version that this library does not know.
     case claims
+    /// The binding is for another website or from another relay.
     case audience
-    /// For another user.
+    /// The binding is for another user.
     case token
-    /// The relay says that the phone has another key than the phone says itself.
+    /// The key that the relay reports differs from the key in the binding.
     case key
 }
 
@@ -47,17 +56,33 @@ extension BindingFault: CustomStringConvertible {
     }
 }
 
-/// Pins the key of a phone without trusting the relay: the phone read `k` from the QR that the website drew itself, and
-/// made a code with it over its own key.
+/// Checks a phone's binding, so that a website can pin the phone's key without trust in the relay.
+///
+/// The website adds a secret `k` to the activation URI and draws the QR code itself, so the relay
+/// never sees `k`. The phone reads `k` from the QR code, and makes an HMAC with it over its own
+/// public key. A relay that reports another key cannot make this HMAC. Tested in
+/// `PinningTests.swift`.
+///
+///     let k = Secret(randomness.bytes(32))
+///     let uri = activation.uri(with: k)  // Draw the QR code of this, and store k with the user.
+///     let check = BindingCheck(origin: origin, website: "shop")
+///     let phone = try check.pinned(device, token: token, k: k)
 public struct BindingCheck: Sendable {
     private let audience: String
 
+    /// Creates a check for the bindings of one website at one relay.
+    ///
+    /// - Parameters:
+    ///   - origin: the origin of the relay, as in its settings: `https://host:port`.
+    ///   - website: the name of this website, as in its certificate.
     public init(origin: String, website: String) { audience = "\(origin)#\(website)" }
 
+    /// Checks the binding of a phone, and returns the phone with its key.
+    ///
     /// - Parameters:
-    ///   - device: an entry of `devices[]` in the answer of /user/NAME.
-    ///   - token: the user's, as /register answered.
-    ///   - k: what the website added to the activation URI, 256 bits, for this one activation.
+    ///   - device: an entry of `devices[]` in the answer of `/user/NAME`.
+    ///   - token: the user's token, as `/register` returned it.
+    ///   - k: the secret of at least 32 bytes that the website added to the URI of this activation.
     public func pinned(
         _ device: JSONObject, token: String, k: Secret
     ) throws(BindingFault) -> PinnedPhone {
@@ -69,7 +94,7 @@ public struct BindingCheck: Sendable {
         } catch {
             throw .malformed(error.description)
         }
-        // HMAC pads a short key with nothing: what is no secret proves nothing.
+        // HMAC accepts a key of any length. A short one can be guessed, so it proves nothing.
         guard k.count >= 32, object.verify(k) else { throw .code }
         guard let type = object.type, type.isExactly("twoefay-binding+jwt") else { throw .type }
         guard let claims = (try? JSONReader.read(object.payload))?.object, claims["v"]?.integer == 1,

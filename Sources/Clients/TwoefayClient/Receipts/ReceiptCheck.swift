@@ -2,7 +2,7 @@ import Bytes
 import Crypto
 import JSON
 
-/// How a phone made sure of its owner; more is greater.
+/// The method by which a phone verified its owner, from the weakest to the strongest.
 public enum UserVerification: String, Sendable, CaseIterable, Comparable {
     case none, passcode, biometric
 
@@ -17,16 +17,34 @@ public enum UserVerification: String, Sendable, CaseIterable, Comparable {
     }
 }
 
-/// What is certain after the check, without trusting the relay.
+/// The result of a successful check: facts that do not depend on trust in the relay.
 public struct Approval: Sendable, Equatable {
+    /// The id of the phone that approved.
     public let device: String
+    /// The method by which the phone verified its owner.
     public let userVerification: UserVerification
-    /// The phone's clock when it signed, in seconds since 1970; nobody checked that clock.
+    /// The time of the signature by the phone's clock, in seconds since 1970. The check does not
+    /// verify that clock.
     public let signedAt: Int64
 }
 
-/// The check that makes it unnecessary to trust the relay: that one pinned phone approved exactly what this website
-/// asked, and showed its owner nothing else.
+/// Checks a receipt, so that a website need not trust the relay.
+///
+/// A receipt passes only if a pinned phone of the user signed an approval of exactly this request.
+/// The signature also covers the context, so the check compares what the phone showed with what the
+/// website sent. A relay that lies can refuse or delay a login, but it cannot make this check
+/// succeed.
+///
+/// Three conditions are the website's responsibility. It pins the phones of the user
+/// (`BindingCheck`), keeps the `LoginRecord` itself, and spends each request only once. Tested in
+/// `ReceiptCheckTests.swift`, `ReceiptFormTests.swift` and, with a relay that lies,
+/// `LyingRelayTests.swift`.
+///
+///     let check = ReceiptCheck(origin: "https://login.example.com:8080", website: "shop")
+///     let evidence = try LoginEvidence(outcome)
+///     let approval = try await check.approval(
+///         evidence, to: asked, from: phones, at: now,
+///         spend: { await openRequests.remove($0) != nil })
 public struct ReceiptCheck: Sendable {
     private let audience: String
     private let website: String
@@ -35,14 +53,20 @@ public struct ReceiptCheck: Sendable {
     private let leastDigits: Int
     private let longestAge: Int64
 
+    /// Creates a check with the requirements of one website.
+    ///
     /// - Parameters:
-    ///   - origin: of the relay, as in its settings: `https://host:port`.
-    ///   - website: this website's name, as in its certificate.
-    ///   - displayName: what phones are to call this website; nil leaves that to the relay.
-    ///   - leastVerification: what this website wants of `uv`.
-    ///   - leastDigits: of the number; 0 only for a website whose policy asks for none. A relay that lies can leave the number out, for the website and the phone alike, and
-    ///     make a person say yes by habit: only the website can know that there should have been one.
-    ///   - longestAge: seconds from /login to the check; no challenge lives longer than 600.
+    ///   - origin: the origin of the relay, as in its settings: `https://host:port`.
+    ///   - website: the name of this website, as in its certificate.
+    ///   - displayName: the name of this website that phones must show; nil to accept the relay's
+    ///     choice.
+    ///   - leastVerification: the weakest accepted `uv`.
+    ///   - leastDigits: the smallest number of digits of the number; 0 only if the website's policy
+    ///     requires no number. A relay that lies can omit the number for the website and the phone
+    ///     alike, so that the person approves out of habit. Only the website knows that a number
+    ///     was required.
+    ///   - longestAge: the longest time from `/login` to the check, in seconds. No challenge lives
+    ///     longer than 600 seconds.
     public init(
         origin: String, website: String, displayName: String? = nil,
         leastVerification: UserVerification = UserVerification.none, leastDigits: Int = 2, longestAge: Int64 = 600
@@ -55,11 +79,18 @@ public struct ReceiptCheck: Sendable {
         self.longestAge = longestAge
     }
 
+    /// Checks the evidence for one login.
+    ///
     /// - Parameters:
-    ///   - phones: those pinned for the user whom `asked` names, and of no other.
-    ///   - now: by this website's own clock, in seconds since 1970: what the relay says of time is not believed either.
-    ///   - spend: takes the request out of those that are open, in one step; false unless this very call did. It is called
-    ///     last, so that a receipt which is refused for anything else uses nothing up.
+    ///   - answered: the relay's evidence.
+    ///   - asked: the website's own record of the request.
+    ///   - phones: the phones pinned for the user that `asked` names, and no others.
+    ///   - now: the time by the website's own clock, in seconds since 1970. The relay's time is not
+    ///     trusted.
+    ///   - spend: removes the request from the open ones atomically, and returns true only if this
+    ///     call removed it. It is called last, so a receipt that fails another check uses up
+    ///     nothing.
+    /// - Returns: the approval, which is certain even if the relay lies.
     public func approval(
         _ answered: LoginEvidence, to asked: LoginRecord, from phones: [PinnedPhone], at now: Int64,
         spend: (_ request: String) async -> Bool
@@ -93,7 +124,8 @@ public struct ReceiptCheck: Sendable {
             device: phone.device, userVerification: claims.userVerification, signedAt: claims.issuedAt)
     }
 
-    /// The signature comes before everything that stands under it.
+    /// Checks the signature and returns the header and claims. No claim is read before the
+    /// signature is verified.
     private func signed(
         _ receipt: String, by phone: PinnedPhone
     ) throws(ReceiptFault) -> (header: JWSObject, claims: DecisionClaims) {
@@ -110,7 +142,7 @@ public struct ReceiptCheck: Sendable {
     }
 }
 
-/// What a phone signs, version 1.
+/// The claims of a phone's signed decision, version 1.
 private struct DecisionClaims {
     let audience: String
     let challenge: String
@@ -128,7 +160,7 @@ private struct DecisionClaims {
             let digest = claims["context"]?.string.flatMap({ Base64URL.decode($0) }), digest.count == 32,
             let word = claims["uv"]?.string, let verification = UserVerification(rawValue: word),
             let issuedAt = claims["iat"]?.integer,
-            // There as texts or not at all: a number 7 is not the text "07".
+            // Each of the two is a text or absent: the number 7 is not the text "07".
             claims["request"] == nil || claims["request"]?.string != nil,
             claims["number"] == nil || claims["number"]?.string != nil
         else { return nil }

@@ -1,40 +1,48 @@
-/// Which check a receipt failed. Each means the same to the person at the door: do not let them in.
+/// The check that a receipt failed. In every case, do not let the person in.
 public enum ReceiptFault: Error, Sendable, Equatable {
-    /// The relay itself says so: nothing was signed, or nothing was approved.
+    /// The relay itself reports that the login did not succeed.
     case notSuccessful
+    /// The relay itself reports another proof than a phone's signature.
     case notSigned(proof: String?)
+    /// The answer has no device, receipt or context.
     case incomplete
-    /// No key of that phone was pinned for this user.
+    /// No key of that phone is pinned for this user.
     case unknownDevice
-    /// Not a JWS, or not in the algorithm that belongs here.
+    /// The receipt is not a JWS with the algorithm ES256.
     case malformed(String)
-    /// Signed by another key than the pinned one, or changed since.
+    /// The receipt is signed by another key than the pinned one, or it was changed later.
     case signature
+    /// The `typ` of the JWS is not `twoefay-decision+jwt`.
     case type
-    /// Claims are missing, are of the wrong kind, or have a version that is not known here.
+    /// Claims are missing or have the wrong type, or `v` is a version that this library does not
+    /// know.
     case claims
-    /// For another website, or from another relay.
+    /// The receipt is for another website or from another relay.
     case audience
-    /// Signed for another phone than it is said to come from.
+    /// The `kid` in the receipt names another phone than the answer does.
     case device
-    /// The person denied, or reported a fraud.
+    /// The person denied the request or reported fraud.
     case decision(String)
-    /// Not the request that was made.
+    /// The receipt answers another request, or none.
     case request
+    /// The request was already spent by an earlier answer.
     case requestUsed
+    /// The number in the receipt is not the number that the website showed.
     case number
-    /// The phone showed something else than the relay says it showed.
+    /// The digest in the receipt does not match the context that the relay passed on.
     case contextDigest
-    /// What the phone showed cannot be read in one way only.
+    /// The context is too long, is not base64url, or is not an unambiguous JSON object.
     case context(String)
-    /// The phone showed this field otherwise than it was sent, or showed it though it was not sent.
+    /// The phone showed this field with another value than the website sent, or the website did not
+    /// send it.
     case field(String)
+    /// The receipt answers another challenge.
     case challenge
-    /// The phone made less sure of its owner than this website wants.
+    /// The phone verified its owner by a weaker method than this website requires.
     case userVerification
-    /// No number was asked, or a shorter one than this website wants.
+    /// The number has fewer digits than this website requires, or there was none.
     case digits
-    /// The login was asked for too long ago.
+    /// The login request is older than this website accepts.
     case age
 }
 

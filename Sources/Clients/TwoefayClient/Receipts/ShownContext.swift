@@ -1,13 +1,15 @@
 import JSON
 
-/// What the phone showed, against what the website sent.
+/// Compares the context that the phone showed with the values that the website sent.
 ///
-/// Version 1 has the members that are named here and no others: one that this website does not know may have told the
-/// person something that it never said.
+/// Version 1 has exactly the members named here. The check refuses any other member, because the
+/// phone may have shown the person a text that this website never sent.
 struct ShownContext {
+    /// The size limit of a context, in bytes.
     static let maxBytes = 65_536
 
-    /// What the relay says on its own account, and the website cannot know.
+    /// Members that the relay adds. The website cannot know their values, so the check ignores
+    /// them.
     private static let ofRelay = ["place", "device", "created_at", "expires_at"]
 
     private let members: JSONObject
@@ -23,7 +25,7 @@ struct ShownContext {
         members = object
     }
 
-    /// Everything that was sent is there unchanged, and what was not sent is not there.
+    /// Throws unless every value that was sent is present unchanged and no other value is present.
     func agree(with asked: LoginRecord, website: String, displayName: String?) throws(ReceiptFault) {
         guard members["v"]?.integer == 1 else { throw .field("v") }
         let texts: [(name: String, sent: String?)] = [
@@ -51,6 +53,7 @@ struct ShownContext {
         return text
     }
 
+    /// A detail whose equality compares bytes.
     private struct Exact: Equatable {
         let detail: LoginRecord.Detail
 

@@ -6,10 +6,18 @@ import Log
 import TLS
 import World
 
-/// One connection to the relay, opened when it is first needed and again when it is gone or silent, with the website's client
-/// certificate. What waits at an earlier one, which takes no new calls, may end there. An actor that lives on an event loop: its own, or one of the website's.
+/// A transport over HTTP/2 with the website's client certificate, with one connection for new
+/// calls.
+///
+/// It opens the connection when a call needs it, and again after the connection was closed or
+/// stopped answering (see `RelayConnection`). If an earlier connection accepts no new calls, its
+/// calls may still finish there.
+///
+/// The actor runs on an event loop: on its own one, or on one that the website passes. Invariant:
+/// each call is resumed exactly once, by its answer, a failure or its cancellation. Tested in
+/// `HTTP2TransportTests.swift`.
 public actor HTTP2Transport: RelayTransport {
-    /// A call that waits for the connection, for its answer, or for its pause to end. It is resumed once.
+    /// A call that waits for the connection or for its answer. It is resumed once.
     private struct Waiting {
         let call: RelayCall
         let continuation: CheckedContinuation<Result<RelayReply, CallFault>, Never>
@@ -17,6 +25,7 @@ public actor HTTP2Transport: RelayTransport {
         var sent: HTTP2Client.Sent?
     }
 
+    /// A pause that a caller waits for.
     private struct Pause {
         let continuation: CheckedContinuation<Void, Never>
         let timer: TimerID
@@ -26,7 +35,7 @@ public actor HTTP2Transport: RelayTransport {
     private nonisolated let loop: EventLoop
     private let group: LoopGroup?
     private let tls: TLSClientContext
-    /// For new calls.
+    /// The connection for new calls; nil before the first one.
     private var line: RelayConnection?
     private var isOpening = false
     private var isClosed = false
@@ -36,7 +45,13 @@ public actor HTTP2Transport: RelayTransport {
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// On a thread of its own, which ends with it.
+    /// Creates a transport with its own thread, which ends with the transport.
+    ///
+    /// - Parameters:
+    ///   - origin: the origin of the relay, as in its settings: `https://host:port`.
+    ///   - authority: the authority that signed the relay's certificate, as PEM.
+    ///   - certificate: the website's certificate, as PEM.
+    ///   - key: the website's private key.
     public init(origin: String, authority: [UInt8], certificate: [UInt8], key: Secret) throws(CallFault) {
         guard let relay = WebAddress(origin) else {
             throw .unable("the relay's origin is https://host:port, and '\(origin)' is not")
@@ -51,7 +66,7 @@ public actor HTTP2Transport: RelayTransport {
         self.init(loop: group.loops[0], group: group, relay: relay, tls: tls)
     }
 
-    /// On a loop that is somebody else's.
+    /// Creates a transport on an event loop that the website owns.
     public init(
         loop: EventLoop, relay: WebAddress, authority: [UInt8], certificate: [UInt8], key: Secret
     ) throws(CallFault) {
@@ -86,7 +101,8 @@ public actor HTTP2Transport: RelayTransport {
         let number = next()
         let result: Result<RelayReply, CallFault> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // The handler may have been here already, and have found nothing.
+                // The cancellation handler may have run before, when there was no call to cancel
+                // yet.
                 guard !Task.isCancelled else {
                     continuation.resume(returning: .failure(.cancelled))
                     return
@@ -100,7 +116,8 @@ public actor HTTP2Transport: RelayTransport {
         return try result.get()
     }
 
-    /// Ends every connection; what is under way is given up, and nothing is carried any more.
+    /// Closes all connections and ends the calls under way. Every later call fails with
+    /// `.unreached`.
     public func close() {
         isClosed = true
         line?.close()
@@ -148,7 +165,8 @@ public actor HTTP2Transport: RelayTransport {
     }
 
     private func giveUp(_ number: UInt64) {
-        // First: what giving up brings is for nobody.
+        // Remove the call first: giving up calls the completion, and nobody may receive that
+        // result.
         guard let given = waiting.removeValue(forKey: number) else { return }
         if let line = given.line, let sent = given.sent { line.giveUp(sent) }
         given.continuation.resume(returning: .failure(.cancelled))
@@ -156,7 +174,8 @@ public actor HTTP2Transport: RelayTransport {
 
     // MARK: The connection
 
-    /// All who wait meanwhile go over the one connection, or learn why there is none.
+    /// Opens a connection. Calls that arrive meanwhile use the same one, or fail with the same
+    /// reason.
     private func open() {
         guard !isOpening else { return }
         isOpening = true
@@ -178,7 +197,8 @@ public actor HTTP2Transport: RelayTransport {
         isOpening = false
         line = RelayConnection(fresh, on: loop)
         if isClosed { fresh.close() }
-        // A relay that ends may have said so already: another attempt is for whoever has the patience.
+        // A relay that shuts down may have sent GOAWAY already. The retry policy decides about
+        // another attempt.
         guard fresh.state == .open else { return failed("the connection was closed as soon as it stood") }
         for number in unsent { begin(number) }
     }

@@ -3,18 +3,23 @@ import HTTP
 import HTTP2
 import World
 
-/// One connection to the relay, and whether there is still somebody at its other end. A connection can die without a word:
-/// a firewall has forgotten it, a machine has lost its power. While calls wait there, and where an answer has failed to come,
-/// the relay is asked, and has to say that it is there, or the line is closed: what waits may be repeated over another.
+/// A connection to the relay, with a liveness check by PING.
 ///
-/// Lives on its loop. It stands until the last of its calls has ended, also where no new ones are sent over it.
+/// A connection can fail without a sign, for example because a firewall dropped its state or the
+/// other machine lost power. Requests on it would then wait until their deadline. The connection
+/// therefore sends a PING every 15 seconds while calls are under way, after an ambiguous failure,
+/// and before a call after 15 idle seconds. If the PING gets no answer, the connection is closed,
+/// and its calls can be repeated over another one.
+///
+/// Invariant: a connection lives until its last call has ended, even if no new calls use it. It
+/// must be used on its loop only. Tested in `RelayConnectionTests.swift`.
 final class RelayConnection {
     private let loop: EventLoop
     private let client: HTTP2Client
     private var calls = 0
     private var beat: TimerID?
     private var isAsked = false
-    /// The relay last said something.
+    /// The time of the last answer or PING answer from the relay.
     private var heard: Instant
 
     init(_ client: HTTP2Client, on loop: EventLoop) {
@@ -23,16 +28,19 @@ final class RelayConnection {
         heard = loop.time.instant()
     }
 
-    /// Takes new calls.
+    /// Whether the connection accepts new calls.
     var isOpen: Bool { client.state == .open }
 
-    /// `completion` is called once, perhaps before this returns.
+    /// Sends a request.
+    ///
+    /// - Parameter completion: called once, possibly before this function returns.
     func send(
         _ request: ClientRequest, deadline: Duration,
         completion: @escaping (Result<Response, RequestFailure>) -> Void
     ) -> HTTP2Client.Sent {
         calls += 1
-        // After a long rest nobody knows: asked now, what is found dead leaves time for another try.
+        // After an idle period the connection may be dead. A PING now detects that early enough for
+        // another attempt.
         if loop.time.instant() - heard >= Self.rest { ask() }
         listen()
         return client.send(request, deadline: deadline) { result in
@@ -43,7 +51,7 @@ final class RelayConnection {
 
     func giveUp(_ sent: HTTP2Client.Sent) { client.giveUp(sent) }
 
-    /// What is under way ends here.
+    /// Closes the connection and ends its calls.
     func close() { client.close() }
 
     private func ended(_ result: Result<Response, RequestFailure>) {
@@ -54,7 +62,7 @@ final class RelayConnection {
         }
         switch result {
         case .success: heard = loop.time.instant()
-        // Whoever gave up may have waited in vain, too.
+        // A call that reached its deadline may have waited on a dead connection.
         case .failure(.ambiguous): ask()
         case .failure(.notSent): break
         }
@@ -80,5 +88,6 @@ final class RelayConnection {
         }
     }
 
+    /// The interval of the PINGs, and the idle time after which a call sends one first.
     private static let rest = Duration.seconds(15)
 }

@@ -2,31 +2,43 @@ import JSON
 import Webhooks
 import World
 
-/// Something that happened, as the relay tells it of its own accord.
+/// An event that the relay reported to the website in a webhook.
 public struct WebhookEvent: Sendable, Equatable {
-    /// By type. Each names the user by the token that `/register` answered.
+    /// The content of an event, by its type. `token` is the user's token from the answer of
+    /// `/register`.
     public enum EventType: Sendable, Equatable {
-        /// What `RelayClient.wait` would have brought: `LoginEvidence(outcome)` and `ReceiptCheck` come next.
+        /// A challenge has ended. The outcome is the same that `RelayClient.wait` returns. Check it
+        /// next with `LoginEvidence(outcome)` and `ReceiptCheck`.
         case loginDecided(token: String, LoginOutcome)
+        /// A phone was bound to the user.
         case deviceBound(token: String, Device)
+        /// A phone was removed from the user.
         case deviceUnbound(token: String, Device)
+        /// The user was locked.
         case userLocked(token: String)
-        /// No code of the user is taken any more; their phone can still approve.
+        /// The user's codes are locked. The user's phone can still approve.
         case codesLocked(token: String)
+        /// The user was frozen after a fraud report.
         case userFrozen(token: String)
-        /// Of a type that this version does not know, which is no fault: answer 2xx, and do nothing.
+        /// An event type that this version does not know. This is no fault: answer 2xx, and ignore
+        /// the event.
         case other
     }
 
-    /// The same however often it is sent.
+    /// The id of the event, the same for every attempt to deliver it.
     public let id: String
+    /// The event type, such as `login.decided`.
     public let type: String
+    /// The `timestamp` of the event.
     public let at: Timestamp
+    /// The content of the event, by its type.
     public let what: EventType
-    /// As it came; it holds more than `what` says.
+    /// The `data` of the webhook as the relay sent it. It contains more members than `what`.
     public let data: JSONObject
 
-    /// - Parameter body: whose signature was checked.
+    /// Reads an event.
+    ///
+    /// - Parameter body: a body whose signature was already verified.
     init(id: String, body: [UInt8]) throws(WebhookFault) {
         let object: JSONObject?
         do throws(JSONError) {

@@ -1,20 +1,28 @@
 import Webhooks
 import World
 
-/// Where a website takes the relay's webhooks. It believes nothing that was not signed with one of its secrets, and acts on
-/// each event once.
+/// Verifies the relay's webhooks, and passes each event to the website once.
+///
+/// It accepts only webhooks that were signed with one of the website's secrets. The relay may
+/// deliver an event more than once, under the same id. The website therefore stores the ids that it
+/// has processed. Tested in `WebhookReceiverTests.swift`.
 ///
 ///     let inbox = WebhookReceiver(secrets: [secret])
-///     guard let event = try await inbox.event(fields: fields, body: body, spend: ids.insert) else { return 204 }
+///     let event = try await inbox.event(fields: fields, body: body, spend: ids.insert)
+///     guard let event else { return 204 }
 ///     if case .loginDecided(_, let outcome) = event.what { … }
 public struct WebhookReceiver: Sendable {
     private let check: WebhookCheck
     private let time: any TimeSource
 
+    /// Creates a receiver.
+    ///
     /// - Parameters:
-    ///   - secrets: as `twoefay website add` wrote it (`WebhookSecret("whsec_…")`); while the website changes over, the new
-    ///     one and the one before.
-    ///   - tolerance: so far the two machines' clocks may be apart.
+    ///   - secrets: the secrets that `twoefay website add` wrote, as `WebhookSecret("whsec_…")`.
+    ///     During a change of the secret, pass the new and the previous one.
+    ///   - tolerance: the largest accepted difference between the clocks of the relay and the
+    ///     website.
+    ///   - time: the clock; tests pass another one.
     public init(
         secrets: [WebhookSecret], tolerance: Duration = WebhookCheck.tolerance, time: any TimeSource = SystemTime()
     ) {
@@ -22,15 +30,18 @@ public struct WebhookReceiver: Sendable {
         self.time = time
     }
 
-    /// What a request says. A fault is answered with 400, and nothing else is done. Whatever came of the event, answer 2xx
-    /// within 15 seconds: what takes longer is done later.
+    /// Verifies one request and returns its event.
+    ///
+    /// If this throws, answer 400 and do nothing else. Otherwise answer 2xx within 15 seconds,
+    /// whatever the result of processing the event. Do work that takes longer after the answer.
     ///
     /// - Parameters:
-    ///   - fields: of the request's header.
-    ///   - body: the bytes as they came.
-    ///   - spend: keeps an id for good; false if it was kept before. It is called last. Best in the transaction in which the
-    ///     website acts: then an event whose handling failed comes again, and is new.
-    /// - Returns: nil for an event that was there before: answer as you did then.
+    ///   - fields: the header fields of the request.
+    ///   - body: the bytes of the body as they were received.
+    ///   - spend: stores an id permanently, and returns false if the id was already stored. It is
+    ///     called last. Store the id in the same transaction in which the website acts on the
+    ///     event: if that transaction fails, the relay's next attempt is new again.
+    /// - Returns: nil if the event was processed before. Answer as you did then.
     public func event(
         fields: some Sequence<(name: String, value: String)>, body: [UInt8],
         spend: (_ id: String) async throws -> Bool
@@ -39,7 +50,10 @@ public struct WebhookReceiver: Sendable {
         return try await spend(event.id) ? event : nil
     }
 
-    /// The same for who looks after repetitions alone: a webhook may come any number of times, under the same id.
+    /// Verifies one request and returns its event, without a check for repetition.
+    ///
+    /// Use this if the website detects repetitions itself: a webhook may arrive any number of times
+    /// under the same id.
     public func verified(
         fields: some Sequence<(name: String, value: String)>, body: [UInt8]
     ) throws(WebhookFault) -> WebhookEvent {
