@@ -2,20 +2,38 @@ import Domain
 import Log
 import World
 
+/// The cascade: the relay tries the factors of a challenge one after another until the challenge
+/// ends. An answer by an earlier factor still counts while a later one is tried.
+///
+/// `Domain.Cascade` holds the rules for the order. This file reads the challenge, asks the rules
+/// for the next factor, and writes the new step with everything that it sends. The script marks the
+/// old step as expired and stores the push or code as an outbox entry. It also stores a `next`
+/// entry, which is due at the deadline of the new factor.
+///
+/// Invariants: at most one step is under way. A step begins only if everything that was read still
+/// holds when it is written: the number of steps, the factor's counter, and the state of the
+/// challenge and user. Therefore, if two relays advance the same challenge, only one of them begins
+/// a step. At most one `next` entry exists for each challenge.
+///
+/// Failures: the relay dies between two steps. The `next` entry is in the outbox, so another relay
+/// continues the cascade when that entry is due. If a factor is refused or undeliverable, the same
+/// script that records this makes the `next` entry due at once.
+///
+/// Tests: `RelayTests/CascadeTests.swift` and, for the order, `DomainTests/CascadeTests.swift`.
 extension Relay {
-    /// Why the cascade of a challenge goes on.
+    /// The reason why the cascade of a challenge advances.
     enum Cause: String {
-        /// It begins.
+        /// The challenge was opened.
         case asked
-        /// The step under way had its time.
+        /// The current step reached its deadline.
         case due
-        /// It was refused, or could not be delivered.
+        /// The current step was refused or could not be delivered.
         case undeliverable = "came_to_nothing"
-        /// The website wants it.
+        /// The website requested a factor.
         case hand
     }
 
-    /// What a user has, and this relay can reach them by.
+    /// The factors that the user has and that this relay can use now.
     func means(phones: [AskSubject.Phone], codes: some Sequence<Factor>) -> Cascade.AvailableFactors {
         let best: Cascade.AvailableFactors.Phone? =
             phones.isEmpty ? nil : pushable(phones).isEmpty ? .asking : .pushable
@@ -34,17 +52,20 @@ extension Relay {
         }
     }
 
-    /// Begins what follows under that challenge, if something does; what it comes to is in the store and the log. The
-    /// factor that is under way afterwards is handed back.
+    /// Begins the next factor of the challenge, if there is one. Failures are ignored here: the
+    /// store and the log have the result.
+    ///
+    /// - Returns: the factor that is under way afterwards; nil if no factor was begun.
     @discardableResult
     func advance(_ challenge: ChallengeID, because cause: Cause) async -> Factor? {
         (try? await advanced(challenge, because: cause)) ?? nil
     }
 
-    /// The same, with the reason why it failed.
+    /// The same as `advance(_:because:)`, but throws the reason of a failure.
     func advanced(_ challenge: ChallengeID, because cause: Cause) async throws(Refusal) -> Factor? {
         var cause = cause
-        // What is refused at once is followed at once; each round leaves a factor behind.
+        // If a step is refused at once, the next one follows at once. Each round uses up one
+        // factor.
         for _ in Factor.choices {
             guard let step = try await continueCascade(challenge, because: cause) else { return nil }
             guard step.state == .refused else { return step.factor }
@@ -129,7 +150,7 @@ extension Relay {
 }
 
 extension Relay {
-    /// A website begins a factor now, or has its code sent again.
+    /// Begins a factor at the website's request, or sends its code again.
     public func begin(
         _ factor: Factor, of challenge: ChallengeID, by website: Website, as operation: Operation
     ) async throws(Refusal) -> BegunStep {
@@ -143,7 +164,8 @@ extension Relay {
             }
             if let begun { return begun }
         }
-        // What is read may have changed when it is written; somebody who changes it again and again gives up first.
+        // The data may change between the read and the write. After three such changes the request
+        // fails.
         for _ in 0..<3 {
             let settled = try await settled(found)
             guard !settled.life.state.isEnd, let row = try await cascade(challenge) else {
@@ -154,7 +176,8 @@ extension Relay {
         throw .unavailable
     }
 
-    /// Nil where something has changed since the row was read.
+    /// Begins a factor at the website's request; returns nil if the data has changed since the row
+    /// was read.
     private func beginByHand(
         _ factor: Factor, _ row: CascadeRow, as operation: Operation
     ) async throws(Refusal) -> BegunStep? {

@@ -1,41 +1,46 @@
 import Domain
 import World
 
-/// What the cascade of a challenge reads, and writes step by step.
+/// The store operations of the cascade: read a challenge with the user's factors, and write one
+/// step at a time.
 public protocol CascadeStore: Sendable {
-    /// Nil where nobody is asked any more: the challenge has an end, or its user is locked or frozen.
+    /// The challenge with the user's factors; nil if the challenge has ended, or if its user is
+    /// locked or frozen.
     func cascade(_ challenge: ChallengeID) async throws(StoreFailure) -> CascadeRow?
-    /// Leaves the step that was under way behind and begins the next one. Nil when something has changed since it was
-    /// read: there are other steps, the factor's counter has moved, or the challenge has its end.
+    /// Ends the current step as expired and begins the next one.
+    ///
+    /// - Returns: nil if something has changed since the read: there are other steps, the factor's
+    ///   counter has moved, or the challenge has ended.
     func begin(_ step: NewStep, as operation: Operation) async throws(StoreFailure) -> BegunStep?
-    /// The newest step of the challenge for which this operation began one.
+    /// The newest step of the challenge for which this operation began a step.
     func begun(by operation: OperationID) async throws(StoreFailure) -> BegunStep?
-    /// Nothing follows by itself, if there are so many steps still: what has begun since has its own that follows.
+    /// Deletes the entry that would begin the next factor, if the challenge still has this number
+    /// of steps. If another step has begun meanwhile, the entry belongs to that step and is kept.
     func dropNext(_ challenge: ChallengeID, after steps: Int) async throws(StoreFailure)
 }
 
-/// An open challenge and what its user has.
+/// An open challenge with the factors of its user.
 public struct CascadeRow: Sendable, Equatable {
     public let challenge: ChallengeID
     public let user: UserID
-    /// As people know it.
+    /// The website's display name.
     public let website: String
     public let policy: String
     public let context: [UInt8]
     public let askedAt: Timestamp
     public let expiresAt: Timestamp
-    /// Of the request, for a user who has none.
+    /// The language of the login request, used if the user has no language.
     public let language: String?
     public let steps: [ChallengeRow.Step]
-    /// Active ones.
+    /// The user's active phones.
     public let phones: [AskSubject.Phone]
-    /// Active ones.
+    /// The user's active code factors.
     public let codes: [CodeFactor]
-    /// It was asked from a browser that the website knows.
+    /// Whether the login comes from a browser that the website knows.
     public let isKnown: Bool
-    /// No code of the user is taken now, and none is sent.
+    /// Whether the user's codes are locked. Then the relay accepts no code and sends none.
     public let areCodesLocked: Bool
-    /// A row of the outbox says that something may follow.
+    /// Whether the outbox has an entry that can begin the next factor.
     public let hasNext: Bool
 
     public init(
@@ -64,34 +69,37 @@ public struct CascadeRow: Sendable, Equatable {
     }
 }
 
-/// A step that begins, with what leaves for it.
+/// A step that begins, with the outbox entries that it writes.
 public struct NewStep: Sendable {
     public let challenge: ChallengeID
     public let user: UserID
     public let factor: Factor
-    /// How many steps there were.
+    /// The number of steps that the challenge has before this one.
     public let after: Int
-    /// Also where a phone has looked at what it is left for.
+    /// Whether the website requested the step. If so, it begins even if a phone has shown the
+    /// challenge (the current step is `seen`).
     public let isByHand: Bool
     public let at: Timestamp
-    /// Why it has come to nothing already.
+    /// The reason if the step is refused at once; nil otherwise.
     public var refusal: String?
-    /// Of a push, for each phone; beyond the limit none is written, and the phones are waited for.
+    /// The pushes of the step, one for each phone. Beyond the user's push limit none is written,
+    /// and the step becomes a pull: the relay waits for the phones.
     public var pushes: [NewChallenge.PushEntry] = []
     public let limits: AskLimits
-    /// Of a mail or text message.
+    /// The code of a mail or text message.
     public var code: CodeToSend?
-    /// Of a text message: what it counts against. Where there is no room it comes to nothing.
+    /// The budgets that a text message counts against. If a budget is used up, the step is refused.
     public var charge: SMSCharge?
-    /// What follows by itself; nil where nothing is left.
+    /// The entry that begins the next factor automatically; nil if no factor is left.
     public var next: NewChallenge.NextFactor?
 
-    /// Of a text message to a number where none may go.
+    /// The reason of a text message to a number with a prefix that is not allowed.
     public static let notAllowed = "not_allowed"
-    /// Of a text message for which there is no room.
+    /// The reason of a text message for which a budget is used up.
     public static let limited = "limited"
 
-    /// A code is shown by something that the user has; everything else has to get there.
+    /// The initial state of the step. A factor with codes that the user has already (app, token,
+    /// recovery code) counts as sent at once. Other factors are queued.
     public var state: StepState {
         if refusal != nil { return .refused }
         return factor.isCode && !factor.isSent ? .sent : .queued
@@ -102,7 +110,7 @@ public struct BegunStep: Sendable, Equatable {
     public let factor: Factor
     public let state: StepState
     public let reason: String?
-    /// Those that are to be sent.
+    /// The pushes that the relay must send now.
     public let pushes: [OutboxEntryID]
 
     public init(factor: Factor, state: StepState, reason: String?, pushes: [OutboxEntryID]) {

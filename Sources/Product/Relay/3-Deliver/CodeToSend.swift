@@ -1,20 +1,22 @@
 import Domain
 import World
 
-/// A code that is to leave: which one, never what it reads.
+/// A code to be sent, named by its factor and counter. It never holds the digits: they are computed
+/// when the message is sent.
 public struct CodeToSend: Sendable, Equatable {
     public let id: OutboxEntryID
     public let factor: FactorID
-    /// As it was read from the factor.
+    /// The factor's counter as it was read. The script writes nothing if the counter has moved
+    /// since.
     public let counter: Int64
-    /// Nil for a code that confirms an address.
+    /// The challenge; nil for a code that confirms an address.
     public let challenge: ChallengeID?
-    /// A tag of BCP 47, or a whole Accept-Language; for a user who has none.
+    /// A BCP 47 tag or a whole `Accept-Language`; used if the user has no language.
     public let language: String?
     public let at: Timestamp
-    /// The code counts no more then, and is not sent after it.
+    /// The end of the code's validity. The code is not sent after this time.
     public let expiresAt: Timestamp
-    /// The relay that sends it now, and how long nobody takes it for left behind.
+    /// The relay that sends the code now, and the end of its lease.
     public let holder: RelayID
     public let leasedUntil: Timestamp
 
@@ -35,10 +37,11 @@ public struct CodeToSend: Sendable, Equatable {
 }
 
 extension Relay {
-    /// How long a message may be under way: its courier answers within thirty seconds.
+    /// The duration of a message's lease. A courier answers within 30 seconds.
     static let messageLease = Duration.seconds(40)
 
-    /// The next code of a factor, for the script that makes it leave. Once that is written, `carry` takes it along.
+    /// The next code of a factor, for the script that puts it into the outbox. After the script,
+    /// `startDelivery` sends it.
     func nextCode(
         of factor: CodeFactor, for challenge: ChallengeID?, language: String?, until expiresAt: Timestamp,
         at now: Timestamp, as operation: Operation

@@ -1,18 +1,25 @@
 import Domain
 import World
 
-/// Deliver: what the outbox holds is done, and what came of it is written down.
+/// The store operations of Deliver: lease outbox entries, and record what became of them.
 public protocol DeliverStore: Sendable {
-    /// Leases rows that are due: nobody's, this relay's own whose lease is over, never another living relay's.
+    /// Leases entries that are due. An entry can be leased if it has no holder, if its holder is
+    /// this relay, or if its holder is dead. Entries of another living relay are never leased.
     func lease(_ claim: OutboxLease) async throws(StoreFailure) -> ClaimedRows<LeasedEntry>
-    /// Takes a claimed row that could not be read out of the way. A row that no relay wrote is dead. Any other waits, each
-    /// time longer, until the rows that it relies on are repaired.
+    /// Sets a leased entry aside that could not be read. If no relay wrote the entry, it becomes a
+    /// dead letter. Any other entry waits, longer each time, until the rows that it relies on are
+    /// repaired.
     func setAside(_ entry: OutboxEntryID, by relay: RelayID, at: Timestamp) async throws(StoreFailure)
-    /// Nil once its challenge has ended.
+    /// The push of an outbox entry; nil if its challenge has ended.
     func push(_ entry: OutboxEntryID) async throws(StoreFailure) -> PushRow?
-    /// Once for each push: false when it was settled before, or went with its challenge or its phone.
+    /// Records the final outcome of a push and deletes its entry.
+    ///
+    /// - Returns: false if the push was settled before, or if its entry was deleted with its
+    ///   challenge or phone.
     func settle(_ settlement: PushSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
-    /// False when the row is no more this relay's to put back: another has it, or it is gone.
+    /// Returns a push to the queue until the given time.
+    ///
+    /// - Returns: false if the entry is gone or if another relay holds it.
     func postpone(_ entry: OutboxEntryID, by relay: RelayID, until: Timestamp) async throws(StoreFailure) -> Bool
 }
 
@@ -21,7 +28,7 @@ public struct OutboxLease: Sendable {
     public let relay: RelayID
     public let now: Timestamp
     public let leasedUntil: Timestamp
-    /// Of mails and text messages, which take longer.
+    /// The end of the lease of mails and text messages, which take longer than pushes.
     public let messagesLeasedUntil: Timestamp
     public let limit: Int
 }
@@ -33,7 +40,7 @@ public struct LeasedEntry: Sendable, Equatable {
 
     public let id: OutboxEntryID
     public let kind: Kind
-    /// Nil for what belongs to no login.
+    /// The challenge; nil if the entry does not belong to a login.
     public let challenge: ChallengeID?
 
     public init(id: OutboxEntryID, kind: Kind, challenge: ChallengeID?) {
@@ -43,11 +50,11 @@ public struct LeasedEntry: Sendable, Equatable {
     }
 }
 
-/// A push as it can be made again from the store.
+/// A push as the relay builds it again from the store.
 public struct PushRow: Sendable, Equatable {
     public let challenge: ChallengeID
     public let device: DeviceID
-    /// Empty where nothing can be pushed to the phone any more.
+    /// The push token; empty if the phone cannot be pushed any more.
     public let deviceToken: String
     public let environment: PushEnvironment
     public let policy: String
@@ -55,7 +62,7 @@ public struct PushRow: Sendable, Equatable {
     public let context: [UInt8]
     public let askedAt: Timestamp
     public let expiresAt: Timestamp
-    /// How often it has been tried.
+    /// The number of attempts so far.
     public let attempts: Int
 
     public init(
@@ -75,15 +82,17 @@ public struct PushRow: Sendable, Equatable {
     }
 }
 
-/// The end of one push. It says nothing about the challenge: whoever is asked may answer all the same.
+/// The final outcome of one push. It does not end the challenge: the user may still answer.
 public struct PushSettlement: Sendable {
     public let entry: OutboxEntryID
     public let challenge: ChallengeID
     public let step: StepState
-    /// Why nothing came of it, for people and for the website. It is as long as its column, and printable.
+    /// The reason why the push failed, for operators and the website. It contains only printable
+    /// ASCII and fits its column.
     public let reason: String?
     public let deviceToken: String
-    /// Set when the token is dead: it is dropped if it is the phone's still and was registered before this moment.
+    /// The time since when the push service reports the token as dead; nil if it does not. The
+    /// token is deleted if the phone still has it and registered it before this time.
     public let tokenDeadSince: Timestamp?
     public let at: Timestamp
 
@@ -101,7 +110,8 @@ public struct PushSettlement: Sendable {
 
     static let longestReason = 64
 
-    /// Whoever carries it has the say in what it holds, and a website shows it to people.
+    /// Makes a text printable and at most 64 characters long. A push service or gateway controls
+    /// the text, and websites show it to people.
     static func printable(_ text: String) -> String {
         let plain = text.unicodeScalars.prefix(longestReason).map { (" "..."~").contains($0) ? $0 : "?" }
         return plain.isEmpty ? "unknown" : String(String.UnicodeScalarView(plain))

@@ -1,11 +1,14 @@
 import Domain
 import World
 
-// A bad row of the outbox stops only itself. A claim reads its rows together and, if that fails, each by itself. A row
-// that no relay wrote is dead from then on. If it is another row that is not genuine or cannot be read (the user, the
-// website, the challenge), the row of the outbox waits: an operator may repair that other row.
+// A bad outbox entry stops only itself. A lease reads its entries together and, if that fails, each
+// by itself. An entry that no relay wrote becomes a dead letter. If another row is not genuine or
+// cannot be read (the user, the website, the challenge), the entry waits, because an operator may
+// repair that row.
+//
+// Tests: `RelayTests/ForgedEntryTests.swift`.
 
-/// The rows of a claim: those that were read, and those that were not.
+/// The entries of a lease: those that could be read, and those that could not.
 public struct ClaimedRows<Row: Sendable>: Sendable {
     public var rows: [Row]
     public var failed: [FailedEntry]
@@ -16,7 +19,7 @@ public struct ClaimedRows<Row: Sendable>: Sendable {
     }
 }
 
-/// A row of the outbox that was claimed and could not be read.
+/// A leased outbox entry that could not be read.
 public struct FailedEntry: Sendable, Equatable {
     public let id: OutboxEntryID
     public let failure: StoreFailure
@@ -28,7 +31,7 @@ public struct FailedEntry: Sendable, Equatable {
 }
 
 extension StoreFailure {
-    /// Whether a single row may be the cause.
+    /// Whether a single row may be the cause of the failure.
     public var mayBeOfOneRow: Bool {
         switch self {
         case .unavailable: false
@@ -38,7 +41,7 @@ extension StoreFailure {
 }
 
 extension Relay {
-    /// Reports rows that a claim could not read, and sets them aside.
+    /// Logs the entries that a lease could not read, and sets them aside.
     func setAside(_ failed: [FailedEntry], _ what: String) async {
         for errand in failed {
             _ = report(what, errand.failure)
@@ -46,7 +49,7 @@ extension Relay {
         }
     }
 
-    /// Does what a claimed row asks for. If a row is the cause of a failure, the claimed row is set aside.
+    /// Does the work of a leased entry. If a row is the cause of a failure, the entry is set aside.
     func attending<Answer>(
         _ entry: OutboxEntryID, _ work: () async throws(Refusal) -> Answer
     ) async -> Answer? {
@@ -58,7 +61,8 @@ extension Relay {
         }
     }
 
-    /// If the store does not answer, the row comes again when its lease is over, and is set aside then.
+    /// Sets an entry aside. If the store does not answer, the entry is due again when its lease
+    /// ends, and the relay then tries again.
     private func setAside(_ entry: OutboxEntryID) async {
         _ = try? await withStore("outbox") { () async throws(StoreFailure) in
             try await store.setAside(entry, by: id, at: time.now())

@@ -1,21 +1,21 @@
 import World
 
-/// When a message is tried again that could not be handed over.
+/// The back-off of messages: the time of the next attempt after a failure.
 enum MessageBackoff {
-    /// Of a code, for which somebody is waiting.
+    /// The pauses for a code. They are short because a user waits for it.
     static let code: [Duration] = [2, 5, 15, 30, 60].map { .seconds($0) }
     static let announcement: [Duration] = [1, 5, 15, 30, 60].map { .seconds($0 * 60) }
-    /// What is put back is taken up by the next round, which may be a little late.
+    /// The longest delay until the next outbox round leases a rescheduled message.
     static let round = Duration.seconds(2)
-    /// So long before the next factor begins, and before a code counts no more, it is tried a last time.
+    /// The time of the last attempt before a deadline. The relay makes a last attempt this long
+    /// before the next factor begins, and before the code expires.
     static let margin = Duration.seconds(5)
 
-    /// Nil where there is no time for another try.
+    /// The time of the next attempt; nil if no time is left for one.
     ///
-    /// - Parameters:
-    ///   - attempts: how often it has been put back.
-    ///   - deadline: when the next factor begins by itself.
-    ///   - chance: from 0 up to 1, so that those who were put back together do not come back together.
+    /// - Parameters: - attempts: how often the message was rescheduled before. - deadline: when the
+    ///   next factor begins automatically. - chance: a random number from 0 up to 1. It spreads
+    ///   messages that were rescheduled together.
     static func next(
         _ pauses: [Duration], attempts: Int, at now: Timestamp, deadline: Timestamp?, expiresAt: Timestamp,
         chance: Double
@@ -28,7 +28,8 @@ enum MessageBackoff {
         return soon < last ? last : nil
     }
 
-    /// Where the other side has said when: it is not asked again before that.
+    /// The time of the next attempt if the gateway or mail server named a pause; nil if the message
+    /// expires before. The relay never tries earlier than requested.
     static func next(
         wish: Duration, at now: Timestamp, expiresAt: Timestamp, chance: Double
     ) -> Timestamp? {

@@ -3,14 +3,14 @@ import DeliveryOutcomes
 import Domain
 import World
 
-/// What leaves for an address of a user: a mail or a text message. How it is worded is its courier's matter.
+/// A mail or text message to an address of a user. The courier chooses the wording.
 public struct Message: Sendable {
     public enum Content: Sendable {
         case code(Code)
         case announcement(AccountEvent, device: String?, at: Timestamp)
     }
 
-    /// A code to log in, or to confirm the address, and what is said beside it.
+    /// A code for a login or for the confirmation of an address, with the details shown beside it.
     public struct Code: Sendable {
         public enum Purpose: Sendable, Equatable {
             case login, address
@@ -31,17 +31,18 @@ public struct Message: Sendable {
         }
     }
 
-    /// The same at every attempt, so that whoever takes it over can tell a repetition.
+    /// The id of the message, the same at every attempt. The receiver can recognise a repetition by
+    /// it.
     public let id: OutboxEntryID
     public let to: String
-    /// The website's name as people know it.
+    /// The website's display name.
     public let website: String
-    /// The user's, where the website gave one.
+    /// The user's display name; nil if the website gave none.
     public let name: String?
-    /// A tag of BCP 47.
+    /// A BCP 47 tag.
     public let language: String?
     public let content: Content
-    /// Nothing is sent after it; of a code, it counts no more then.
+    /// The time after which the message is not sent. A code expires at this time.
     public let expiresAt: Timestamp
 
     public init(
@@ -58,10 +59,12 @@ public struct Message: Sendable {
     }
 }
 
-/// Carries mails, or text messages. An implementation answers within thirty seconds, whatever the other side does.
+/// A courier for mails or for text messages. An implementation answers within 30 seconds, whatever
+/// the other side does.
 public protocol MessageCourier: Sendable {
     func send(_ message: Message) async -> MessageOutcome
-    /// Whoever was asked may have it, nobody will ever know, and it is not tried again: that costs what a message costs.
+    /// Counts an ambiguous message as sent and charges for it. The relay calls this when it makes
+    /// no further attempt and cannot learn whether the receiver has the message.
     func countsAsSent(_ message: Message)
 }
 

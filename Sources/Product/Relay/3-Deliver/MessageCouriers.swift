@@ -1,8 +1,8 @@
 import Domain
 
-/// How mails and text messages leave now.
+/// The couriers of mails and text messages in the current configuration.
 public struct MessageCouriers: Sendable {
-    /// Nil where none is set up.
+    /// The courier of mails; nil if no mail is configured.
     public var mail: (any MessageCourier)?
     public var texts: (any MessageCourier)?
     public var smsLimits: SMSLimits

@@ -1,20 +1,26 @@
 import Domain
 import World
 
-/// Deliver: the mails and text messages that the outbox holds.
+/// The store operations of Deliver for mails and text messages in the outbox.
 public protocol MessageStore: Sendable {
-    /// Nil once its challenge or its user is gone, and while it is dead.
+    /// The message of an outbox entry; nil if its challenge has ended, if its user is gone, or
+    /// while the entry is a dead letter.
     func message(_ entry: OutboxEntryID) async throws(StoreFailure) -> MessageRow?
-    /// Once for each message: false when it was settled before, or went with its challenge or its user.
+    /// Records the final outcome of a message and deletes its entry or marks it dead.
+    ///
+    /// - Returns: false if the message was settled before, or if its entry was deleted with its
+    ///   challenge or user.
     func settle(_ settlement: MessageSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
-    /// False when the row is no more this relay's to put back: another has it, or it is gone.
+    /// Returns a message to the queue.
+    ///
+    /// - Returns: false if the entry is gone or if another relay holds it.
     func postpone(_ pause: MessageRetry, by relay: RelayID) async throws(StoreFailure) -> Bool
     func backlog(at: Timestamp) async throws(StoreFailure) -> Backlog
 }
 
-/// How the outbox stands.
+/// The backlog of the outbox.
 public struct Backlog: Sendable, Equatable {
-    /// When that was due which has been due for longest; nil where nothing is late.
+    /// The due time of the oldest overdue entry; nil if no entry is overdue.
     public let oldestDue: Timestamp?
     public let dead: Int64
 
@@ -30,13 +36,13 @@ public enum MessageKind: String, Sendable, CaseIterable {
     var factor: Factor { self == .mail ? .mail : .sms }
 }
 
-/// A message as it is made from the store.
+/// A message as the relay builds it from the store.
 public struct MessageRow: Sendable {
     public enum Content: Sendable {
-        /// - Parameter context: of its challenge.
+        /// - Parameter context: the context of the challenge.
         case code(CodeFactor, counter: Int64, context: [UInt8]?)
         case announcement(AccountEvent, device: String?)
-        /// What it was to say is gone: a factor that was removed.
+        /// The content no longer exists: its factor was removed.
         case nothing
     }
 
@@ -44,24 +50,25 @@ public struct MessageRow: Sendable {
     public let kind: MessageKind
     public let user: UserID
     public let website: WebsiteID
-    /// Nil for what belongs to no login.
+    /// The challenge; nil if the message does not belong to a login.
     public let challenge: ChallengeID?
-    /// As people know them.
+    /// The display names of the website and the user.
     public let websiteName: String
     public let userName: String?
     public let language: String?
-    /// Nil where the user has none any more.
+    /// The address; nil if the user has none any more.
     public let address: String?
     public let content: Content
     public let createdAt: Timestamp
     public let expiresAt: Timestamp
-    /// How often it has been tried.
+    /// The number of attempts so far.
     public let attempts: Int
-    /// What came of the last try.
+    /// The reason of the last failed attempt.
     public let reason: String?
-    /// Since when it may have been taken over.
+    /// The time of the first ambiguous attempt; nil if there was none. Since then the receiver may
+    /// have the message.
     public let ambiguousAt: Timestamp?
-    /// When the next factor begins by itself.
+    /// The time at which the next factor begins automatically.
     public let deadline: Timestamp?
 
     public init(
@@ -89,16 +96,17 @@ public struct MessageRow: Sendable {
     }
 }
 
-/// The end of one message. Of a code's it says nothing about the challenge: whoever has the code may type it all the same.
+/// The final outcome of one message. The outcome of a code does not end the challenge: the user may
+/// still enter a code that arrived.
 public struct MessageSettlement: Sendable {
     public let entry: OutboxEntryID
     public let kind: MessageKind
     public let challenge: ChallengeID?
-    /// What becomes of the factor's step.
+    /// The new state of the factor's step.
     public let step: StepState
-    /// Why nothing came of it. It is as long as its column, and printable.
+    /// The reason why the message failed. It contains only printable ASCII and fits its column.
     public let reason: String?
-    /// Its row stays, for an operator to look at.
+    /// Whether the entry is kept as a dead letter for an operator.
     public let isDead: Bool
     public let at: Timestamp
 
@@ -113,12 +121,12 @@ public struct MessageSettlement: Sendable {
     }
 }
 
-/// A message that is tried again.
+/// A message that the relay will try again.
 public struct MessageRetry: Sendable {
     public let entry: OutboxEntryID
     public let until: Timestamp
     public let reason: String
-    /// Since when it may have been taken over.
+    /// The time of the first ambiguous attempt; nil if there was none.
     public let ambiguousAt: Timestamp?
 
     init(_ entry: OutboxEntryID, until: Timestamp, reason: String, ambiguousAt: Timestamp?) {

@@ -4,14 +4,28 @@ import Domain
 import Log
 import World
 
+/// The delivery of mails and text messages: each attempt reads the outbox entry, builds the message
+/// and hands it to a courier.
+///
+/// Invariants: this relay makes one attempt for an entry at a time (`inFlight`). After two
+/// ambiguous attempts a message counts as sent and is not tried again. The digits of a code are
+/// computed for each attempt and are never stored.
+///
+/// Failures: the store fails after the courier has answered. The outcome then stays in memory
+/// (`unsettledMessages`), and is written when the lease ends, without a second attempt. If the
+/// relay dies before that, another relay sends the message again with the same id.
+///
+/// Tests: `RelayTests/MessageTests.swift`, `AccountEventMailTests.swift`, `DyingRelayTests.swift`
+/// and `HaltedRelayTests.swift`.
 extension Relay {
-    /// So long an operator may have the dead tried again.
+    /// How long a dead letter is kept. An operator may replay it until then.
     static let deadFor = Duration.seconds(30 * 86_400)
 
-    /// Takes along a message that was written a moment ago; nobody waits for it.
+    /// Sends a message that was just written to the outbox. The caller does not wait for it.
     func startDelivery(_ entry: OutboxEntryID) { spawn { await self.deliver(entry) } }
 
-    /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
+    /// Delivers a message, unless this relay is already delivering it. The lease may end before the
+    /// attempt if the store is slow or the clock was changed.
     func deliver(_ entry: OutboxEntryID) async {
         guard inFlight.begin(entry) else { return }
         defer { inFlight.end(entry) }
@@ -29,7 +43,7 @@ extension Relay {
         guard let courier = row.kind == .mail ? mail : texts else {
             return await settle(row, .undeliverable, row.kind == .mail ? "no mail is set up" : "no text is set up")
         }
-        // What the last try left is why it was not sent.
+        // The reason of the last attempt explains why the message was not sent.
         guard time.now() < row.expiresAt else { return await settle(row, .expired, row.reason ?? "expired unsent") }
         guard let address = row.address else { return await settle(row, .undeliverable, "no address") }
         guard let content = content(of: row) else {
@@ -47,12 +61,14 @@ extension Relay {
         switch outcome {
         case .accepted(let gateway): await settle(row, .sent, nil, by: gateway)
         case .refused(let reason): await settle(row, .refused, reason)
-        // Somebody may mend what is wrong here while the announcement still says something.
+        // An operator may repair the fault while the message about the account event is still
+        // useful.
         case .undeliverable(let reason) where row.content.isAnnouncement:
             await postpone(row, nil, reason, orSent: counts)
         case .undeliverable(let reason): await settle(row, .undeliverable, reason)
         case .retryAfter(let wish, let reason): await postpone(row, wish, reason, orSent: counts)
-        // Somebody may have it: that counts as sent, and is not sent a third time.
+        // A second ambiguous attempt: the user may have the message. It counts as sent and is not
+        // sent a third time.
         case .ambiguous(let reason) where row.ambiguousAt != nil:
             counts()
             await settle(row, .sent, reason)
@@ -60,7 +76,7 @@ extension Relay {
         }
     }
 
-    /// Nil where it can be said no more.
+    /// The content of a message; nil if it cannot be built any more.
     private func content(of row: MessageRow) -> Message.Content? {
         switch row.content {
         case .nothing: return nil
@@ -81,7 +97,8 @@ extension Relay {
     }
 
     private func settle(_ row: MessageRow, _ step: StepState, _ reason: String?, by gateway: String? = nil) async {
-        // Nobody would look at what there was no way for, or too much of; a code is of no use to anybody later.
+        // Only a refused or expired message about an account event becomes a dead letter. If it was
+        // undeliverable or over the budget, no operator needs it, and a code is useless later.
         let isDead = row.content.isAnnouncement && [.refused, .expired].contains(step)
         let operation = operations.new()
         let settlement = MessageSettlement(of: row, step, reason, isDead: isDead, at: time.now())
@@ -89,26 +106,27 @@ extension Relay {
             SettledMessage(row: row, settlement: settlement, gateway: gateway, operation: operation.id), as: operation)
     }
 
-    /// What is known of a message, once: the log says what the store says.
+    /// Records the outcome of a message once: the log reports only what the store has.
     private func write(_ known: SettledMessage, as operation: Operation) async {
         let (row, settlement) = (known.row, known.settlement)
         let isFirst = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.settle(settlement, as: operation)
         }
-        // The row stays leased to us; it is due again when the lease is over.
+        // This relay keeps the lease. The entry is due again when the lease ends.
         guard let isFirst else {
             return unsettledMessages.keep(known, of: row.id, until: row.expiresAt, at: time.now())
         }
         let events = MessageEvents.of(row.kind)
         let fields = fields(of: row, settlement.reason, by: known.gateway)
-        // The challenge ended first, say: the message changes nothing any more.
+        // For example, the challenge ended first. The message changes nothing any more.
         guard isFirst else { return log.info(events.overtaken, fields) }
         switch settlement.step {
         case .sent: log.info(events.accepted, fields)
         case .refused: log.warning(events.refused, fields)
         case .expired: log.warning(events.expired, fields)
         case .skipped: log.warning(events.limited, fields)
-        // Where it could be mended, it is not settled so: no mail is set up, or the user has no address any more.
+        // A message about an account event is settled as undeliverable only if a repair cannot help
+        // now: no courier is configured, or the user has no address any more.
         case _ where row.content.isAnnouncement: log.info(events.undeliverable, fields)
         default: log.error(events.undeliverable, fields)
         }
@@ -117,7 +135,9 @@ extension Relay {
         }
     }
 
-    /// `orSent` is for a message that is tried no more and may have arrived.
+    /// Reschedules a message, or settles it if no time is left.
+    ///
+    /// - Parameter counts: called if the message is not tried again and may have arrived.
     private func postpone(
         _ row: MessageRow, _ wish: Duration?, _ reason: String, isAmbiguous: Bool = false, orSent counts: () -> Void
     ) async {
@@ -127,7 +147,7 @@ extension Relay {
             if let wish {
                 MessageBackoff.next(wish: wish, at: now, expiresAt: row.expiresAt, chance: chance)
             } else if row.content.isAnnouncement {
-                // Its first try was a round's already.
+                // The first attempt came from an outbox round, which has counted it.
                 MessageBackoff.next(
                     MessageBackoff.announcement, attempts: row.attempts - 1, at: now, deadline: nil,
                     expiresAt: row.expiresAt, chance: chance)
@@ -148,7 +168,7 @@ extension Relay {
             try await store.postpone(pause, by: id)
         }
         let events = MessageEvents.of(row.kind)
-        // Another relay took this one for dead, and has it.
+        // Another relay took this one for dead and has leased the entry.
         guard isOurs != false else { return log.info(events.overtaken, fields(of: row, reason)) }
         log.warning(events.postponed, fields(of: row, reason))
     }
@@ -162,16 +182,17 @@ extension Relay {
     }
 }
 
-/// What became of a message, until the store has it too.
+/// The outcome of a message, kept until the store has it.
 struct SettledMessage: Sendable {
     let row: MessageRow
     let settlement: MessageSettlement
     let gateway: String?
-    /// It may be written already: a store that goes away at a commit does not say.
+    /// The operation of the first write. That write may have succeeded: a store that fails during a
+    /// commit does not report the result.
     let operation: OperationID
 }
 
-/// How the log calls what becomes of messages.
+/// The log events for the outcomes of messages.
 private struct MessageEvents {
     let accepted, refused, undeliverable, expired, limited, postponed, overtaken: StaticString
 

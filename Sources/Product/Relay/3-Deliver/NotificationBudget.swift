@@ -2,8 +2,9 @@ import Domain
 import Synchronization
 import World
 
-/// How many announcements one user is sent: whoever can make them happen must not be able to bury the one that matters
-/// under hundreds. Each relay counts its own; log and audit have all of them.
+/// Limits the messages about account events that one user gets in an hour. An attacker who can
+/// cause such events must not bury the important message under hundreds of others. Each relay
+/// counts its own messages. The log and the audit have all of them.
 final class NotificationBudget: Sendable {
     static let most = 10
     static let hour = Duration.seconds(3600)
@@ -15,7 +16,7 @@ final class NotificationBudget: Sendable {
 
     private let window = Mutex(Window())
 
-    /// Whether this one is to be sent. Another try of one that was counted is free.
+    /// Whether this message may be sent. A further attempt of a counted message is free.
     func spend(_ entry: OutboxEntryID, of user: UserID, at now: Instant) -> Bool {
         window.withLock { window in
             if window.since.map({ now - $0 >= Self.hour }) != false { window = Window(since: now) }

@@ -2,12 +2,39 @@ import Domain
 import Log
 import World
 
+/// The outbox round: once a second each relay leases the due entries of the outbox and does their
+/// work. Webhooks have their own round, see `WebhookDelivery.swift`.
+///
+/// An entry is written in the same transaction as the change that requires it, so no work is lost.
+/// A lease names its holder and moves the due time to the end of the lease. A living holder keeps
+/// its entries: other relays lease only entries without a holder, or with a holder that is dead.
+/// When an entry is due again for its own holder, the work has not been settled and the holder
+/// continues it.
+///
+/// Invariant: an entry is deleted or marked dead only together with the record of its outcome, or
+/// with the end of its challenge. Therefore each entry is attempted at least once unless its
+/// challenge ends first, and its outcome is recorded once.
+///
+/// Failures:
+/// - The relay dies: `FailureDetector` declares it dead, its entries lose their holder, and another
+///   relay leases them when they are due. The push service or gateway may get the same id twice.
+/// - The relay halts for long and is taken for dead: `settle` returns false if another relay has
+///   settled the entry, and `postpone` returns false if another relay holds it. The relay then logs
+///   `overtaken`.
+/// - The store is slow, so a lease ends during an attempt: `inFlight` prevents a second attempt.
+/// - The store fails after an attempt: `unsettled` keeps the outcome and writes it in a later
+///   round.
+/// - An entry cannot be read: it is set aside, see `FailedEntry.swift`.
+///
+/// Tests: `RelayTests/DeadRelayTests.swift`, `HaltedRelayTests.swift`, `DyingRelayTests.swift`,
+/// `DeadlineTests.swift` and `ForgedEntryTests.swift`.
 extension Relay {
-    /// How long a relay may act on a row before it counts as left behind. Longer than any push may take.
+    /// The duration of a lease, longer than any push may take. After it, the entry is due again.
     static let lease = Duration.seconds(15)
     static let claimSize = 100
 
-    /// Does what is due in the outbox. Called by the daemon's timer, and again at once while there is more.
+    /// Does the due work of the outbox. The daemon's timer calls this once a second. A full round
+    /// starts another one at once.
     public func processDueEntries() async {
         let now = time.now()
         let claim = OutboxLease(
@@ -36,7 +63,8 @@ extension Relay {
         let shown = Context.shownInPush(row.context)
         let push = Push(
             id: entry.id, challenge: row.challenge, deviceToken: row.deviceToken, environment: row.environment,
-            // Of a policy that cannot be read any more it is only known that it may have asked for little.
+            // If the policy cannot be read any more, the push shows the least, because the website
+            // may have chosen minimal detail.
             detail: (try? settings.policy.changed(by: row.policy))?.pushDetail ?? .minimal, website: row.website,
             service: shown.service, ip: shown.ip, place: shown.place, expiresAt: row.expiresAt,
             deliverBy: PushDelivery.deliverBy(row.askedAt, row.expiresAt, at: time.now()))

@@ -2,21 +2,22 @@ import DeliveryOutcomes
 import Domain
 import World
 
-/// What leaves for a phone: enough to say who asks, never enough to answer.
+/// A push to one phone. It holds enough to say who asks, and never enough to answer.
 public struct Push: Sendable, Equatable {
-    /// The same at every attempt, so that the push service can tell a repetition.
+    /// The id of the push, the same at every attempt. The push service can recognise a repetition
+    /// by it.
     public let id: OutboxEntryID
     public let challenge: ChallengeID
     public let deviceToken: String
     public let environment: PushEnvironment
     public let detail: PushDetail
-    /// The website's name as people know it.
+    /// The website's display name.
     public let website: String
     public let service: String?
     public let ip: String?
     public let place: String?
     public let expiresAt: Timestamp
-    /// By then it must be known what becomes of it.
+    /// The latest time at which the outcome must be known.
     public let deliverBy: Timestamp
 
     public init(
@@ -39,24 +40,27 @@ public struct Push: Sendable, Equatable {
     }
 }
 
-/// A push service. An implementation answers within ten seconds, and before the push's `deliverBy`.
+/// A courier to a push service. An implementation answers within ten seconds, and before the push's
+/// `deliverBy`.
 public protocol PushCourier: Sendable {
-    /// Whether phones of this platform, with such a push token, are this service's.
+    /// Whether this service serves phones of this platform with this push token.
     func serves(_ platform: Platform, pushToken: String) -> Bool
-    /// What is wrong with a push token that a phone of this platform brings; nil where nothing is, or nobody knows.
+    /// The fault in a push token that a phone of this platform presents; nil if the service knows
+    /// of none.
     func fault(in pushToken: String, of platform: Platform) -> String?
     func send(_ push: Push) async -> PushOutcome
 }
 
 extension PushCourier {
-    /// All of them, where a service says nothing else.
+    /// The default: a service serves all phones.
     public func serves(_ platform: Platform, pushToken: String) -> Bool { true }
 
-    /// Anything may be a token, where a service says nothing else.
+    /// The default: any text may be a token.
     public func fault(in pushToken: String, of platform: Platform) -> String? { nil }
 
-    /// Where none of a user's phones has a key, none can ask by itself: there a token that cannot be right is a mistake to
-    /// be told about.
+    /// Whether a push to the phone is possible. If none of the user's phones has a key (`canAsk` is
+    /// false), no phone can poll `/pending`. A token that cannot be right is then an error to
+    /// report, so every token that is not empty counts.
     func reaches(_ platform: Platform, pushToken: String, canAsk: Bool) -> Bool {
         !pushToken.isEmpty && (!canAsk || serves(platform, pushToken: pushToken))
     }

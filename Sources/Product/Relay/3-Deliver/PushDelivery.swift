@@ -3,47 +3,50 @@ import Domain
 import Log
 import World
 
-/// A push on its way to one phone, with what the relay itself wants to know of it.
+/// A push on its way to one phone, with the data that only the relay needs.
 struct PushDelivery: Sendable {
     let push: Push
     let device: DeviceID
     let askedAt: Timestamp
-    /// How often it has been tried before.
+    /// The number of earlier attempts.
     var attempts = 0
 }
 
-/// What became of a push, until the store has it too.
+/// The outcome of a push, kept until the store has it.
 struct SettledPush: Sendable {
     let delivery: PushDelivery
     let settlement: PushSettlement
     let isOurFault: Bool
-    /// It may be written already: a store that goes away at a commit does not say.
+    /// The operation of the first write. That write may have succeeded: a store that fails during a
+    /// commit does not report the result.
     let operation: OperationID
 }
 
 extension PushDelivery {
-    /// A push that was left behind may be with the phone or not, so it is tried once more, however late; for so long.
+    /// The time limit of a late attempt. If a relay died, its push may or may not have arrived, so
+    /// another attempt follows, however late.
     static let lastTry = Duration.seconds(9)
-    /// What is put back is taken up again by the next round, which may be a little late.
+    /// The longest delay until the next outbox round leases a rescheduled push.
     static let round = Duration.seconds(2)
 
-    /// By then it is known whether the user can be reached by a push, so that the next factor has its time.
+    /// The time by which the relay knows whether a push can reach the user: a third of the
+    /// challenge's lifetime. The rest is left for the next factor.
     static func end(of askedAt: Timestamp, _ expiresAt: Timestamp) -> Timestamp {
         askedAt + (expiresAt - askedAt) / 3
     }
 
-    /// By when a try that begins now has to be over.
+    /// The time by which an attempt that begins now must end.
     static func deliverBy(_ askedAt: Timestamp, _ expiresAt: Timestamp, at now: Timestamp) -> Timestamp {
         let end = end(of: askedAt, expiresAt)
         return now < end ? end : min(now + lastTry, expiresAt)
     }
 
-    /// Whether there is time for another try that begins then.
+    /// Whether enough time is left for another attempt that begins at `due`.
     func mayWait(until due: Timestamp) -> Bool { due + Self.round <= Self.end(of: askedAt, push.expiresAt) }
 }
 
 extension Relay {
-    /// A push that was written down leaves.
+    /// Sends a push that was just written to the outbox.
     func send(_ delivery: PushDelivery) {
         log.info(
             "push.queued",
@@ -53,7 +56,8 @@ extension Relay {
         spawn { await self.deliver(delivery) }
     }
 
-    /// Once at a time: its lease may be over before it is, where the store is slow or the clock is set.
+    /// Delivers a push, unless this relay is already delivering it. The lease may end before the
+    /// attempt if the store is slow or the clock was changed.
     func deliver(_ delivery: PushDelivery) async {
         guard inFlight.begin(delivery.push.id) else { return }
         defer { inFlight.end(delivery.push.id) }
@@ -63,7 +67,8 @@ extension Relay {
     private func attempt(_ delivery: PushDelivery) async {
         let message = delivery.push
         guard let push else { return await settle(delivery, .undeliverable, "no push service") }
-        // Given up, suspended, or refused for good since it was asked.
+        // The phone was unbound or suspended, or its token was refused for good, since the
+        // challenge was opened.
         guard !message.deviceToken.isEmpty else { return await settle(delivery, .undeliverable, "no push token") }
         guard time.now() < message.expiresAt else { return await settle(delivery, .expired, "expired unsent") }
         let outcome = await push.send(message)
@@ -73,13 +78,14 @@ extension Relay {
         case .accepted: await settle(delivery, .sent, nil)
         case .tokenDead(let since, let reason):
             await settle(delivery, .refused, reason, tokenDeadSince: since ?? now)
-        // Whatever kept it: there is nobody to send it to any more.
+        // Whatever the outcome was, the challenge has expired and no further attempt follows.
         case _ where now >= message.expiresAt: await settle(delivery, .expired, outcome.reason)
         case .credentialFault(let reason), .badRequest(let reason):
             await settle(delivery, .undeliverable, reason, isOurFault: true)
         case .declined(let reason): await settle(delivery, .undeliverable, reason)
         case .ambiguous(let reason) where delivery.attempts > 0: await settle(delivery, .undeliverable, reason)
-        // Once more under the same id: the phone shows one message however often it comes.
+        // The same push is sent once more with the same id: the phone shows one notification,
+        // however often it arrives.
         case .ambiguous(let reason): await postpone(delivery, by: .seconds(1), reason)
         case .retryAfter(let pause, let reason): await postpone(delivery, by: pause, reason)
         }
@@ -97,18 +103,18 @@ extension Relay {
             as: operation)
     }
 
-    /// What is known of a push, once: the log says what the store says.
+    /// Records the outcome of a push once: the log reports only what the store has.
     func write(_ known: SettledPush, as operation: Operation) async {
         let (delivery, settlement) = (known.delivery, known.settlement)
         let step = settlement.step
         let isFirst = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.settle(settlement, as: operation)
         }
-        // The row stays leased to us; it is due again when the lease is over.
+        // This relay keeps the lease. The entry is due again when the lease ends.
         guard let isFirst else {
             return unsettled.keep(known, of: delivery.push.id, until: delivery.push.expiresAt, at: time.now())
         }
-        // An answer came first, say: the push changes nothing any more.
+        // For example, the user has answered already. The push changes nothing any more.
         guard isFirst else { return log.info("push.overtaken", fields(of: delivery, settlement.reason, step)) }
         let fields = fields(of: delivery, settlement.reason)
         switch step {
@@ -127,8 +133,8 @@ extension Relay {
         let isOurs = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.postpone(delivery.push.id, by: id, until: due)
         }
-        // A relay that was halted for long, and taken for dead: another one has seen to it. Where the store does not say,
-        // the row is due again when its lease is over.
+        // This relay halted for long and was taken for dead, and another relay has handled the
+        // entry. If the store does not answer, the entry is due again when the lease ends.
         guard isOurs != false else { return log.info("push.overtaken", fields(of: delivery, reason)) }
         log.warning("push.postponed", fields(of: delivery, reason))
     }
@@ -143,7 +149,7 @@ extension Relay {
 }
 
 extension PushOutcome {
-    /// Nil where there is nothing to explain.
+    /// The reason of the outcome; nil if there is nothing to explain.
     fileprivate var reason: String? {
         switch self {
         case .accepted: nil

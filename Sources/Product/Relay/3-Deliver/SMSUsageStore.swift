@@ -2,13 +2,13 @@ import Domain
 import GSM
 import World
 
-/// What a gateway took, for the day's account.
+/// A text message that a gateway accepted, for the daily usage report.
 public struct SMSUsage: Sendable, Equatable {
     public let message: OutboxEntryID
     public let at: Timestamp
     public let prefix: NumberPrefix
     public let parts: Int
-    /// In millionths of whatever the gateways are paid in.
+    /// The cost in millionths of the currency in which the gateways are paid.
     public let cost: Int64
 
     public init(_ message: OutboxEntryID, at: Timestamp, prefix: NumberPrefix, parts: Int, cost: Int64) {
@@ -20,7 +20,8 @@ public struct SMSUsage: Sendable, Equatable {
     }
 }
 
-/// Keeps the account of text messages. It is for people: what is limited is counted where a message is begun.
+/// The store of the SMS usage report. The report is for people: the limits are counted when a
+/// message is begun.
 public protocol SMSUsageStore: Sendable {
     func addUsage(_ sent: SMSUsage) async throws(StoreFailure)
 }

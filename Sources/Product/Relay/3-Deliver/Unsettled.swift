@@ -2,12 +2,13 @@ import Domain
 import Synchronization
 import World
 
-/// What is known of errands that have left and could not be written down. When their turn in the outbox comes again, it
-/// is written: nothing is sent a second time because the store was away.
+/// The outcomes of attempts that could not be written to the store. When the entry is due again,
+/// the relay writes the outcome and makes no second attempt. A failure of the store therefore sends
+/// nothing twice.
 final class Unsettled<Entry: Sendable>: Sendable {
     private let entries = Mutex<[OutboxEntryID: (entry: Entry, until: Timestamp)]>([:])
 
-    /// Those that expired are nobody's any more.
+    /// Keeps an outcome until its entry expires, and removes the expired ones.
     func keep(_ entry: Entry, of errand: OutboxEntryID, until expiresAt: Timestamp, at now: Timestamp) {
         entries.withLock { entries in
             entries = entries.filter { $1.until > now }
@@ -18,12 +19,12 @@ final class Unsettled<Entry: Sendable>: Sendable {
     func take(_ entry: OutboxEntryID) -> Entry? { entries.withLock { $0.removeValue(forKey: entry)?.entry } }
 }
 
-/// Errands that have left and of which nobody knows yet what becomes: when their turn comes again, because the store or
-/// whoever carries them is slow, they are left alone.
+/// The entries of attempts that have not ended. If the store or a courier is slow, an entry may
+/// become due again during its attempt. The relay then skips it.
 final class InFlightEntries: Sendable {
     private let entries = Mutex<Set<OutboxEntryID>>([])
 
-    /// False if it is under way already.
+    /// Marks an entry as in flight; returns false if it is already.
     func begin(_ entry: OutboxEntryID) -> Bool { self.entries.withLock { $0.insert(entry).inserted } }
 
     func end(_ entry: OutboxEntryID) { self.entries.withLock { _ = $0.remove(entry) } }

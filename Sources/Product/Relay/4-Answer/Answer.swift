@@ -3,37 +3,44 @@ import Domain
 import Log
 import World
 
-/// Answer: a challenge gets its end, exactly once.
+/// The store operations of Answer: every challenge ends exactly once.
 public protocol AnswerStore: Sendable {
-    /// The challenge, if it is one of that user's.
+    /// The challenge, if it belongs to that user.
     func challenge(_ id: ChallengeID, of user: UserID) async throws(StoreFailure) -> ChallengeRow?
-    /// The challenge, if it is one of that website's.
+    /// The challenge, if it belongs to that website.
     func challenge(_ id: ChallengeID, of website: WebsiteID) async throws(StoreFailure) -> ChallengeRow?
-    /// Nil when the guard refused: it has an end already, its time is over (or not yet), or the phone may not answer any
-    /// more.
+    /// Ends a challenge.
+    ///
+    /// - Returns: nil if the guard refused the change: the challenge has ended already, its
+    ///   lifetime is over (or, for an expiry, not over yet), or the phone may not answer any more.
     func close(_ closing: ChallengeEnd, as operation: Operation) async throws(StoreFailure) -> ChallengeEndResult?
-    /// The challenge that this operation has closed; else the newest of those that the user had been asked by then.
+    /// The challenge that this operation ended. If there is none, the newest challenge that the
+    /// user had at that time.
     func challenge(of user: UserID, meantBy operation: OperationID, at: Timestamp)
         async throws(StoreFailure) -> ChallengeID?
-    /// The phone as it is now, whatever its state; nil when it is gone.
+    /// The current state of the phone, even if it is not active; nil if the phone is gone.
     func eligibility(of device: DeviceID) async throws(StoreFailure) -> AnswerEligibility?
-    /// Freezes the user for a report of fraud about a challenge that has another end. Nil when the phone may not say so,
-    /// or when the challenge ended with such a report.
+    /// Freezes the user after a report of fraud about a challenge that ended otherwise.
+    ///
+    /// - Returns: nil if the phone may not report, or if the challenge ended with a report of
+    ///   fraud.
     func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> ChallengeEndResult?
-    /// Writes a refused decision down, once under the same operation.
+    /// Records a refused decision, at most once for the same operation.
     func recordRefusal(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure)
-    /// Makes a user in one of these states active, with no failures. False when it was in none of them.
+    /// Makes a user active and resets the failure counts.
+    ///
+    /// - Returns: false if the user was in none of these states.
     func unlock(_ user: UserID, from states: [UserState], by doer: ChangeAuthor, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
 }
 
-/// A challenge as it stands in the store.
+/// A challenge as it is stored.
 public struct ChallengeRow: Sendable, Equatable {
     public struct Step: Sendable, Equatable {
         public let factor: Factor
         public let state: StepState
         public let at: Timestamp
-        /// Why nothing came of it.
+        /// The reason why the step failed.
         public let reason: String?
 
         public init(factor: Factor, state: StepState, at: Timestamp, reason: String? = nil) {
@@ -55,13 +62,13 @@ public struct ChallengeRow: Sendable, Equatable {
     public let factor: Factor?
     public let proof: Proof?
     public let device: DeviceID?
-    /// What that phone signed.
+    /// The JWT that the phone signed.
     public let receipt: String?
     public let uv: UserVerification?
-    /// Of an approval: the digest of what it is for.
+    /// The digest of what an approval permits; nil for a login.
     public let approves: [UInt8]?
     public let decidedAt: Timestamp?
-    /// The change that made it what it is.
+    /// The operation of the last change.
     public let operation: OperationID
     public let steps: [Step]
 
@@ -91,22 +98,25 @@ public struct ChallengeRow: Sendable, Equatable {
     }
 }
 
-/// The end of a challenge, to be written if it has none.
+/// The end of a challenge, which is written only if the challenge has no end yet.
 public struct ChallengeEnd: Sendable {
     public let challenge: ChallengeID
     public let life: ChallengeLife
     public var factor: Factor?
     public var proof: Proof?
-    /// The phone that answered; what is known of it must still be true when this is written.
+    /// The phone that answered. The write is refused if the phone's state or failure count has
+    /// changed since it was read.
     public var device: PhoneCredential?
-    /// What that phone signed.
+    /// The JWT that the phone signed.
     public var receipt: String?
     public var uv: UserVerification?
-    /// The code that the website handed in; what is known of it must still be true.
+    /// The code that the website submitted. The write is refused if the factor or the user's
+    /// failure count has changed since it was read.
     public var code: UsedCode?
-    /// Of an answer with a wrong number: with how many failures of its phone the user is locked.
+    /// The number of the phone's failures at which the user is locked; set only if the answer has a
+    /// wrong number.
     public var guesses: Int?
-    /// What log and audit call it.
+    /// The event name in the log and the audit.
     public let event: StaticString
     public let at: Timestamp
 
@@ -129,11 +139,11 @@ public struct ChallengeEnd: Sendable {
     }
 }
 
-/// What came of an end beside itself.
+/// The further effects of an answer.
 public struct ChallengeEndResult: Sendable, Equatable {
-    /// What it made of its user: locked or frozen.
+    /// The user's new state, locked or frozen; nil if it did not change.
     public let became: UserState?
-    /// Other challenges that ended with that.
+    /// The user's other challenges that ended because of the new state.
     public let others: [ChallengeID]
 
     public init(became: UserState?, others: [ChallengeID]) {
@@ -142,7 +152,7 @@ public struct ChallengeEndResult: Sendable, Equatable {
     }
 }
 
-/// What decides whether a phone may answer now.
+/// The state that decides whether a phone may answer now.
 public struct AnswerEligibility: Sendable, Equatable {
     public let device: DeviceState
     public let user: UserState
@@ -158,7 +168,8 @@ public struct AnswerEligibility: Sendable, Equatable {
 }
 
 extension Relay {
-    /// The website does not want an answer any more. A challenge that has its end keeps it, and that is no error.
+    /// Cancels a challenge for the website. If the challenge has ended already, its end stays, and
+    /// this is no error.
     public func cancel(_ challenge: ChallengeID, by website: Website) async throws(Refusal) {
         let row = try await withStore("cancel") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
@@ -170,7 +181,8 @@ extension Relay {
         _ = try await end(closing, as: operations.new())
     }
 
-    /// Writes an end down and wakes who waits for it. False when somebody else was first.
+    /// Writes the end of a challenge and wakes the requests that wait for it. Returns false if the
+    /// challenge ended before.
     func end(_ closing: ChallengeEnd, as operation: Operation) async throws(Refusal) -> Bool {
         let closed: ChallengeEndResult?
         do throws(Refusal) {
@@ -178,7 +190,7 @@ extension Relay {
                 try await store.close(closing, as: operation)
             }
         } catch {
-            // It may be written all the same: whoever waits looks for himself.
+            // The end may be written all the same. The held requests read the store and find out.
             heldRequests.fire(.challenge(closing.challenge))
             throw error
         }
@@ -198,9 +210,10 @@ extension Relay {
         return true
     }
 
-    /// What an answer did beside ending its challenge. Where its user is asked no more, an operator wants to see that.
+    /// Reports the further effects of an answer. An operator wants to know when a user is locked or
+    /// frozen.
     ///
-    /// - Parameter device: the phone that answered; nil where a code did.
+    /// - Parameter device: the phone that answered; nil for an answer by code.
     func follow(
         _ closed: ChallengeEndResult, _ challenge: ChallengeID, of user: UserID, _ website: String, by device: DeviceID?
     ) {
@@ -219,7 +232,7 @@ extension Relay {
         scheduleWebhooks()
     }
 
-    /// A challenge ended with something else than an answer of its own.
+    /// Reports that a challenge ended for another reason than an answer to it.
     func ended(_ challenge: ChallengeID, _ reason: Reason) {
         metrics.ended(reason, nil)
         log.info("challenge.ended", [.challenge: challenge.text, .reason: reason.rawValue])
@@ -238,8 +251,9 @@ extension Relay {
         }
     }
 
-    /// The newest challenge of a user of this website; nil when nothing was asked. For an operation that may have run
-    /// it is the one that was the newest then: what was asked since is not what the website answers.
+    /// The newest challenge of a user of this website; nil if there is none. If the operation may
+    /// have run before, it is the newest challenge of that time, because the website does not
+    /// answer later challenges.
     func newest(
         _ token: UserToken, of website: Website, for operation: Operation? = nil
     ) async throws(Refusal) -> ChallengeRow? {
@@ -257,12 +271,13 @@ extension Relay {
         let row = try await withStore("challenge") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
-        // The audit row that names the challenge is not signed.
+        // The audit row that names the challenge is not signed, so its user is checked here.
         guard row?.user == user.id else { return nil }
         return row
     }
 
-    /// The challenge that a website names itself, or that the token of its user names.
+    /// The challenge that the website names itself, or the newest challenge of the user that the
+    /// token names.
     func row(
         _ challenge: ChallengeID?, of token: UserToken?, _ website: Website, for operation: Operation
     ) async throws(Refusal) -> ChallengeRow? {

@@ -4,20 +4,22 @@ import Log
 import World
 
 extension Relay {
-    /// A code that the user typed, of any kind that this challenge takes, whether or not its step has begun. Where the
-    /// website answers for its users, their token names the challenge.
+    /// Answers a challenge with a code that the user typed. The code may belong to any code factor
+    /// that the challenge allows, even if its step has not begun. If the website answers for its
+    /// users, the user's token can name the challenge.
     public func backup(
         _ challenge: ChallengeID?, of token: UserToken?, code: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> ChallengeResult {
         guard challenge != nil || website.policy.answers == .website else { throw Self.challengeMissing }
         guard let found = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
         var row = found
-        // Of what is handed in at the same time one changes something, and the others are judged by what it left.
+        // If several codes arrive at the same time, one of them changes the store. The others are
+        // judged again by the new state.
         for _ in 0..<3 {
             row = try await settled(row)
             if row.life.state.isEnd {
                 let told = result(row)
-                // The same request once more, after an answer that nobody saw.
+                // The same request came again because its first answer was lost.
                 if row.operation == operation.id, let told { return told }
                 throw .alreadyDecided(result: row.life.result.rawValue)
             }
@@ -32,7 +34,7 @@ extension Relay {
         throw .unavailable
     }
 
-    /// False where something has changed since it was read.
+    /// Judges a code; returns false if something has changed since the read.
     private func judge(
         _ code: String, for row: ChallengeRow, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
@@ -42,7 +44,7 @@ extension Relay {
             try await store.codes(for: row.id, of: row.user, recovery: recovery, at: now, as: operation.id)
         }
         if operation.mayHaveRun, open.isCounted { return true }
-        // Right and wrong ones alike: what is refused tells nothing about the code.
+        // The refusal is the same for right and wrong codes, so it reveals nothing about the code.
         guard !open.lockout.isLocked else {
             recordCode(.locked, row, website, [])
             throw .codesLocked
@@ -51,7 +53,8 @@ extension Relay {
         let suspects = policy.factors.compactMap { kind in open.factors.first { $0.kind == kind } }
             .filter { $0.isSuspect(code, isRecovery: recovery != nil, open) }
         guard !suspects.isEmpty else {
-            // None of the user's codes looks like it: that tells nobody what they look like.
+            // The code has the form of none of the user's codes. It fails like a wrong code, so the
+            // answer does not reveal their form, but it does not count.
             recordCode(.void, row, website, suspects)
             return true
         }
@@ -61,7 +64,7 @@ extension Relay {
             throw .limited(retryAfter: wait)
         }
         var used: (factor: CodeFactor, kind: UsedCode.Kind)?
-        // All of them, so that it takes as long whichever is right.
+        // Every factor is compared, so the time does not depend on which one matches.
         for suspect in suspects {
             let kind = try match(code, recovery, suspect, open, row.user, website, at: now)
             if used == nil, let kind { used = (suspect, kind) }
@@ -83,7 +86,7 @@ extension Relay {
         return true
     }
 
-    /// What the code is of that factor; nil where it is none.
+    /// The use of the code if it is right for this factor; nil if it is not.
     private func match(
         _ code: String, _ recovery: [UInt8]?, _ factor: CodeFactor, _ open: OpenCodes, _ user: UserID,
         _ website: Website, at now: Timestamp
@@ -109,7 +112,8 @@ extension Relay {
         }
     }
 
-    /// A wrong code counts against everything that it could have been. False where something has changed since.
+    /// Counts a wrong code against every factor that it could belong to. Returns false if something
+    /// has changed since the read.
     private func refuse(
         _ wrong: WrongCode, _ row: ChallengeRow, _ website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
@@ -132,7 +136,7 @@ extension Relay {
 }
 
 extension CodeFactor {
-    /// Whether that could be one of its codes.
+    /// Whether the code has the form of this factor's codes.
     fileprivate func isSuspect(_ code: String, isRecovery: Bool, _ open: OpenCodes) -> Bool {
         guard kind != .recovery else { return isRecovery }
         guard OTP.isCode(code, digits: digits) else { return false }

@@ -1,11 +1,11 @@
 import Domain
 import World
 
-/// Codes that websites hand in.
+/// The store operations for codes that websites submit.
 public protocol CodeStore: Sendable {
-    /// What a code for that challenge could be.
+    /// The factors and codes that a code for this challenge can match.
     ///
-    /// - Parameter recovery: the digest of what was typed, where it can be a recovery code.
+    /// - Parameter recovery: the digest of the typed text, if it can be a recovery code.
     func codes(
         for challenge: ChallengeID, of user: UserID, recovery: [UInt8]?, at: Timestamp, as operation: OperationID
     )
@@ -13,13 +13,14 @@ public protocol CodeStore: Sendable {
 }
 
 public struct OpenCodes: Sendable, Equatable {
-    /// The user's active ones.
+    /// The user's active code factors.
     public let factors: [CodeFactor]
-    /// Of each factor, the codes that were sent for the challenge and count still.
+    /// The counters of the codes that were sent for the challenge and are still valid, for each
+    /// factor.
     public let sent: [FactorID: [Int64]]
     public let isRecoveryCode: Bool
     public let lockout: CodeLockout
-    /// This operation has counted a wrong code.
+    /// Whether this operation has already counted a wrong code.
     public let isCounted: Bool
 
     public init(
@@ -33,19 +34,19 @@ public struct OpenCodes: Sendable, Equatable {
     }
 }
 
-/// A right code, which is used up with the end that it gives its challenge.
+/// A right code. It is used up in the script that ends its challenge.
 public struct UsedCode: Sendable, Equatable {
     public enum Kind: Sendable, Equatable {
-        /// totp, hotp: the counter as it was read, and what becomes of it.
+        /// A TOTP or HOTP code: the counter as it was read, and its new value.
         case own(counter: Int64, becomes: Int64)
-        /// sms, mail.
+        /// A code that was sent by SMS or mail.
         case sent(counter: Int64)
         case recovery(digest: [UInt8])
     }
 
     public let user: UserID
     public let factor: FactorID
-    /// Wrong codes of the user in a row, as they were read.
+    /// The user's consecutive wrong codes, as they were read.
     public let failures: Int
     public let kind: Kind
 

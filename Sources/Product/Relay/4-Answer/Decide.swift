@@ -4,13 +4,13 @@ import Domain
 import Log
 import World
 
-/// What a phone hands in.
+/// An answer as a phone submits it.
 public struct PhoneAnswer: Sendable, Equatable {
-    /// At /success, rather than at /failure.
+    /// Whether the answer came to `/success`; false for `/failure`.
     public var approves: Bool
-    /// A `twoefay-decision+jwt`.
+    /// A signed decision, a `twoefay-decision+jwt`.
     public var signed: String?
-    /// Beside a plain answer; a signed one holds its own.
+    /// The number beside a plain answer. A signed decision contains the number itself.
     public var number: String?
 
     public init(approves: Bool, signed: String? = nil, number: String? = nil) {
@@ -20,8 +20,32 @@ public struct PhoneAnswer: Sendable, Equatable {
     }
 }
 
+/// The path of a phone's answer, from the request to the end of the challenge.
+///
+/// - `answer` reads the challenge of the phone's user. If its lifetime is over, the expiry is
+///   written first.
+/// - `read` checks the answer by the policy that the challenge was opened with. A signed decision
+///   is checked by `SignedDecision`: the signature, the audience, the nonce, the context and the
+///   challenge must all match. An answer by certificate needs the phone's certificate.
+/// - `decide` checks what only an approval needs: an allowed factor, the user verification, the
+///   delay after failures, and the number. A denial or a report of fraud needs none of them.
+/// - `end` writes the end of the challenge. Its guards repeat what was read: the challenge is open,
+///   its lifetime is not over, the phone is active and has the same failure count.
+///
+/// Invariants: a challenge ends exactly once. If two answers race, one changes the row, and the
+/// other gets `already_decided`. A refused answer changes nothing: it is only logged, counted and
+/// recorded in the audit (`RefusedDecision.swift`). A wrong number ends the challenge and counts as
+/// a failure in the same script.
+///
+/// Failures: something changes between the read and the write. `whyNotEnded` then reads again and
+/// names the reason. A report of fraud that comes too late still freezes the user
+/// (`LateFraud.swift`).
+///
+/// Tests: `RelayTests/DecisionTests.swift`, `RefusedDecisionTests.swift`,
+/// `UntimelyDecisionTests.swift`, `LateFraudTests.swift` and `LockTests.swift`.
 extension Relay {
-    /// A phone answers, in the form that was the website's policy when the challenge was asked.
+    /// Accepts a phone's answer in the form that the website's policy had when the challenge was
+    /// opened.
     public func answer(
         _ challenge: ChallengeID, _ answer: PhoneAnswer, by phone: PhoneCredential
     ) async throws(Refusal) -> ChallengeLife.Result {
@@ -43,7 +67,7 @@ extension Relay {
         return try await decide(row, said, policy, by: phone)
     }
 
-    /// What an answer says once it is known to be the phone's.
+    /// The content of an answer, after the check that it comes from the phone.
     private struct Content {
         let decision: Decision
         let number: String?
@@ -72,7 +96,7 @@ extension Relay {
                 decision: decision.decision, number: decision.number, proof: .signed, receipt: signed,
                 uv: decision.uv)
         case .certificate:
-            // The website is told that there was a certificate.
+            // The website will see that the answer was authenticated by a certificate.
             guard answer.signed == nil, phone.isCertified else { throw .policy }
             if answer.approves, row.number != nil, answer.number == nil { throw .number }
             return Content(
@@ -107,7 +131,7 @@ extension Relay {
     ) async throws(Refusal) -> ChallengeLife.Result {
         let now = time.now()
         let approves = said.decision == .approve
-        // Whoever says no is always heard.
+        // A denial or a report of fraud is always accepted. The following checks are for approvals.
         let uv = said.uv ?? .none
         if approves, !policy.factors.contains(.push) {
             throw await refused(
@@ -146,7 +170,7 @@ extension Relay {
         return Secret.matches(Array((number ?? "").utf8), Array(right.utf8))
     }
 
-    /// Something changed between the reading and the writing.
+    /// The reason why the end was not written: something changed between the read and the write.
     private func whyNotEnded(
         _ row: ChallengeRow, _ said: Content, by phone: PhoneCredential
     ) async throws(Refusal) -> Refusal {
@@ -162,12 +186,15 @@ extension Relay {
         guard let standing, standing.device == .active, standing.user == .active else {
             return await refused(.revoked, row.id, by: phone, as: .unauthenticated)
         }
-        // A wrong number of this phone came in between, or it was forgotten: the same answer once more is judged anew.
+        // Another wrong number of this phone came in between, or its failures were reset. The phone
+        // may send the same answer again.
         let wait = FailureDelay.wait(after: standing.failures, lastAt: standing.failedAt, at: time.now())
         return await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait ?? .zero))
     }
 
-    /// - Parameter said: what the answer would have said, if it is one.
+    /// The refusal of an answer to a challenge that has ended.
+    ///
+    /// - Parameter said: the content of the answer; nil if the answer is invalid.
     private func tooLate(
         _ row: ChallengeRow, _ said: Content?, by phone: PhoneCredential
     ) async throws(Refusal) -> Refusal {
@@ -177,13 +204,14 @@ extension Relay {
             as: .alreadyDecided(result: row.life.result.rawValue))
     }
 
-    /// The original's form: the website answers for its own user. Where it names the user alone, the newest challenge is
-    /// meant, which need not be the one that it asked for this user: it does better to name the challenge.
+    /// Accepts a website's answer for its own user, in the original form. If the website names only
+    /// the user, the newest challenge is meant, which may be another than the website expects.
+    /// Therefore the website should name the challenge.
     public func answer(
         _ challenge: ChallengeID?, of token: UserToken?, _ decision: Decision, by website: Website,
         as operation: Operation
     ) async throws(Refusal) -> ChallengeLife.Result {
-        // Nothing was asked: there is nothing to answer.
+        // The user has no challenge, so there is nothing to answer.
         guard let found = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
         let row = try await settled(found)
         guard try policy(of: row).answers == .website else {
@@ -194,7 +222,7 @@ extension Relay {
                 "this challenge takes no phone's word: it asked for \(Self.named(try policy(of: row)))")
         }
         let now = time.now()
-        // The same request once more, after an answer that nobody saw.
+        // The same request came again because its first answer was lost.
         if row.life.state.isEnd, row.operation == operation.id { return row.life.result }
         let life: ChallengeLife
         do {
@@ -214,7 +242,7 @@ extension Relay {
 }
 
 extension ChallengeRow {
-    /// By what a phone answers: also long after its push was left behind.
+    /// The factor of a phone's answer: push or pull, even if that step has already expired.
     fileprivate var phoneFactor: Factor {
         steps.last { !$0.factor.isCode }?.factor ?? (steps.isEmpty ? factor ?? .push : .pull)
     }

@@ -1,10 +1,10 @@
 import Domain
 import World
 
-/// A signed report of fraud about a challenge that has another end.
+/// A signed report of fraud about a challenge that ended otherwise.
 public struct LateFraud: Sendable {
     public let challenge: ChallengeID
-    /// What is known of it must still be true when this is written.
+    /// The phone that reports. The write is refused if its state has changed since it was read.
     public let phone: PhoneCredential
     public let at: Timestamp
 
@@ -16,9 +16,12 @@ public struct LateFraud: Sendable {
 }
 
 extension Relay {
-    /// Whoever can ask for logins could give each its end before its user has said that it was fraud. So the report
-    /// counts for as long as the end can be read: the challenge keeps its end, and the user is frozen. Once for each
-    /// phone and challenge, so that the same report does not freeze again whom somebody has unlocked since.
+    /// Freezes the user after a report of fraud about an ended challenge. An attacker who can open
+    /// logins could otherwise end each one before the user reports it. Therefore a report counts as
+    /// long as the result of the challenge can be read. The challenge keeps its end.
+    ///
+    /// A report counts once for each phone and challenge, so that a repetition does not freeze a
+    /// user again who was unlocked since.
     func freezeOnLateReport(fraud row: ChallengeRow, by phone: PhoneCredential) async throws(Refusal) {
         guard row.life.decision != .fraud, result(row) != nil else { return }
         let report = LateFraud(challenge: row.id, phone: phone, at: time.now())

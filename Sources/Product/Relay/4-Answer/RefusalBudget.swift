@@ -2,14 +2,15 @@ import Domain
 import Synchronization
 import World
 
-/// How many refused decisions are written down. Each is a script in the same queue as everybody's logins, and a phone
-/// can send as many as it likes; log and metrics have all of them.
+/// Limits how many refused decisions are written to the audit. Each one is a script in the same
+/// queue as all logins, and a phone can send any number of them. The log and the metrics have all
+/// of them.
 final class RefusalBudget: Sendable {
-    /// Of one phone in one minute: different ones, and repetitions of those.
+    /// The limits for one phone in one minute: different refusals, and repetitions of them.
     static let different = 30
     static let repeated = 20
     static let minute = Duration.seconds(60)
-    /// More than misbehave at once.
+    /// The limit on phones in one minute, more than misbehave at the same time.
     static let phones = 10_000
 
     private struct Spent {
@@ -24,7 +25,7 @@ final class RefusalBudget: Sendable {
 
     private let window = Mutex(Window())
 
-    /// Whether this one is to be written down.
+    /// Whether this refusal may be written.
     func spend(_ operation: OperationID, of phone: DeviceID, at now: Instant) -> Bool {
         window.withLock { window in
             if window.since.map({ now - $0 >= Self.minute }) != false { window = Window(since: now) }

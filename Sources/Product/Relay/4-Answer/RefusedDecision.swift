@@ -2,24 +2,25 @@ import Domain
 import Log
 import World
 
-/// A decision that was not taken, as the audit has it.
+/// A decision that the relay refused, as it is recorded in the audit.
 public struct RefusedDecision: Sendable, Equatable {
     public let fault: DecisionFault
     public let website: WebsiteID
     public let user: UserID
     public let device: DeviceID
-    /// Nil where there is none of this phone's.
+    /// The challenge; nil if the phone's user has no such challenge.
     public let challenge: ChallengeID?
     public let at: Timestamp
 }
 
 extension Relay {
-    /// Writes a refused decision down and hands back what its sender is told. No state changes and no failure is counted.
+    /// Records a refused decision and returns the refusal for its sender. No state changes, and no
+    /// failure is counted.
     ///
-    /// However often a phone sends the same, the audit has one row: for each fault, challenge and phone, and for
-    /// challenges that are none one for each phone and day; and of one phone only so many are written in a minute. So a
-    /// flood can neither fill the disk, nor hide what happened, nor keep others from the store; how much of it there was
-    /// is in the log and in the metrics.
+    /// The audit has one row for each fault, challenge and phone, however often the phone repeats
+    /// the answer. For unknown challenges it has one row for each fault, phone and day. The rows of
+    /// one phone in one minute are limited. So a flood cannot fill the disk, hide other events or
+    /// block the store. The log and the metrics count all refusals.
     func refused(
         _ fault: DecisionFault, _ challenge: ChallengeID?, by phone: PhoneCredential, as refusal: Refusal
     ) async -> Refusal {
@@ -37,7 +38,7 @@ extension Relay {
         let refused = RefusedDecision(
             fault: fault, website: phone.website.id, user: phone.user, device: phone.id, challenge: challenge, at: now)
         guard refusals.spend(operation.id, of: phone.id, at: time.instant()) else { return refusal }
-        // Whether or not it can be written, the decision is refused.
+        // The decision is refused even if this write fails.
         _ = try? await withStore("refused") { () async throws(StoreFailure) in
             try await store.recordRefusal(refused, as: operation)
         }

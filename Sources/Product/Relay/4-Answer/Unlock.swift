@@ -3,13 +3,14 @@ import Log
 import World
 
 extension Relay {
-    /// Lifts a lock of the user and forgets the wrong numbers of all their phones; asks the user to reopen their codes
-    /// where these are locked. What a user said was fraud is not the website's to wave away, unless its word counts for
-    /// everything under its policy, and what an operator has locked only an operator unlocks.
+    /// Unlocks a user and resets the failure counts of all their phones. If the user's codes are
+    /// locked, it asks the user to reopen them.
     ///
-    /// - Parameters:
-    ///   - approval: the challenge with which the user has approved of reopening their codes.
-    ///   - isKnown: the website knows the browser that asks as this user's.
+    /// The website can lift a freeze after a report of fraud only if its policy lets it decide
+    /// alone about further factors. If an operator locked the user, only an operator can unlock.
+    ///
+    /// - Parameters: - approval: the challenge by which the user approved the reopening of the
+    ///   codes. - isKnown: whether the website knows the browser of this request as the user's.
     public func unlock(
         username: String, approval: ChallengeID? = nil, isKnown: Bool = false, by website: Website,
         as operation: Operation
@@ -21,7 +22,7 @@ extension Relay {
                 row.id, from: mayThaw ? [.locked, .frozen] : [.locked], by: .website, at: time.now(), as: operation)
         }
         if unlocked { log.notice("user.unlocked", [.website: website.name, .user: row.id.text]) }
-        // Not what was read before: it may have been frozen since.
+        // Read again: the user may have been frozen since the first read.
         let now = try await user(named: username, of: website)
         guard now.state == .active || now.stoppedBy != .operator else { throw .stopped("user unlock") }
         guard now.state != .frozen else {
@@ -32,8 +33,8 @@ extension Relay {
         try await reopenCodes(of: now, approval, isKnown, website, operation)
     }
 
-    /// Codes are taken again once the user has approved of that on a phone. Neither the website's word nor a code is
-    /// enough: whoever guesses would get more guesses by it.
+    /// Reopens the user's codes after the user approved this on a phone. The website's word or a
+    /// code is not enough, because an attacker who guesses codes would gain more guesses.
     private func reopenCodes(
         of user: UserRow, _ approval: ChallengeID?, _ isKnown: Bool, _ website: Website, _ operation: Operation
     ) async throws(Refusal) {
@@ -46,7 +47,7 @@ extension Relay {
             try await store.reopenCodes(reopening, as: operations.fixed("reopen codes", operation.id.bytes))
         }
         guard reopened else {
-            // Another request with the same approval may have been the one that reopened the codes.
+            // Another request with the same approval may have reopened the codes.
             guard try await self.user(named: user.username, of: website).codes.isLocked else { return }
             throw Self.noApproval
         }

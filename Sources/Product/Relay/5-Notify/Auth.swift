@@ -3,9 +3,10 @@ import Domain
 import Log
 import World
 
-// Tell reads challenges through the port of Answer: it needs no other.
+// Notify reads challenges through `AnswerStore` and needs no other port for them.
 
-/// What the website is told. Where it also waits, the ticket was taken before the row was read.
+/// The result of a challenge as the website gets it. If the website waits for the result, its
+/// ticket is taken before the row is read.
 public struct ChallengeResult: Sendable, Equatable {
     public let challenge: ChallengeID
     public let user: UserID
@@ -15,7 +16,7 @@ public struct ChallengeResult: Sendable, Equatable {
     public let assurance: Assurance?
     public let proof: Proof?
     public let device: DeviceID?
-    /// What that phone signed, for the website to check against the context.
+    /// The JWT that the phone signed. The website checks it against the context.
     public let receipt: String?
     public let steps: [ChallengeRow.Step]
     public let context: [UInt8]
@@ -23,10 +24,10 @@ public struct ChallengeResult: Sendable, Equatable {
 }
 
 extension Relay {
-    /// How long an end can be read.
+    /// How long a result can be read after the end.
     public static let resultLifetime = Duration.seconds(24 * 3600)
 
-    /// Of a token given beside the challenge, it must be the user's whom the challenge asks.
+    /// The result of a challenge. If a token is given too, it must name the user of the challenge.
     public func result(
         _ challenge: ChallengeID, of token: UserToken? = nil, to website: Website
     ) async throws(Refusal) -> ChallengeResult {
@@ -38,14 +39,16 @@ extension Relay {
         return told
     }
 
-    /// The original's form: by token. Nil when there is nothing to tell.
+    /// The result of the newest challenge of a user, in the original form; nil if there is no
+    /// result.
     public func result(token: UserToken, to website: Website) async throws(Refusal) -> ChallengeResult? {
         guard website.policy.answers == .website else { throw Self.challengeMissing }
         guard let row = try await newest(token, of: website) else { return nil }
         return result(try await settled(row))
     }
 
-    /// A token names a challenge only for websites that answer for their users.
+    /// The refusal of a request without a challenge. A token names a challenge only for websites
+    /// that answer for their users.
     static let challengeMissing = Refusal.invalid([FieldFault("challenge", .missing, "must be given")])
 
     func agree(_ row: ChallengeRow, _ token: UserToken?) throws(Refusal) {
@@ -54,13 +57,14 @@ extension Relay {
         }
     }
 
-    /// How long a request may be held for this challenge: not beyond its end.
+    /// The longest time to hold a request for this challenge, at most until the challenge expires.
     public func waitLimit(_ told: ChallengeResult, wanted: Duration) -> Duration {
         min(wanted, max(.zero, told.expiresAt - time.now()))
     }
 
-    /// The challenge as it may be told. An end that the clock alone says is written down first, and then the store says
-    /// what it is: an answer that came in time may still be on its way there.
+    /// The challenge in a state that may be reported. If only the clock says that it has expired,
+    /// the relay writes the expiry first and then reads the challenge again: an answer that came in
+    /// time may be written before.
     func settled(_ row: ChallengeRow) async throws(Refusal) -> ChallengeRow {
         let seen = row.life.seen(at: time.now())
         guard !row.life.state.isEnd, seen.state.isEnd else { return row }
@@ -72,7 +76,7 @@ extension Relay {
         } ?? row
     }
 
-    /// Nil once it is told no more.
+    /// The result of a challenge; nil if its lifetime is over.
     func result(_ row: ChallengeRow) -> ChallengeResult? {
         let now = time.now()
         let told = ChallengeResult(row, at: now)
@@ -82,7 +86,7 @@ extension Relay {
 }
 
 extension ChallengeResult {
-    /// What there is to tell then, however long ago it ended.
+    /// The result at the given time, however long ago the challenge ended.
     init(_ row: ChallengeRow, at now: Timestamp) {
         let life = row.life.seen(at: now)
         self.init(

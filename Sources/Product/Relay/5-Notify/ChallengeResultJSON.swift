@@ -4,7 +4,8 @@ import JSON
 import World
 
 extension ChallengeResult {
-    /// What /auth says, and a website's callback with it; /backup says the same with its own word in `login`.
+    /// The body of an `/auth` answer, which is also the data of a `login.decided` webhook.
+    /// `/backup` sends the same with another value in `login`.
     public func json(login: String? = nil) -> JSONObject {
         var object: JSONObject = [
             "login": .string(login ?? result.rawValue), "challenge": .string(challenge.text), "factor": .word(factor),

@@ -3,18 +3,18 @@ import Log
 import Synchronization
 import World
 
-/// Tell, from elsewhere: what another relay or an operator's tool wrote wakes who waits here. The audit says what
-/// happened, was committed with it, and is read by its key: what that costs does not grow with the number of waits.
+/// The store operations of the change feed. They read the audit by its key, so the cost does not
+/// grow with the number of held requests.
 public protocol ChangeStore: Sendable {
-    /// The number of the newest change; 0 where nothing has changed yet.
+    /// The number of the newest change; 0 if there is none.
     func newestChange() async throws(StoreFailure) -> Int64
-    /// The changes beyond that number that can be seen by now, in the order of their numbers.
+    /// The visible changes after that number, in the order of their numbers.
     func changes(after number: Int64, limit: Int) async throws(StoreFailure) -> [StoreChange]
-    /// How many can be seen by now, beyond the first number and up to the last.
+    /// The number of visible changes after `first` and up to `last`.
     func countChanges(after first: Int64, upTo last: Int64) async throws(StoreFailure) -> Int
 }
 
-/// A row of the audit, as far as it concerns who waits.
+/// An audit row, with the columns that held requests need.
 public struct StoreChange: Sendable, Equatable {
     public let number: Int64
     public let event: String
@@ -38,35 +38,38 @@ public struct StoreChange: Sendable, Equatable {
     }
 }
 
-/// How far the changes were read.
+/// The position up to which the changes were read.
 ///
-/// A number is drawn when its row is written, and seen when that is committed: a lower one may come after a higher one.
-/// Mostly it is a moment later, so each look reads again what the one before found. And all that is newer than some
-/// seconds is counted once a second, and read again where more is there than was read.
+/// A number is drawn when its row is written, but the row is visible only after the commit. So a
+/// lower number may become visible after a higher one. This usually takes a moment, so each look
+/// reads again what the previous look found. In addition, once a second, the cursor counts the
+/// changes of the last seconds. If there are more than it has read, it reads all of them again.
 struct ChangeCursor: Sendable {
-    /// No transaction takes longer.
+    /// The longest time that a transaction takes. Numbers that are newer than this are in doubt.
     static let doubt = Duration.seconds(10)
-    /// What counts of the time between two countings. Where it was more, we were halted or the store was: a transaction
-    /// that waited as long as that is not over yet.
+    /// The most of the time between two sweeps that counts. If more time passed, the relay or the
+    /// store was halted, and a transaction that waited as long is not over yet.
     static let longestStep = Duration.seconds(2)
-    /// How often it is counted.
+    /// The time between two counts.
     static let sweep = Duration.seconds(1)
-    /// Before the first reading nothing is known: what was begun by then has one of the numbers before the newest.
+    /// The numbers before the newest that are in doubt at the first read. A transaction that began
+    /// before has one of them.
     static let begun: Int64 = 1000
 
-    /// The highest number known; nil before the first reading.
+    /// The highest known number; nil before the first read.
     private(set) var newest: Int64?
-    /// And at the look before.
+    /// The highest known number at the look before.
     private(set) var before: Int64 = 0
-    /// The time that counted so far, and when it was last added to.
+    /// The time that counted so far, and when it was last increased.
     private var counted = Duration.zero
     private var lastSweep: Instant?
-    /// Which number was the highest when, the oldest first; the first moment is the last one beyond doubt.
+    /// The highest number at each sweep, the oldest first. Up to the first of them, no number is in
+    /// doubt.
     private var known: [(at: Duration, newest: Int64)] = []
-    /// What was read of the numbers that are in doubt.
+    /// The numbers that were read among those in doubt.
     private var read: Set<Int64> = []
 
-    /// What is beyond it is in doubt.
+    /// The last number that is not in doubt.
     var settled: Int64 { known.first?.newest ?? 0 }
     var countOfRead: Int { read.count }
 
@@ -75,16 +78,16 @@ struct ChangeCursor: Sendable {
         return now - lastSweep >= Self.sweep
     }
 
-    /// Whether it was new.
+    /// Records a number; returns whether it is new.
     mutating func record(_ number: Int64) -> Bool {
         newest = max(newest ?? 0, number)
         return number > settled && read.insert(number).inserted
     }
 
-    /// What begins now is the look before the next one.
+    /// Records that a look is complete. The next one begins at this number.
     mutating func looked(from newest: Int64) { before = newest }
 
-    /// That was the highest at that moment, and what lies between is not read.
+    /// Moves to the newest number at this moment without reading the changes before it.
     mutating func skip(to number: Int64, at now: Instant) {
         let begun = max(0, number - Self.begun)
         if newest == nil { known.append((counted, begun)) }
@@ -93,7 +96,7 @@ struct ChangeCursor: Sendable {
         swept(at: now)
     }
 
-    /// All is read that could be seen at that moment.
+    /// Records that all changes were read that were visible at this moment.
     mutating func swept(at now: Instant) {
         counted += min(lastSweep.map { now - $0 } ?? .zero, Self.longestStep)
         lastSweep = now
@@ -103,21 +106,40 @@ struct ChangeCursor: Sendable {
         read = read.filter { $0 > settled }
     }
 
-    /// These are all there are of those in doubt, whatever was thought before.
+    /// Replaces the set of read numbers by the complete list of those in doubt.
     mutating func replaceRead(_ numbers: Set<Int64>) { read = numbers }
 }
 
-/// The eye on the changes: one a relay. It remembers between two looks how far it read.
+/// The change feed of a relay: it reads the new audit rows and wakes the held requests that wait
+/// for them.
+///
+/// A held request waits on one relay, but its event may be written by another relay or by an
+/// operator's tool. Each change has an audit row that is committed with it. Every 50 ms each relay
+/// reads the new rows, in one query for all its held requests. Without held requests it only moves
+/// its position, once a second.
+///
+/// Invariant: a change that is visible in the store wakes its held requests, even if its number
+/// becomes visible after a higher one (`ChangeCursor`).
+///
+/// Failures: the store does not answer. The position then stays the same, and the next look finds
+/// what this one missed. Until then, held requests are answered when their time is over. A request
+/// may also be woken without news, for example by a change of its own relay. It reads the store and
+/// is held again.
+///
+/// Tests: `RelayTests/ChangeFeedTests.swift` (the cursor) and `ChangeFeedWakeTests.swift` (waking
+/// between relays).
 final class ChangeFeed: Sendable {
-    /// Changes in one answer of the store.
+    /// The largest number of changes in one answer of the store.
     static let page = 1000
 
     private let marks = Mutex(ChangeCursor())
     let failure = FailureState()
 
-    /// Reads what is new, if anybody waits for it; else it only sees to it that there is little to read once somebody does.
+    /// Reads the new changes if a request waits for them. Otherwise it only moves the position, so
+    /// that little is left to read later.
     ///
-    /// After a failure all is as it was: the next look finds what this one did not.
+    /// After a failure the position is the same as before, and the next look finds the same
+    /// changes.
     func look(
         _ store: any ChangeStore, isAwaited: Bool, at now: Instant, found: (StoreChange) -> Void
     ) async throws(StoreFailure) {
@@ -138,7 +160,7 @@ final class ChangeFeed: Sendable {
         marks.withLock { $0.swept(at: now) }
     }
 
-    /// All beyond that number.
+    /// Reads all changes after that number.
     private func read(
         _ store: any ChangeStore, after number: Int64, found: (StoreChange) -> Void
     ) async throws(StoreFailure) -> Set<Int64> {
@@ -157,24 +179,25 @@ final class ChangeFeed: Sendable {
 }
 
 extension Relay {
-    /// Called by the daemon's timer twenty times a second: so an end that was recorded elsewhere is told within that time.
+    /// Reads the change feed. The daemon's timer calls this twenty times a second, so a change by
+    /// another relay is reported within that time.
     public func watch() async {
         do throws(StoreFailure) {
             try await changeFeed.look(store, isAwaited: !heldRequests.isEmpty, at: time.instant()) { wake($0) }
             if changeFeed.failure.changes(to: false) { log.notice("watch.recovered") }
         } catch {
-            // Whoever waits is told when its own time is over.
+            // Held requests are answered when their time is over.
             guard changeFeed.failure.changes(to: true) else { return }
             log.warning("watch.failing", [.reason: error.reason])
         }
     }
 
-    /// Wakes as the verb does that made the change. A change of this relay's own wakes twice: whoever waits by
-    /// then looks, and is held again where it is no news.
+    /// Fires the same events as the verb that made the change. A change by this relay fires twice.
+    /// The woken request then reads the store, and is held again if there is no news.
     private func wake(_ change: StoreChange) {
         switch change.event {
         case "challenge.asked":
-            // One that failed at once is no news for a phone.
+            // A login that failed at once is no news for a phone.
             guard let user = change.user, let challenge = change.challenge,
                 change.outcome.flatMap({ Reason(rawValue: $0) }) == nil
             else { return }

@@ -1,30 +1,43 @@
 import Domain
 import Synchronization
 
-/// The requests that wait for something to happen. One small object each: no task, no thread, no polling.
+/// The requests that wait for an event on this relay. Each one is a small object: it needs no task,
+/// no thread and no polling.
 ///
-/// Taking, dropping and firing a ticket each touch as many links as the ticket has events, however many others wait for
-/// the same. An event that wakes thousands is told in slices, so that the loop that tells it serves others in between.
+/// A request takes a ticket for its events, reads the store, and arms the ticket if the store has
+/// no news. Whoever makes a change fires its event after the commit. An event between the read and
+/// the arming is not missed, because a ticket that was fired before it is armed wakes at once.
+///
+/// Invariants: a ticket wakes at most once. The order is always ticket, read, arm. Taking,
+/// cancelling or firing a ticket costs as many links as it has events, however many others wait.
+///
+/// Failures: an event wakes thousands of tickets. They are fired in slices, so that the loop serves
+/// other work in between. If a change is made elsewhere, only `ChangeFeed` fires its event.
+///
+/// Tests: `RelayTests/HeldRequestsTests.swift` and `APITests/HeldRequestTests.swift`.
 public final class HeldRequests: Sendable {
     public enum Event: Hashable, Sendable {
-        /// A challenge has ended, or is gone.
+        /// The challenge has ended or is gone.
         case challenge(ChallengeID)
-        /// The phones of a user have something else to show than they had.
+        /// The list of pending challenges has changed for all phones of a user.
         case user(UserID)
-        /// This phone alone has: it was unbound, say, or asks anew.
+        /// The list has changed for this phone alone, for example because it was unbound or sent a
+        /// newer request.
         case phone(DeviceID)
     }
 
-    /// Tickets fired at once; the loop has its turn before the next ones.
+    /// The tickets that are fired at once. The loop then does other work before the next slice.
     static let slice = 256
 
     private let waiting = Mutex(TicketLists())
     private let later: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    /// - Parameter later: runs what it is given on a later turn of the loop that calls, or at once where there is none.
+    /// - Parameter later: runs a closure on a later turn of the calling loop, or at once if there
+    ///   is no loop.
     init(later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }) { self.later = later }
 
-    /// One waiting request. Taken before the store is read, so that an event between reading and arming is not missed.
+    /// A held request. Its ticket is taken before the store is read, so that an event between the
+    /// read and the arming is not missed.
     public final class Ticket: Sendable {
         private enum State {
             case taken
@@ -36,9 +49,9 @@ public final class HeldRequests: Sendable {
         private let heldRequests: HeldRequests
         private let link = Atomic<Int32>(TicketLists.none)
 
-        /// The first of its links; `TicketLists.none` where it waits no more. Read and written
-        /// by `TicketLists` alone, which lives inside the lock of `heldRequests`: the order of memory
-        /// is that lock's.
+        /// The first of its links; `TicketLists.none` if it no longer waits. Only `TicketLists`
+        /// reads and writes it, inside the lock of `heldRequests`, which orders the memory
+        /// accesses.
         var firstLink: Int32 {
             get { link.load(ordering: .relaxed) }
             set { link.store(newValue, ordering: .relaxed) }
@@ -46,7 +59,8 @@ public final class HeldRequests: Sendable {
 
         fileprivate init(heldRequests: HeldRequests) { self.heldRequests = heldRequests }
 
-        /// `wake` is called once at most, at once if the event came since the ticket was taken.
+        /// Arms the ticket. `wake` is called at most once, and at once if the event has occurred
+        /// since the ticket was taken.
         public func arm(_ wake: @escaping @Sendable () -> Void) {
             let late = state.withLock { state in
                 if case .over = state { return true }
@@ -61,7 +75,8 @@ public final class HeldRequests: Sendable {
             heldRequests.remove(self)
         }
 
-        /// Whether it was woken by what it waited for: not by the end of its time, nor by a newer request in its place.
+        /// Whether its event woke the ticket. It is false after a timeout, or if a newer request
+        /// replaced this one.
         public var hasHappened: Bool {
             state.withLock { state in
                 if case .over(let hasHappened) = state { return hasHappened }
@@ -82,7 +97,8 @@ public final class HeldRequests: Sendable {
 
     public func ticket(for event: Event) -> Ticket { ticket(for: [event]) }
 
-    /// For whichever comes first. Where it is to be the newest of something, the earlier ones for that are fired.
+    /// Takes a ticket for the first of several events. If `place` is given, this ticket replaces
+    /// the earlier tickets for `place`, which are fired.
     func ticket(for events: [Event], newestOf place: Event? = nil) -> Ticket {
         let ticket = Ticket(heldRequests: self)
         let earlier = waiting.withLock { waiting in
@@ -94,7 +110,8 @@ public final class HeldRequests: Sendable {
         return ticket
     }
 
-    /// Once more, for who was the newest of something; nil where a newer one is there by now.
+    /// Takes another ticket for a request that was woken without news; returns nil if a newer
+    /// request waits for `place`.
     func ticket(again events: [Event], newestOf place: Event) -> Ticket? {
         let ticket = Ticket(heldRequests: self)
         return waiting.withLock { waiting in
@@ -109,12 +126,12 @@ public final class HeldRequests: Sendable {
         fire(list)
     }
 
-    /// Of those who wait for the one, everybody who does not wait for the other too.
+    /// Fires the tickets that wait for `event` but not for `known`.
     func fire(_ event: Event, besides known: Event) {
         for ticket in waiting.withLock({ $0.take(event, besides: known) }) { ticket.fire() }
     }
 
-    /// The next slice of a detached list, and the rest later.
+    /// Fires the next slice of a detached list, and the rest later.
     private func fire(_ list: TicketLists.List) {
         let (tickets, hasMore) = waiting.withLock { $0.takeFirst(Self.slice, of: list) }
         for ticket in tickets { ticket.fire() }
@@ -125,7 +142,8 @@ public final class HeldRequests: Sendable {
 
     public var count: Int { waiting.withLock { $0.count } }
 
-    /// Links made, taken out or looked at since the start: what tests count instead of time.
+    /// The links that were made, removed or visited since the start. Tests count them instead of
+    /// time.
     var steps: Int { waiting.withLock { $0.steps } }
 
     private func remove(_ ticket: Ticket) { waiting.withLock { $0.remove(ticket) } }

@@ -2,16 +2,18 @@ import Domain
 import Log
 import World
 
-/// Tell, to phones: what waits for their user, with everything to show and to sign. It works without a push service, and
-/// for challenges of which nothing was pushed.
+/// The store operations of `/pending`, which gives phones their user's pending challenges with
+/// everything to show and to sign. It works without a push service, and for challenges without a
+/// push.
 public protocol PendingStore: Sendable {
-    /// The open challenges of that user, the oldest first.
+    /// The open challenges of the user, the oldest first.
     func pending(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [Pending]
-    /// A phone has what it shows: the step that was under way is `seen`, if it is open still.
+    /// Records that a phone shows the challenge: its current step becomes `seen` if it is still
+    /// open.
     func markSeen(_ challenge: ChallengeID, at: Timestamp) async throws(StoreFailure)
 }
 
-/// A challenge as a phone gets it.
+/// A pending challenge as a phone gets it.
 public struct Pending: Sendable, Equatable {
     public let challenge: ChallengeID
     public let nonce: [UInt8]
@@ -19,7 +21,7 @@ public struct Pending: Sendable, Equatable {
     public let expiresAt: Timestamp
     public let askedAt: Timestamp
     public let policy: String
-    /// The factor under way, where no phone has looked yet.
+    /// The current factor if no phone has shown the challenge yet; nil otherwise.
     public let unseen: Factor?
 
     public init(
@@ -37,22 +39,24 @@ public struct Pending: Sendable, Equatable {
 }
 
 extension Relay {
-    /// Challenges of one phone that a request may say it knows. There are two open challenges of a
-    /// user at most, one from a browser that the website knows and one from another, and a phone is
-    /// shown one at a time.
+    /// The largest number of challenges that a request of a phone may name as known. A user has at
+    /// most two open challenges, one from a known browser and one from another, and a phone shows
+    /// one at a time.
     public static let mostKnown = 16
 
     public func pending(for phone: PhoneCredential) async throws(Refusal) -> [Pending] {
         let open = try await withStore("pending") { () async throws(StoreFailure) in
             try await store.pending(of: phone.user, at: time.now())
         }
-        // Where the website wants no phone for an answer, none is shown what it could not answer.
+        // If the website accepts no answer by phone, a challenge is not shown, because the phone
+        // could not answer it.
         let pending = open.filter { each in
             (try? settings.policy.changed(by: each.policy))?.factors.contains(.push) != false
         }
         for each in pending {
             guard let factor = each.unseen else { continue }
-            // What the phone shows does not depend on it: a store that reads and cannot write is no reason to be silent.
+            // The phone's list does not depend on this write. If the store can be read but not
+            // written, the phone still gets its list.
             let written: Void? = try? await withStore("pending") { () async throws(StoreFailure) in
                 try await store.markSeen(each.challenge, at: time.now())
             }
@@ -67,13 +71,14 @@ extension Relay {
         return pending
     }
 
-    /// For a phone that waits until something else is pending than what it knows. An earlier request of the same phone
-    /// waits no more: the newest wins.
+    /// Takes a ticket for a phone that waits for a change of its known list. It replaces an earlier
+    /// request of the same phone: the newest wins.
     public func ticket(for phone: PhoneCredential, knowing known: [ChallengeID]) -> HeldRequests.Ticket {
         heldRequests.ticket(for: Self.events(phone, known), newestOf: .phone(phone.id))
     }
 
-    /// For one that was woken by what is no news to it; nil where a newer one of the same phone waits by now.
+    /// Takes another ticket for a phone that was woken without news; returns nil if a newer request
+    /// of the same phone waits.
     public func ticketAgain(for phone: PhoneCredential, knowing known: [ChallengeID]) -> HeldRequests.Ticket? {
         heldRequests.ticket(again: Self.events(phone, known), newestOf: .phone(phone.id))
     }
@@ -82,7 +87,8 @@ extension Relay {
         [.user(phone.user)] + known.map { .challenge($0) }
     }
 
-    /// How long a request may be held while this is pending: not beyond the next expiry.
+    /// The longest time to hold a request while these challenges are pending, at most until the
+    /// next one expires.
     public func waitLimit(_ pending: [Pending], wanted: Duration) -> Duration {
         let now = time.now()
         return pending.map { $0.expiresAt - now }.reduce(wanted) { max(.zero, min($0, $1)) }

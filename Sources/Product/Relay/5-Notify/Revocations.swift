@@ -3,14 +3,15 @@ import Log
 import Synchronization
 import World
 
-/// Somebody whose connections are to end, because what let them in counts no more.
+/// An identity whose connections must end because its certificate or key was revoked.
 public enum RevokedIdentity: Sendable, Equatable {
-    /// The website of that name, but for the keys that it still has.
+    /// The website of that name. Connections with one of these keys stay, because the keys are
+    /// still valid.
     case website(name: String, keys: [[UInt8]])
     case phone(DeviceID)
 }
 
-/// A website's name, and the keys with which it may call now: none while it is disabled.
+/// A website's name, and the keys with which it may call now. There are none while it is disabled.
 public struct WebsiteKeys: Sendable, Equatable {
     public let name: String
     public let keys: [[UInt8]]
@@ -22,28 +23,29 @@ public struct WebsiteKeys: Sendable, Equatable {
 }
 
 public protocol RevocationStore: Sendable {
-    /// The changes beyond that number of the audit that take a right to call away.
+    /// The changes after that audit number that revoke a certificate, key or device.
     func revocations(after number: Int64) async throws(StoreFailure) -> [StoreChange]
     func keys(of website: WebsiteID) async throws(StoreFailure) -> WebsiteKeys?
 }
 
 /// The position up to which the audit was read for revocations.
 ///
-/// A number is drawn when its row is written, and seen when that is committed: a lower one may come
-/// after a higher one. So each look begins where the audit ended some seconds before, and remembers
-/// what it has found since. The same as in `ChangeCursor`, but read without regard to who waits:
-/// revocations are rare, and only they are fetched.
+/// A number is drawn when its row is written, but the row is visible only after the commit. So a
+/// lower number may become visible after a higher one. Therefore each look begins at the end of the
+/// audit some seconds ago, and the cursor remembers what it has found since. `ChangeCursor` solves
+/// the same problem for held requests. This cursor reads even if no request is held: revocations
+/// are rare, and only they are fetched.
 struct RevocationCursor: Sendable {
-    /// Ends of the audit with the monotonic time at which they were read, the oldest first.
+    /// The ends of the audit with the monotonic time at which they were read, the oldest first.
     private var ends: [(at: Duration, number: Int64)] = []
     private var counted = Duration.zero
     private var lastLook: Instant?
     private var found: Set<Int64> = []
 
-    /// The position at which the next look begins; nil before the first.
+    /// The position at which the next look begins; nil before the first look.
     var start: Int64? { ends.first?.number }
 
-    /// Whether it was not found before.
+    /// Records a number; returns whether it is new.
     mutating func isNew(_ number: Int64) -> Bool { found.insert(number).inserted }
 
     mutating func looked(to end: Int64, at now: Instant) {
@@ -56,11 +58,11 @@ struct RevocationCursor: Sendable {
     }
 }
 
-/// The revocations that were found, until the connections have been told.
+/// The revocations that were found, until their connections have ended.
 final class Revocations: Sendable {
     private struct State {
         var marks = RevocationCursor()
-        /// Websites whose keys have not been read since.
+        /// The websites with a revocation whose keys were not read since.
         var websites: Set<WebsiteID> = []
         var observer: (@Sendable (RevokedIdentity) -> Void)?
     }
@@ -77,7 +79,8 @@ final class Revocations: Sendable {
 
     func notify(_ revoked: RevokedIdentity) { state.withLock { $0.observer }?(revoked) }
 
-    /// The phones among what is new; the websites are kept until `settled`.
+    /// Records the new revocations and returns the phones among them. The websites are kept until
+    /// `settled`.
     func record(_ changes: [StoreChange], upTo end: Int64, at now: Instant) -> [DeviceID] {
         state.withLock { state in
             var phones: [DeviceID] = []
@@ -102,9 +105,10 @@ extension Relay {
         revocations.observe(observer)
     }
 
-    /// Called by the daemon's timer every second, and once before it listens. Requests are refused
-    /// at once in any case, since each looks up who calls: this ends the connections and what is
-    /// held on them, whoever took the right away.
+    /// Finds new revocations and ends the connections of the revoked identities, also if another
+    /// relay or an operator made the change. The daemon's timer calls this once a second, and once
+    /// before the relay listens. New requests are refused at once in any case, because each request
+    /// looks up its caller.
     public func watchRevocations() async {
         do throws(StoreFailure) {
             let end = try await store.newestChange()

@@ -1,11 +1,11 @@
 import Domain
 
-/// The tickets that wait: a doubly linked list for each event, oldest first, and through each
-/// ticket the list of its own links. All links lie in one array, so a wait needs no allocation for
-/// them.
+/// The tickets of the held requests: a doubly linked list for each event, oldest first, and for
+/// each ticket a list of its own links. All links are in one array, so a waiting request needs no
+/// allocation for them.
 ///
 /// A list that is being fired is detached: its event has no list any more, so a new ticket starts
-/// another list. A ticket in the detached list can still leave it in one step.
+/// another list. A ticket in a detached list can still leave it in one step.
 struct TicketLists {
     typealias List = Int32
     static let none: Int32 = -1
@@ -15,7 +15,7 @@ struct TicketLists {
         var list: List
         var previous: Int32
         var next: Int32
-        /// The same ticket's next one; of a free link the next free one.
+        /// The next link of the same ticket. In a free link, it is the next free link.
         var sibling: Int32
     }
 
@@ -23,7 +23,7 @@ struct TicketLists {
         /// The event of the list; nil if the list is detached or free.
         var event: HeldRequests.Event?
         var first: Int32
-        /// The next free head, if this one is free.
+        /// The last link; in a free head, the next free head.
         var last: Int32
     }
 
@@ -37,7 +37,8 @@ struct TicketLists {
 
     func isAwaited(_ event: HeldRequests.Event) -> Bool { lists[event] != nil }
 
-    /// An event may be named twice: then it has two links.
+    /// Adds a ticket to the lists of its events. If an event occurs twice, the ticket has two links
+    /// there.
     mutating func add(_ ticket: HeldRequests.Ticket, _ events: [HeldRequests.Event]) {
         count += 1
         for event in events { append(ticket, to: list(of: event)) }
@@ -55,8 +56,8 @@ struct TicketLists {
         }
     }
 
-    /// Everybody who waits for the event, besides those who wait for the other too; they wait for nothing else any more
-    /// either.
+    /// Removes and returns the tickets that wait for `event` but not for `known`. They are removed
+    /// from all their lists.
     mutating func take(_ event: HeldRequests.Event, besides known: HeldRequests.Event? = nil) -> [HeldRequests.Ticket] {
         guard let list = lists[event] else { return [] }
         let other = known.flatMap { lists[$0] }
@@ -74,16 +75,19 @@ struct TicketLists {
         return taken
     }
 
-    /// The event's list, which nobody joins from now on; nil where nobody waits.
+    /// Detaches the list of an event, so that no further ticket joins it; returns nil if no ticket
+    /// waits.
     mutating func detach(_ event: HeldRequests.Event) -> List? {
         guard let list = lists.removeValue(forKey: event) else { return nil }
         heads[Int(list)].event = nil
-        // A link of its own keeps the list until it has been fired to its end, whoever leaves it meanwhile.
+        // A link without a ticket keeps the list until it was fired completely, even if all its
+        // tickets leave.
         append(nil, to: list)
         return list
     }
 
-    /// The oldest ones of a detached list, and whether there are more. Without more it is gone.
+    /// Removes and returns the oldest tickets of a detached list, and whether there are more. The
+    /// list is released when it is empty.
     mutating func takeFirst(_ most: Int, of list: List) -> (tickets: [HeldRequests.Ticket], hasMore: Bool) {
         var taken: [HeldRequests.Ticket] = []
         while taken.count < most {

@@ -4,13 +4,13 @@ import Domain
 import JSON
 import World
 
-/// What a call says: what happened, when, and what there is to know of it. It is made when the call leaves, from rows that do
-/// not change any more; nothing of it lies about meanwhile.
+/// The body of a webhook: the event, its time and its data. It is built for each attempt from rows
+/// that do not change any more, so no copy of it is stored.
 public enum WebhookBody {
-    /// A challenge has its end. The other events are `AccountEvent`s.
+    /// The event type for the end of a challenge. The other event types are `AccountEvent`s.
     public static let loginDecided = "login.decided"
 
-    /// In one line, as it is signed.
+    /// The body on one line, as it is signed.
     public static func text(_ type: String, at moment: Timestamp, _ data: JSONObject) -> [UInt8] {
         let body: JSONObject = [
             "type": .string(type), "timestamp": .string(moment.rfc3339), "data": .object(data),
@@ -18,7 +18,7 @@ public enum WebhookBody {
         return JSONWriter.write(body)
     }
 
-    /// Nil where what it was to tell of is gone.
+    /// The body of a webhook; nil if its subject no longer exists.
     static func text(of row: WebhookRow, at now: Timestamp) -> [UInt8]? {
         if row.event == loginDecided {
             guard let challenge = row.challenge, let decidedAt = challenge.decidedAt else { return nil }
@@ -40,7 +40,8 @@ public enum WebhookBody {
 }
 
 extension WebhookDevice {
-    /// As the website knows it from `devices`. A phone that its website bound in the original's form has no key.
+    /// The phone as the website knows it from `devices`. A phone that its website bound in the
+    /// original form has no key.
     fileprivate func json(of token: UserToken) -> JSONObject {
         let key = publicKey.flatMap { try? P256PublicKey(x963: $0) }
         var object: JSONObject = ["token": .string(token.text), "device": .string(id.text)]
@@ -54,7 +55,7 @@ extension WebhookDevice {
 }
 
 extension WebhookRow {
-    /// What became of the user: by which challenge, and by which phone, where there was one.
+    /// The user's new state, with the challenge and the phone that caused it, if there are any.
     fileprivate func json(_ reason: Reason) -> JSONObject {
         var object: JSONObject = ["token": .string(token.text)]
         if let challenge { object.set("challenge", .string(challenge.id.text)) }

@@ -5,32 +5,56 @@ import Log
 import Webhooks
 import World
 
-// Tell, to websites by themselves: nobody asked. What is to be told lies in the outbox, written with the change itself.
-
+/// The delivery of webhooks: the relay leases due entries from the outbox, signs them and sends
+/// them to the websites' endpoints.
+///
+/// A webhook is an outbox entry that was written with the change that it reports. A round looks for
+/// endpoints with due webhooks. For each endpoint it leases as many as its queue has room for
+/// (`WebhookQueues`), and a task sends each of them. After each attempt the queue decides what
+/// follows: delivered, retry, dead letter, or the endpoint disabled. The store records that
+/// (`WebhookSettlement`), and another round begins.
+///
+/// Invariants: the webhooks about one challenge are delivered in order, and at most one of them is
+/// in flight. The relay tries a webhook until it is delivered or becomes a dead letter. It has the
+/// same id at every attempt, so the website can drop repetitions. One slow endpoint does not delay
+/// the others.
+///
+/// Failures:
+/// - The relay dies during an attempt: another relay leases the entry and sends it again.
+/// - The store fails after an attempt: `webhooks.unsettled` keeps the outcome for the next lease.
+/// - The secrets cannot be opened: the endpoint is paused for a minute, and no attempt is counted.
+/// - The endpoint fails for long: its health disables it until an operator enables it.
+///
+/// Tests: `RelayTests/WebhookDeliveryTests.swift`, `WebhookOutageTests.swift`,
+/// `WebhookStoreOutageTests.swift` and `WebhookBodyTests.swift`; `APITests/WebhookTests.swift`.
 extension Relay {
-    /// How long a relay may act on a call before it counts as left behind. Longer than any call may take.
+    /// The duration of a webhook's lease, longer than any attempt may take. After it, the entry is
+    /// due again.
     static let webhookLease = Duration.seconds(30)
 
-    /// Called by the daemon's timer every second; what is decided here, or ends, asks for it at once. One round at a time,
-    /// and one more where it was asked for meanwhile.
+    /// Runs a round of webhooks. The daemon's timer calls this every second. A decision or the end
+    /// of an attempt starts a round at once. One round runs at a time. If another one is requested
+    /// meanwhile, it follows.
     public func deliverWebhooks() async {
         if webhooks.beginRound() { await runWebhookRound() }
     }
 
-    /// Something may be to be told. Where no website has a callback, that costs nothing.
+    /// Starts a round because a webhook may have been written. This costs nothing if no website has
+    /// an endpoint.
     func scheduleWebhooks() {
         if webhooks.hasEndpoints, webhooks.beginRound() {
             spawn { await Tenant.relay.run { await self.runWebhookRound() } }
         }
     }
 
-    /// The relay ends: nothing leaves any more. What is under way comes to its end.
+    /// Stops webhooks because the relay ends. Attempts that are in flight continue, and no new one
+    /// begins.
     public func stopWebhooks() async { webhooks.close() }
 
-    /// From the next call on; nil where none is set up.
+    /// Replaces the courier from the next attempt on; nil if none is configured.
     public func replace(_ courier: (any WebhookCourier)?) { webhooks.replace(courier) }
 
-    /// How it stands with all of them, for whoever looks at the numbers.
+    /// Reads the backlog of all endpoints for the metrics.
     func recordWebhookBacklog() async {
         let now = time.now()
         let backlog = try? await withStore("calls") { () async throws(StoreFailure) in
@@ -50,7 +74,7 @@ extension Relay {
             if websites?.isEmpty == false { webhooks.setHasEndpoints(hasEndpoints: true) }
             for website in websites ?? [] {
                 let room = webhooks.lines.lease(website, at: now)
-                // Each by itself: a store that is slow for one is not made slow for all.
+                // Each endpoint has a task, so that a slow query for one does not delay the others.
                 if room > 0 { spawn { await self.lease(room, of: website.id) } }
             }
         } while webhooks.needsAnotherRound()
@@ -80,19 +104,20 @@ extension Relay {
         if claimed.isWanted { scheduleWebhooks() }
     }
 
-    /// A call that can leave.
+    /// A webhook that is ready to be sent.
     private struct SignedWebhook: Sendable {
         let row: WebhookRow
         let body: [UInt8]
         let secrets: WebhookSecrets
     }
 
-    /// What leaves of what was claimed; the rest has its end.
+    /// The leased webhooks that are ready to be sent. The others are settled here.
     private func prepared(_ rows: [WebhookRow], of website: WebsiteID) -> [SignedWebhook] {
         var prepared: [SignedWebhook] = []
         let now = time.now()
         for row in rows {
-            // Its lease was over before it was: nothing is sent twice because the store or the website is slow.
+            // The lease ended before the attempt did. A slow store or website must not cause a
+            // second attempt.
             guard inFlight.begin(row.id) else { continue }
             if let known = webhooks.unsettled.take(row.id), known.holds(for: row, at: now) {
                 spawn {
@@ -156,13 +181,13 @@ extension Relay {
         scheduleWebhooks()
     }
 
-    /// What is known of a call, once: the log says what the store says.
+    /// Records the outcome of a webhook once: the log reports only what the store has.
     private func write(_ known: CompletedAttempt, as operation: Operation) async {
         let row = known.row
         let disabled = try? await withStore("calls") { () async throws(StoreFailure) in
             try await store.settle(known.settled, as: operation)
         }
-        // The row stays leased to us; it is due again when the lease is over.
+        // This relay keeps the lease. The entry is due again when the lease ends.
         guard let disabled else {
             let now = time.now()
             return webhooks.unsettled.keep(known, of: row.id, until: now + CompletedAttempt.life, at: now)
@@ -184,7 +209,7 @@ extension Relay {
         }
     }
 
-    /// One that is not sent, and never will be.
+    /// Settles a webhook that is not sent and never will be.
     private func drop(_ row: WebhookRow, _ effect: WebhookSettlement.Effect, _ reason: String?) {
         spawn {
             guard await self.requeue([effect], of: row.website, reason) else { return }
@@ -194,7 +219,8 @@ extension Relay {
         }
     }
 
-    /// What was not tried. Where the store is away, the lease says the same a little later.
+    /// Returns webhooks to the queue that were not attempted. If the store does not answer, their
+    /// leases end a little later with the same result.
     @discardableResult
     private func requeue(_ effects: [WebhookSettlement.Effect], of website: WebsiteID, _ reason: String?) async -> Bool
     {
@@ -222,7 +248,8 @@ extension WebhookQueue.Effect {
 }
 
 extension WebhookOutcome.Meaning {
-    /// Whoever wants none of these any more is not counted, but disabled.
+    /// The result that counts for the endpoint. An endpoint that unsubscribed (410) is disabled, so
+    /// nothing is counted.
     fileprivate var tried: WebhookSettlement.EndpointResult {
         switch self {
         case .delivered: .delivered

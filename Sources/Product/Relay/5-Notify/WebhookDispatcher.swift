@@ -3,18 +3,23 @@ import Synchronization
 import Webhooks
 import World
 
-/// What a relay has in hand of what websites are told by themselves.
+/// The state of webhook delivery on one relay: the courier, the queues, and whether a round is
+/// running.
+///
+/// Invariant: one round runs at a time. A request during a round is remembered and followed by one
+/// more round, so no webhook that is due is overlooked. After `close` no round begins. The tests
+/// are those of `WebhookDelivery.swift`.
 final class WebhookDispatcher: Sendable {
     let lines = WebhookQueues()
-    /// What came of calls while the store was away.
+    /// The outcomes of attempts that could not be written to the store.
     let unsettled = Unsettled<CompletedAttempt>()
 
     private struct State {
         var courier: (any WebhookCourier)?
-        /// Whether any website has a callback, as far as is known.
+        /// Whether any website has a webhook endpoint, as far as this relay knows.
         var hasEndpoints = false
         var isRunning = false
-        /// Something came up while a round was running.
+        /// Whether a round was requested while one was running.
         var needsAnotherRound = false
         var isClosed = false
     }
@@ -25,14 +30,15 @@ final class WebhookDispatcher: Sendable {
 
     var courier: (any WebhookCourier)? { state.withLock { $0.courier } }
     var hasEndpoints: Bool { state.withLock { $0.hasEndpoints } }
-    /// Nothing leaves any more.
+    /// Whether webhooks are stopped.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
     func replace(_ courier: (any WebhookCourier)?) { state.withLock { $0.courier = courier } }
     func setHasEndpoints(hasEndpoints: Bool) { state.withLock { $0.hasEndpoints = hasEndpoints } }
     func close() { state.withLock { $0.isClosed = true } }
 
-    /// Whether to begin a round. Where one is running, it will be followed by another.
+    /// Whether the caller must run a round now. If one is already running, another one will follow
+    /// it.
     func beginRound() -> Bool {
         state.withLock { state in
             guard !state.isClosed, state.courier != nil else { return false }
@@ -45,7 +51,7 @@ final class WebhookDispatcher: Sendable {
         }
     }
 
-    /// Whether to go on with another round.
+    /// Ends a round; returns whether another round must follow.
     func needsAnotherRound() -> Bool {
         state.withLock { state in
             state.isRunning = state.needsAnotherRound && !state.isClosed
@@ -55,19 +61,22 @@ final class WebhookDispatcher: Sendable {
     }
 }
 
-/// What became of a call, until the store has it too.
+/// The outcome of an attempt, kept until the store has it.
 struct CompletedAttempt: Sendable {
     let row: WebhookRow
     let outcome: WebhookOutcome
     let settled: WebhookSettlement
-    /// It may be written already: a store that goes away at a commit does not say.
+    /// The operation of the first write. That write may have succeeded: a store that fails during a
+    /// commit does not report the result.
     let operation: OperationID
 
-    /// So long it is kept that something failed. Later, what it says of the website is no news any more.
+    /// How long a failed attempt is kept. Later its outcome says nothing about the endpoint any
+    /// more.
     static let life = Duration.seconds(3600)
 
-    /// Whether it is to be written, now that the turn of its row has come again. What has arrived has; but what failed is
-    /// of no use where the row has been tried by others meanwhile, was given up and is replayed, or goes elsewhere.
+    /// Whether the outcome may be written now that the entry was leased again. A delivery always
+    /// counts. A failure does not count if another relay has tried the webhook since, if it was
+    /// replayed as a dead letter, or if its URL has changed.
     func holds(for row: WebhookRow, at now: Timestamp) -> Bool {
         if outcome.meaning == .delivered { return true }
         let tried = self.row

@@ -3,7 +3,7 @@ import Synchronization
 import Webhooks
 import World
 
-/// What is counted of what websites are told by themselves.
+/// The metrics of webhooks.
 struct WebhookMetrics: Sendable {
     enum Outcome: String, CaseIterable {
         case delivered, failed, gone, dead, unsent
@@ -44,7 +44,7 @@ struct WebhookMetrics: Sendable {
         }
     }
 
-    /// It was never sent in all its time.
+    /// Counts a webhook that expired before it was sent.
     func expired() { attempts.add(.dead) }
 
     func delivered(after duration: Duration) { took.observe(max(duration, .zero)) }
@@ -52,7 +52,7 @@ struct WebhookMetrics: Sendable {
     func set(_ backlog: WebhookBacklog, at now: Timestamp) { level.set(backlog, at: now) }
 }
 
-/// How it stood when it was looked at last.
+/// The backlog when it was last read.
 private final class WebhookGauge: Sendable {
     private let level = Mutex((late: Duration.zero, dead: Int64(0), disabled: Int64(0)))
 

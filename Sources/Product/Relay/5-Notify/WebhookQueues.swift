@@ -3,36 +3,48 @@ import Synchronization
 import Webhooks
 import World
 
-/// What this relay is doing about the websites that it calls, each by itself. Nothing waits here: what cannot leave at once
-/// goes back to the store.
+/// The webhook queues of this relay, one for each website with work.
+///
+/// Each queue (`Webhooks.WebhookQueue`) decides which webhooks leave now and what follows from each
+/// outcome. Nothing waits here: a webhook that cannot leave at once goes back to the store, so
+/// another relay can send it. A queue is removed when it holds nothing that the store does not
+/// know.
+///
+/// Invariant: one lease for each website at a time, so that a relay never leases more than the
+/// queue has room for. If the endpoint's URL or its last operator's change differs from the known
+/// one, the queue is reset.
+///
+/// Tests: `RelayTests/WebhookDeliveryTests.swift` and `WebhookOutageTests.swift`; for the rules of
+/// one queue `WebhooksTests/WebhookQueueTests.swift` and `WebhookQueueSimulationTests.swift`.
 final class WebhookQueues: Sendable {
     typealias Line = WebhookQueue<OutboxEntryID, ChallengeID>
 
     private struct EndpointState {
         var line: Line
         var place: EndpointRevision?
-        /// One claim at a time: two would take more than there is room for.
+        /// Whether a lease is running. Two at a time would lease more than there is room for.
         var isClaiming = false
-        /// There was more to claim meanwhile.
+        /// Whether a round asked for this endpoint during the lease.
         var needsAnotherRound = false
-        /// Until then something of ours is to be mended first.
+        /// Paused until then because of a fault on our side.
         var pausedUntil: Timestamp?
-        /// It is back, and what waits for it is being made due.
+        /// Whether the endpoint works again, and its waiting webhooks are being made due.
         var isRecovering = false
 
         func isPaused(at now: Timestamp) -> Bool {
             guard let pausedUntil else { return false }
-            // For a clock that was set back nobody waits.
+            // If the clock went back, do not wait.
             return now < pausedUntil && pausedUntil - now <= WebhookQueues.pause
         }
     }
 
-    /// So long a website is left alone that cannot be called, for a reason of ours.
+    /// The pause of an endpoint that cannot be called because of a fault on our side.
     static let pause = Duration.seconds(60)
 
     private let callers = Mutex<[WebsiteID: EndpointState]>([:])
 
-    /// How many of its calls to claim now. Where there are any, `claimed` is to follow.
+    /// The number of webhooks of this endpoint to lease now. If it is more than 0, the caller must
+    /// call `claimed` afterwards.
     func lease(_ website: DueEndpoint, at now: Timestamp) -> Int {
         change(website.id, at: now) { caller in
             if let former = caller.place, former != website.place {
@@ -42,7 +54,7 @@ final class WebhookQueues: Sendable {
             caller.place = website.place
             caller.needsAnotherRound = caller.isClaiming
             guard !caller.isClaiming, !caller.isPaused(at: now) else { return 0 }
-            // Those that are called no more are not asked about.
+            // The effects can be ignored: disabled endpoints are not among those that are due.
             _ = caller.line.update(website.health)
             let room = caller.line.room(at: now)
             caller.isClaiming = room > 0
@@ -50,10 +62,11 @@ final class WebhookQueues: Sendable {
         }
     }
 
-    /// What leaves of what was claimed.
+    /// Adds the leased webhooks to the queue and takes those that leave now.
     ///
-    /// - Parameter isClosed: none of it.
-    /// - Returns: beside it, what goes back, and whether to look again.
+    /// - Parameter isClosed: whether webhooks are stopped, so that none leaves.
+    /// - Returns: the webhooks that leave, the effects for those that go back to the store, and
+    ///   whether another round must follow.
     func claimed(
         _ rows: [WebhookRow], of website: WebsiteID, at now: Timestamp, isClosed: Bool
     ) -> (leaving: [OutboxEntryID], effects: [Line.Effect], isWanted: Bool) {
@@ -70,13 +83,16 @@ final class WebhookQueues: Sendable {
         }
     }
 
-    /// Somebody has to mend something here before it is called.
+    /// Pauses an endpoint because an operator must first repair a fault on our side.
     func pause(_ website: WebsiteID, at now: Timestamp) {
         change(website, at: now) { $0.pausedUntil = now + Self.pause }
     }
 
-    /// - Returns: beside what follows, whether a success is to be counted. While it recovers, it is not: that is written
-    ///   once, by whoever makes due what waits, and afterwards.
+    /// Ends an attempt.
+    ///
+    /// - Returns: the effects, and whether a success counts for the endpoint. During a recovery it
+    ///   does not: the attempt that began the recovery records it once, after the waiting webhooks
+    ///   are due.
     func end(
         _ call: OutboxEntryID, of website: WebsiteID, _ outcome: WebhookOutcome, at now: Timestamp, chance: Double
     ) -> (effects: [Line.Effect], isCounted: Bool) {
@@ -91,7 +107,8 @@ final class WebhookQueues: Sendable {
         }
     }
 
-    /// What waited is due, or that is for the next that arrives.
+    /// Ends a recovery. The waiting webhooks are due. If that failed, the next delivered webhook
+    /// begins another recovery.
     func endRecovery(of website: WebsiteID, at now: Timestamp) {
         change(website, at: now) { $0.isRecovering = false }
     }

@@ -2,13 +2,14 @@ import Domain
 import Webhooks
 import World
 
-/// What leaves for a website: which it is, what it says, and that it is true.
+/// A webhook as it is sent: its id, URL, signed header fields and body.
 public struct WebhookRequest: Sendable {
-    /// The same at every try, so that the website can tell a repetition.
+    /// The id, the same at every attempt. The website can recognise a repetition by it.
     public let id: OutboxEntryID
-    /// As the operator wrote it down.
+    /// The URL as the operator configured it.
     public let url: String
-    /// Type and signature. To be sent as they are, with exactly this body: it is signed.
+    /// The header fields with the content type and the signature. They must be sent unchanged, with
+    /// exactly this body, because it is signed.
     public let fields: [(name: String, value: String)]
     public let body: [UInt8]
 
@@ -21,11 +22,15 @@ public struct WebhookRequest: Sendable {
 }
 
 extension WebhookRequest {
-    /// - Parameter now: part of what is signed. Receivers refuse what is old: every try is signed anew.
+    /// Signs a webhook for one attempt.
+    ///
+    /// - Parameter now: the time of the attempt, which is signed too. Receivers refuse old
+    ///   signatures, so each attempt is signed anew.
     public init(
         _ id: OutboxEntryID, to url: String, _ body: [UInt8], signedWith secrets: WebhookSecrets, at now: Timestamp
     ) {
-        // An id's text is always 32 hexadecimal digits, of our own making: it could be refused only by a bug of ours.
+        // An id's text is always 32 hexadecimal digits that the relay made itself. Only a bug could
+        // make it invalid.
         guard let name = WebhookID(id.text) else { fatalError("hexadecimal names no webhook") }
         let head = WebhookHeaders(id: name, body: body, at: now, secrets: secrets.valid(at: now))
         self.init(
@@ -33,8 +38,8 @@ extension WebhookRequest {
     }
 }
 
-/// Carries calls. An implementation answers within fifteen seconds, whatever the other side does, and decides nothing: what
-/// follows from an outcome is the relay's matter.
+/// A courier of webhooks. An implementation answers within fifteen seconds, whatever the other side
+/// does. It decides nothing: the relay decides what follows from an outcome.
 public protocol WebhookCourier: Sendable {
     func call(_ call: WebhookRequest) async -> WebhookOutcome
 }

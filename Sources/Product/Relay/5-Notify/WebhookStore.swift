@@ -2,24 +2,27 @@ import Domain
 import Webhooks
 import World
 
-/// Tell: what the websites are to be told by themselves. Their rows of the outbox are claimed apart from all others, and
-/// website by website: of one that is down there may be very many.
+/// The store operations of webhooks. Webhooks are leased separately from other outbox entries and
+/// for one website at a time, because a website that is down may have very many.
 public protocol WebhookStore: Sendable {
-    /// The websites with calls that are due, and how it stands with each; disabled ones are not among them.
+    /// The endpoints with due webhooks and their health. Disabled endpoints are not included.
     func dueEndpoints(at: Timestamp) async throws(StoreFailure) -> [DueEndpoint]
-    /// Leases the oldest that are due of one website: nobody's, this relay's own whose lease is over, a dead one's. Never
-    /// one before which another about its challenge is open.
+    /// Leases the oldest due webhooks of one website. A webhook can be leased if it has no holder,
+    /// or if its holder is this relay or a dead relay. A webhook is never leased while an earlier
+    /// one about the same challenge is open.
     func leaseWebhooks(_ claim: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow>
-    /// What came of calls, and of the website with them. Run twice, it changes nothing the second time. True where it
-    /// disabled the website: once.
+    /// Records the outcomes of webhooks and the health of their endpoint. A repetition changes
+    /// nothing.
+    ///
+    /// - Returns: true once, if this call disabled the endpoint.
     func settle(_ settled: WebhookSettlement, as operation: Operation) async throws(StoreFailure) -> Bool
     func webhookBacklog(at: Timestamp) async throws(StoreFailure) -> WebhookBacklog
 }
 
-/// A website that something is due for.
+/// A webhook endpoint with due webhooks.
 public struct DueEndpoint: Sendable, Equatable {
     public let id: WebsiteID
-    /// As all relays see it.
+    /// The health that all relays share.
     public let health: WebhookHealth
     public let place: EndpointRevision
 
@@ -30,7 +33,8 @@ public struct DueEndpoint: Sendable, Equatable {
     }
 }
 
-/// Where a website is called, and an operator's last word about it. With another it begins anew.
+/// The URL of an endpoint, and the operation of an operator's last change to it. If one of them
+/// changes, the queue is reset.
 public struct EndpointRevision: Sendable, Equatable {
     public let url: String
     public let operation: OperationID
@@ -42,7 +46,7 @@ public struct EndpointRevision: Sendable, Equatable {
 }
 
 public struct WebhookLease: Sendable {
-    /// What is claimed is known by it.
+    /// The id by which the leased entries are found.
     public let id: OperationID
     public let relay: RelayID
     public let website: WebsiteID
@@ -62,30 +66,31 @@ public struct WebhookLease: Sendable {
     }
 }
 
-/// A call as it is made from the store, with what it tells: nothing of that changes once it is to be told.
+/// A webhook as the relay builds it from the store. Its data does not change after the entry was
+/// written.
 public struct WebhookRow: Sendable {
-    /// The same in every try.
+    /// The same at every attempt.
     public let id: OutboxEntryID
     public let event: String
     public let website: WebsiteID
-    /// As the operator knows it.
+    /// The website's name that operators use.
     public let websiteName: String
     public let url: String
-    /// Sealed: see `WebhookSecretSeal`. Texts of one or two secrets, with a space between them.
+    /// The sealed text of one or two secrets, which a space separates. See `WebhookSecretSeal`.
     public let secrets: [UInt8]
-    /// Until when the second is signed with, too.
+    /// The end of the time during which the second (former) secret signs too.
     public let formerUntil: Timestamp?
     public let user: UserID
     public let token: UserToken
-    /// Nil where it is about none.
+    /// The challenge; nil if the webhook is not about one.
     public let challenge: ChallengeRow?
-    /// Nil where it is about none; a login's is in its challenge.
+    /// The phone; nil if the webhook is not about one. The phone of a login is in its challenge.
     public let device: WebhookDevice?
     public let createdAt: Timestamp
     public let expiresAt: Timestamp
-    /// The tries that failed so far.
+    /// The number of failed attempts so far.
     public let failures: Int
-    /// Among those about its challenge.
+    /// The position among the webhooks about the same challenge.
     public let place: Int
 
     public init(
@@ -111,7 +116,7 @@ public struct WebhookRow: Sendable {
     }
 }
 
-/// What a website is told of a phone: what it has been since it was bound.
+/// The data of a phone in a webhook, which has not changed since the phone was bound.
 public struct WebhookDevice: Sendable, Equatable {
     public let id: DeviceID
     public let name: String?
@@ -128,26 +133,27 @@ public struct WebhookDevice: Sendable, Equatable {
     }
 }
 
-/// What came of the calls to one website that one of its answers decided.
+/// The outcome of one attempt: its effects on the webhooks of one website and on the health of the
+/// endpoint.
 public struct WebhookSettlement: Sendable {
     public typealias Effect = WebhookQueue<OutboxEntryID, ChallengeID>.Effect
 
-    /// What the one that was tried counts for its website.
+    /// The result of the attempt that counts for the endpoint.
     public enum EndpointResult: Sendable, Equatable {
         case delivered
         case failed
-        /// It was no try, or the website is counted no more.
+        /// There was no attempt, or it does not count for the endpoint.
         case nothing
     }
 
     public let website: WebsiteID
-    /// Where the one that was tried was sent. What came of it is nothing of another place, where the website has moved
-    /// meanwhile. Nil where nothing was tried.
+    /// The URL of the attempt; nil if there was none. If the endpoint has another URL now, the
+    /// result does not count for it.
     public let url: String?
     public let relay: RelayID
     public let at: Timestamp
     public let effects: [Effect]
-    /// Why nothing came of the one that was tried. It is as long as its column, and printable.
+    /// The reason why the attempt failed. It contains only printable ASCII and fits its column.
     public let reason: String?
     public let tried: EndpointResult
 
@@ -165,14 +171,14 @@ public struct WebhookSettlement: Sendable {
     }
 }
 
-/// How it stands with all callbacks.
+/// The backlog of all webhooks.
 public struct WebhookBacklog: Sendable, Equatable {
-    /// When that was due which has been due for longest, of the websites that are called; nil where nothing is late.
+    /// The due time of the oldest overdue webhook of an active endpoint; nil if none is overdue.
     public let oldestDue: Timestamp?
     public let dead: Int64
-    /// Websites that are called no more, though they have a callback.
+    /// The number of disabled endpoints.
     public let disabled: Int64
-    /// Websites with a callback.
+    /// The number of websites with an endpoint.
     public let websites: Int64
 
     public init(oldestDue: Timestamp?, dead: Int64, disabled: Int64, websites: Int64) {
