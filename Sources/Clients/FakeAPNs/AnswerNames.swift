@@ -2,12 +2,12 @@ import HTTP
 import HTTP2
 
 extension AppleReason {
-    /// As Apple's table has it: `410 Unregistered`.
+    /// The status and reason as in Apple's table: `410 Unregistered`.
     var words: String { "\(status) \(rawValue)" }
 }
 
 extension ErrorCode {
-    /// Those that a control file may name.
+    /// The error codes that a control file may name.
     static let names: [(String, ErrorCode)] = [
         ("NO_ERROR", .noError), ("PROTOCOL_ERROR", .protocolError), ("INTERNAL_ERROR", .internalError),
         ("REFUSED_STREAM", .refusedStream), ("CANCEL", .cancel), ("ENHANCE_YOUR_CALM", .enhanceYourCalm),
@@ -17,7 +17,7 @@ extension ErrorCode {
 }
 
 extension ScriptedAnswer {
-    /// What is made of the request in the end.
+    /// The final outcome of the request under this answer.
     var outcome: RecordedRequest.Outcome {
         switch self {
         case .accept, .goAway(replays: 0): .accepted

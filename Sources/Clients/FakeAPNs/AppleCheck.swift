@@ -1,8 +1,10 @@
 import HTTP
 import JSON
 
-/// What Apple looks at in a request before it asks for whom it is. The same request is always judged alike; the
-/// provider token, whose judgement depends on the time, is looked at by `ProviderTokenCheck`.
+/// Checks a request as Apple does before it looks up the device token.
+///
+/// The result depends only on the request. `ProviderTokenCheck` checks the provider token, whose
+/// validity depends on the time.
 struct AppleCheck {
     let topic: String
     static let payloadLimit = 4096
@@ -18,7 +20,7 @@ struct AppleCheck {
         case wrong(AppleReason)
     }
 
-    /// What comes first, whoever asks: the method and the path.
+    /// Checks the method and the path. Apple checks these before it authenticates the provider.
     func wrongAddress(_ request: Request) -> AppleReason? {
         guard request.method == "POST" else { return .methodNotAllowed }
         guard request.path.hasPrefix(Self.start) || request.path == "/3/device", request.query == nil else {
@@ -82,14 +84,15 @@ struct AppleCheck {
 
     private func payload(of request: Request) throws(Wrong) -> JSONObject {
         guard request.body.count <= Self.payloadLimit else { throw Wrong(.payloadTooLarge) }
-        // Apple has no word for a payload that is none; what cannot be read is as good as empty.
+        // Apple has no reason for a payload that is not JSON. The check treats an unreadable
+        // payload as empty.
         guard let payload = try? JSONReader.read(request.body).object, payload["aps"]?.object != nil else {
             throw Wrong(.payloadEmpty)
         }
         return payload
     }
 
-    /// Canonical and in lower case, as Apple asks for it.
+    /// Whether the text is a UUID in canonical form and in lower case, as Apple requires.
     static func isUUID(_ text: String) -> Bool {
         let text = Array(text.utf8)
         return text.count == 36

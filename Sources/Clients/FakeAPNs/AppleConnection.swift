@@ -2,13 +2,19 @@ import EventLoop
 import HTTP
 import HTTP2
 
-/// One provider's connection: gives every request what the desk says it gets. Lives on its loop.
+/// A provider's connection, which gives each request the answer that `PushResponder` selects. It
+/// must be used on its loop only.
+///
+/// Invariant: `undecided` holds exactly the streams whose push has not been accepted or refused
+/// yet. A GOAWAY with replays may declare only these unprocessed, since a sender repeats such a
+/// push at once. If an accepted push were declared unprocessed, the phone would get two
+/// notifications.
 final class AppleConnection: ConnectionController {
     private let connection: ServerConnection
     let number: Int
     private let responder: PushResponder
     private let hasEnded: () -> Void
-    /// Streams with whose push nothing has been done yet.
+    /// Streams whose push has not been processed yet.
     private var undecided: Set<Int32> = []
     private var newest: Int32 = 0
     private var limits: StreamLimitSchedule?
@@ -23,7 +29,7 @@ final class AppleConnection: ConnectionController {
 
     // MARK: Streams and their limit
 
-    /// Ahead of the SETTINGS.
+    /// Applies the stream limits before the first SETTINGS frame is sent.
     func begin(_ limits: StreamLimits?) {
         guard let limits else { return }
         self.limits = StreamLimitSchedule(limits)
@@ -31,7 +37,7 @@ final class AppleConnection: ConnectionController {
         time()
     }
 
-    /// Later: from the beginning of what is new.
+    /// Applies a new fault plan. Its stream limits start with their first phase.
     func change(_ faults: FaultPlan) {
         limits = faults.streams.map { StreamLimitSchedule($0) }
         if isProved { _ = limits?.prove() }
@@ -45,7 +51,7 @@ final class AppleConnection: ConnectionController {
         time()
     }
 
-    /// A step that ends by itself.
+    /// Schedules the end of a phase that has a duration.
     private func time() {
         guard let step = limits?.step, let duration = limits?.duration else { return }
         connection.loop.schedule(after: duration) { [weak self] in
@@ -70,7 +76,7 @@ final class AppleConnection: ConnectionController {
         switch responder.judge(request) {
         case .wrong(let reason):
             record(nil, request, .refused(reason), reason.words, stream)
-            // Those about the path come before anybody looks who it is.
+            // Apple checks the method and path (404, 405) before the provider is authenticated.
             if ![403, 404, 405].contains(reason.status) { prove() }
             return .now(responder.refusal(reason, id: request.fields["apns-id"]))
         case .right(let push, let answer):
@@ -87,7 +93,7 @@ final class AppleConnection: ConnectionController {
                 push: push, path: request.path, outcome: outcome, answer: words, connection: number, stream: stream))
     }
 
-    /// The provider's token, or certificate, was found right.
+    /// Records that the provider's token or certificate is valid.
     private func prove() {
         isProved = true
         if limits?.prove() == true { announce() }
@@ -95,7 +101,9 @@ final class AppleConnection: ConnectionController {
 
     // MARK: What requests get
 
-    /// Nil: no answer, or not yet.
+    /// Carries out a scripted answer.
+    ///
+    /// - Returns: the response; nil if there is none, or none yet.
     private func give(_ answer: ScriptedAnswer, _ push: ReceivedPush, _ stream: Int32) -> Response? {
         switch answer {
         case .accept:
@@ -133,12 +141,19 @@ final class AppleConnection: ConnectionController {
         let last = goAway(replays: replays, from: stream)
         guard undecided.remove(stream) != nil else { return nil }
         guard replays > 0 else { return give(.accept, push, stream) }
-        // There are answered streams above it. That it was not processed can be said in another way.
+        // Streams with a higher number were answered, so GOAWAY cannot declare this one
+        // unprocessed. A RST_STREAM with REFUSED_STREAM declares the same.
         return last >= stream ? give(.reset(.refusedStream), push, stream) : nil
     }
 
-    /// Of the streams up to that one (nil: of all) so many were not processed, and none above it. Returns the last one that
-    /// was, or will be.
+    /// Sends GOAWAY, which declares streams unprocessed: `replays` of the streams up to `stream`,
+    /// and all streams above.
+    ///
+    /// - Parameters:
+    ///   - replays: the largest number of unprocessed streams. Fewer are declared if an answered
+    ///     stream comes between them.
+    ///   - stream: the highest stream that counts as a replay; nil for the newest.
+    /// - Returns: the last stream that was or will be processed.
     @discardableResult
     func goAway(replays: Int, from stream: Int32? = nil) -> Int32 {
         var (last, left) = (newest, replays)

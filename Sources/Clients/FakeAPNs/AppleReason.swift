@@ -1,4 +1,4 @@
-/// Every reason that Apple has for not taking a push.
+/// Every reason for which Apple refuses a push.
 public enum AppleReason: String, Sendable, CaseIterable {
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"

@@ -1,13 +1,14 @@
 import EventLoop
 import HTTP2
 
-/// The connections of one listening service: meets them as was said, and has those in hand that stand. Lives on its loop.
+/// The connections of one listening service. It applies the scripted behavior to each new
+/// connection, and keeps the open ones. It must be used on its loop only.
 final class ConnectionRegistry: ServerController {
     private let responder: PushResponder
-    /// Connections that came to services before this one.
+    /// The number of connections to earlier services of the same `FakeAPNs`.
     private let before: Int
     private(set) var count = 0
-    /// Those whose handshake is still going on, and what is to be done when it is over.
+    /// The behavior to apply to each connection after its handshake.
     private var waiting: [Int: ConnectionBehavior] = [:]
     private(set) var standing: [Int: AppleConnection] = [:]
 
@@ -16,7 +17,7 @@ final class ConnectionRegistry: ServerController {
         self.before = before
     }
 
-    /// Connections since the first service, whatever became of them.
+    /// The number of connections since the first service, whether or not their handshake succeeded.
     var total: Int { before + count }
 
     func admit(_ number: Int) -> Admission {
@@ -53,7 +54,7 @@ final class ConnectionRegistry: ServerController {
         return kept
     }
 
-    /// Those that are meant: one, or all.
+    /// The selected connection; all open ones if `number` is nil.
     func chosen(_ number: Int?) -> [AppleConnection] {
         guard let number else { return standing.sorted { $0.key < $1.key }.map(\.value) }
         return standing[number].map { [$0] } ?? []

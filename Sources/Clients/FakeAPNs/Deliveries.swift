@@ -1,22 +1,24 @@
-/// How often each push was accepted, by its `apns-id`.
+/// Counts of accepted pushes, by their `apns-id`.
 public struct Deliveries: Sendable, Equatable {
-    /// All together, with those that came more than once.
+    /// The number of accepted pushes, with repetitions.
     public internal(set) var accepted = 0
-    /// Different ones.
+    /// The number of different ids.
     public internal(set) var ids = 0
-    /// Accepted more than once: the phone would have rung twice.
+    /// The ids that were accepted more than once: the phone would have shown two notifications.
     public internal(set) var twice: Set<String> = []
-    /// Accepted at least once without its sender being told. Nothing else may stand among `twice`.
+    /// The ids that were accepted at least once without an answer to the sender. A correct sender
+    /// repeats only these, so every id of `twice` must be among them.
     public internal(set) var unanswered: Set<String> = []
 }
 
-/// The count behind it: a hundred thousand of them are a few megabytes.
+/// Counts accepted pushes. Ids are stored in 16 bytes each, so 100,000 of them need a few
+/// megabytes.
 struct DeliveryCount {
     private struct ID: Hashable {
         let high: UInt64
         let low: UInt64
 
-        /// Nil unless it is a UUID.
+        /// Parses a UUID; nil if the text is none.
         init?(_ text: String) {
             var (high, low, digits): (UInt64, UInt64, Int) = (0, 0, 0)
             for byte in text.utf8 where byte != UInt8(ascii: "-") {
@@ -68,9 +70,10 @@ struct DeliveryCount {
     }
 }
 
-/// How much of what came is kept for whoever asks.
+/// Limits on how many received pushes and requests the service keeps.
 public struct RecordingLimits: Sendable {
-    /// Of each kind, the newest that have not been asked for: what `next` and `nextRequest` hand out.
+    /// The number of pushes, and of requests, that are kept until `next` or `nextRequest` returns
+    /// them. The oldest are dropped first.
     public var newest: Int
     /// Whether `deliveries` are counted.
     public var deliveries: Bool
@@ -81,7 +84,7 @@ public struct RecordingLimits: Sendable {
     }
 
     public static let everything = RecordingLimits()
-    /// For a hundred thousand pushes.
+    /// Only counts, for tests with 100,000 pushes.
     public static let counts = RecordingLimits(newest: 0)
     public static let nothing = RecordingLimits(newest: 0, deliveries: false)
 }

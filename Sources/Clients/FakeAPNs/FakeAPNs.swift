@@ -9,10 +9,16 @@ import Synchronization
 import TLS
 import World
 
-/// A push service that speaks as Apple's does, over HTTP/2 and TLS, for one topic and one team. It looks at every
-/// request as Apple would, gives Apple's answers, and keeps what came.
+/// A push service that behaves as Apple's does, over HTTP/2 and TLS, for one topic and one team.
 ///
-/// By default every right request is accepted. `script` gives other answers by the first digits of the device token.
+/// It checks every request as Apple would (`AppleCheck`, `ProviderTokenCheck`), sends Apple's
+/// answers, and records what it received. By default it accepts every valid request. `script` sets
+/// other answers for a prefix of the device token, `injectFaults` sets faults for all requests, and
+/// `setConnectionBehavior` sets the behavior of the next connections.
+///
+/// Invariant: equal requests in the same order get equal answers. No fault is random, so a failing
+/// test can be repeated. Scripts take precedence over fault rules. Tested in
+/// `FaultPlanTests.swift`, `ScriptTests.swift` and `AppleCheckTests.swift`.
 public final class FakeAPNs: Sendable {
     private struct Running {
         var server: LoopBound<HTTP2Server>?
@@ -28,10 +34,14 @@ public final class FakeAPNs: Sendable {
     private let log: Log
     private let running: Mutex<Running>
 
-    /// `onPush` is called on the loop for every push that is accepted: this is where a phone would ring. `onRequest` is
-    /// told of every request when it has come, and of what it gets, `onConnection` when one stands and when it ends.
+    /// Creates a service that does not listen yet: see `start`.
     ///
-    /// - Parameter tokenUpdates: different provider tokens within 20 minutes; one more is refused as too many.
+    /// All observers are called on the loop. `onPush` receives every accepted push, as the phone
+    /// would. `onRequest` receives every request with its outcome. `onConnection` receives the
+    /// opening and the end of every connection.
+    ///
+    /// - Parameter tokenUpdates: the number of different provider tokens that are accepted within
+    ///   20 minutes. A further one is refused with `TooManyProviderTokenUpdates`.
     public init(
         loop: EventLoop, tls: TLSServerContext, topic: String, authentication: ProviderAuthentication,
         tokenUpdates: Int = 50, limits: ServerLimits = FakeAPNs.limits, keeping: RecordingLimits = .everything,
@@ -49,8 +59,9 @@ public final class FakeAPNs: Sendable {
             listeners: PushResponder.Listeners(push: onPush, request: onRequest, connection: onConnection))
     }
 
-    /// Apple's connections stand for hours. Streams get a second to end when the service leaves. That a client is reset
-    /// often is what it may have been told to bear.
+    /// The server limits of Apple's service. Connections may be idle for a day, and streams get one
+    /// second to end when the service stops. The limit on resets is practically off, because a test
+    /// may script many resets.
     public static var limits: ServerLimits {
         var limits = ServerLimits()
         limits.idle = .seconds(24 * 3600)
@@ -61,8 +72,13 @@ public final class FakeAPNs: Sendable {
 
     // MARK: Running
 
-    /// From any task. Listens where it did before unless something else is said; at first at a free port of 127.0.0.1.
-    /// Returns the port. What ran before is told to go away.
+    /// Starts to listen, from any task. A service that already listens is replaced, and its
+    /// connections get GOAWAY.
+    ///
+    /// - Parameters:
+    ///   - host: the address; nil for the previous one, at first 127.0.0.1.
+    ///   - port: the port; nil for the previous one, at first any free port.
+    /// - Returns: the port.
     @discardableResult
     public func start(host: String? = nil, port: UInt16? = nil) async throws -> UInt16 {
         let opened = await loop.perform { [self] in open(host, port) }
@@ -71,7 +87,7 @@ public final class FakeAPNs: Sendable {
         return actual
     }
 
-    /// On the loop, and so one after the other.
+    /// Opens the new server. It runs on the loop, so two starts cannot overlap.
     private func open(_ host: String?, _ port: UInt16?) -> Result<(UInt16, LoopBound<HTTP2Server>?), SystemFailure> {
         running.withLock { running in
             do throws(SystemFailure) {
@@ -98,7 +114,7 @@ public final class FakeAPNs: Sendable {
 
     public var port: UInt16 { running.withLock { $0.port } }
 
-    /// From any task: says GOAWAY, lets the streams end for as long as `limits.drain` allows, and is gone.
+    /// Stops the service, from any task. It sends GOAWAY, and gives streams `limits.drain` to end.
     public func stop() async {
         let server = running.withLock { running in
             defer { running.server = nil }
@@ -107,7 +123,8 @@ public final class FakeAPNs: Sendable {
         if let server { await Self.drain(server) }
     }
 
-    /// From any task: the connections get a GOAWAY, as Apple's do now and then; new ones are taken at the same port.
+    /// Sends GOAWAY on all connections, from any task, as Apple does occasionally. New connections
+    /// are accepted on the same port.
     public func goAway() async throws { try await start() }
 
     private static func drain(_ server: LoopBound<HTTP2Server>) async {
@@ -118,8 +135,12 @@ public final class FakeAPNs: Sendable {
 
     // MARK: What it does
 
-    /// The next requests for tokens that begin so get these answers, one each; then they are accepted again, or get the
-    /// last answer for ever. No answers: forget what was scripted. The longest beginning counts.
+    /// Sets the answers to the next requests for device tokens with this prefix, one for each
+    /// request.
+    ///
+    /// After the last answer, requests are accepted again, or get the last answer forever if
+    /// `repeatsLast`. An empty list removes the script. If several prefixes match, the longest one
+    /// applies.
     public func script(_ prefix: String, _ answers: ScriptedAnswer..., repeatsLast: Bool = false) {
         script(prefix, answers, repeatsLast: repeatsLast)
     }
@@ -128,14 +149,15 @@ public final class FakeAPNs: Sendable {
         responder.script(prefix, answers, repeatsLast: repeatsLast)
     }
 
-    /// What goes wrong for everybody from now on, in place of what did before; counts begin anew. Standing connections are
-    /// told of their new stream limits.
+    /// Replaces the faults for all requests. Their counts start again, and open connections get
+    /// their new stream limits.
     public func injectFaults(_ faults: FaultPlan) async {
         responder.injectFaults(faults)
         await withConnections(nil) { $0.change(faults) }
     }
 
-    /// The next connections are met so, one each; then they are served again, or met as the last one was for ever.
+    /// Sets the behavior of the next connections, one for each. After the last one, connections are
+    /// served normally again, or get the last behavior forever if `repeatsLast`.
     public func setConnectionBehavior(_ receptions: ConnectionBehavior..., repeatsLast: Bool = false) {
         setConnectionBehavior(receptions, repeatsLast: repeatsLast)
     }
@@ -148,24 +170,24 @@ public final class FakeAPNs: Sendable {
 
     // MARK: Connections that stand, by their number since the service was made (from 1); nil: all
 
-    /// SETTINGS again.
+    /// Sends SETTINGS with a new stream limit on one connection, or on all if it is nil.
     public func announce(streams: UInt32, on connection: Int? = nil) async {
         await withConnections(connection) { $0.announce(streams: streams) }
     }
 
-    /// GOAWAY on connections that stand, while the service stays: the newest so many streams without an answer yet were not
-    /// processed.
+    /// Sends GOAWAY on one open connection, or on all if it is nil, while the service continues.
+    /// The newest `replays` streams without an answer are declared unprocessed.
     public func sendGoAway(replays: Int = 0, on connection: Int? = nil) async {
         await withConnections(connection) { $0.goAway(replays: replays) }
     }
 
-    /// From here on nothing is read or written on it.
+    /// Freezes a connection, or all if it is nil: nothing is read or written on it any more.
     public func freeze(connection: Int? = nil) async { await withConnections(connection) { $0.freeze() } }
 
-    /// A TCP reset.
+    /// Closes a connection, or all if it is nil, with a TCP reset.
     public func cut(connection: Int? = nil) async { await withConnections(connection) { $0.cut() } }
 
-    /// The numbers of those that stand, the frozen ones too.
+    /// The numbers of the open connections, the frozen ones included.
     public var connections: [Int] {
         get async {
             await loop.perform { [self] in
@@ -183,22 +205,23 @@ public final class FakeAPNs: Sendable {
 
     // MARK: What came
 
-    /// Pushes that were accepted and not handed out yet, one a call, in order.
+    /// Returns the next accepted push, in order of arrival. Each push is returned once.
     public func next(within duration: Duration = .seconds(120)) async throws(MailboxTimeout) -> ReceivedPush {
         try await responder.pushes.next(within: duration)
     }
 
-    /// Requests of every kind, with what was made of them, one a call, in order.
+    /// Returns the next request with its outcome, in order of arrival. Each request is returned
+    /// once.
     public func nextRequest(within duration: Duration = .seconds(120)) async throws(MailboxTimeout) -> RecordedRequest {
         try await responder.requests.next(within: duration)
     }
 
-    /// How many requests were accepted.
+    /// The number of accepted requests.
     public var acceptedCount: Int { responder.acceptedCount }
 
-    /// How many requests came, whatever they got.
+    /// The number of received requests, whatever their answer.
     public var requestCount: Int { responder.requestCount }
 
-    /// Which pushes were accepted, and which of them more than once.
+    /// The accepted pushes, with the ids that were accepted more than once.
     public var deliveries: Deliveries { responder.deliveries }
 }

@@ -3,26 +3,24 @@ import Crypto
 import TLS
 import World
 
-/// A developer team that exists for one run: the provider's key with its ids, and the certificates of the service. What
-/// a relay has to be told about it stands in the properties.
+/// A developer team for one run: the provider's key with its ids, and the certificates of the
+/// service. Its properties are the values that a relay must be configured with.
 public struct FakeTeam: Sendable {
     public let topic: String
     public let keyID = "FAKEKEY123"
     public let teamID = "FAKETEAM12"
-    /// The provider's, as Apple's `.p8` file has it.
+    /// The provider's key, which Apple delivers as a `.p8` file.
     public let key: P256PrivateKey
-    /// Signed the service's certificate: extra trust for the relay.
+    /// The authority that signed the service's certificate. The relay must trust it.
     public let authority: CertificateAuthority
-    /// Signs the certificates of providers that come without tokens.
+    /// The authority for the certificates of providers that use no tokens.
     public let providers: CertificateAuthority
     let server: IssuedCertificate
     let names: [String]
     let made: Timestamp
     let randomness: any Randomness
 
-    /// A new one.
-    ///
-    /// - Parameter names: host names and addresses under which the service is found.
+    /// Creates a new team.
     public init(
         topic: String = "com.example.twoefay", names: [String] = ["localhost", "127.0.0.1"], days: Int = 90,
         at now: Timestamp, randomness: any Randomness = SystemRandomness()
@@ -36,7 +34,7 @@ public struct FakeTeam: Sendable {
             days: days, at: now, randomness: randomness)
     }
 
-    /// One that was there before, with a new certificate for the service.
+    /// Restores a team that was stored, with a new certificate for the service.
     public init(
         topic: String, names: [String], key: P256PrivateKey, authority: CertificateAuthority,
         providers: CertificateAuthority, days: Int, at now: Timestamp, randomness: any Randomness = SystemRandomness()
@@ -51,23 +49,26 @@ public struct FakeTeam: Sendable {
         server = try authority.issueServer(names: names, days: days, at: now)
     }
 
+    /// Accepts only provider tokens of this team.
     public var tokenAuthentication: ProviderAuthentication {
         .token(key: key.publicKey, keyID: keyID, teamID: teamID)
     }
 
-    /// Tokens, and certificates from whoever brings none.
+    /// Accepts provider tokens of this team, and client certificates from providers that send no
+    /// token.
     public var anyAuthentication: ProviderAuthentication {
         .tokenOrCertificate(key: key.publicKey, keyID: keyID, teamID: teamID)
     }
 
-    /// What the service shows, and whose certificates it takes from providers.
+    /// Returns a TLS context with the service's certificate, which accepts certificates of
+    /// `providers`.
     public func tls() throws -> TLSServerContext {
         try TLSServerContext(
             certificateChainPEM: server.certificatePEM(), privateKeyPEM: server.keyPEM(),
             websitesCA: providers.certificatePEM())
     }
 
-    /// For a provider that shows a certificate instead of tokens.
+    /// Issues a client certificate for a provider that uses no tokens.
     public func issueProvider(days: Int = 30, at now: Timestamp) throws(CryptoFailure) -> IssuedCertificate {
         try providers.issueClient(uri: "fake-apns:\(topic)", days: days, at: now)
     }

@@ -1,9 +1,11 @@
 import TLS
 
-/// What goes wrong for everybody, whatever their token: always the same for the same requests in the same order, and
-/// never by chance.
+/// The faults for all requests, whatever their device token.
+///
+/// Invariant: the plan is deterministic. The same requests in the same order get the same faults.
+/// Tested in `FaultPlanTests.swift`.
 public struct FaultPlan: Sendable {
-    /// One in so many requests gets this.
+    /// A rule that gives one in every `requests` requests this answer.
     public struct Rule: Sendable {
         public let requests: Int
         public let answer: ScriptedAnswer
@@ -13,14 +15,17 @@ public struct FaultPlan: Sendable {
         }
     }
 
-    /// Before anything is done with a push, whatever it gets then.
+    /// The delay before a push is processed, whatever its answer.
     public var latency: Duration
-    /// Each counts all right requests that have no script of their own. Where two are due at once the first one is given, and
-    /// the other to the next request: so that none is given less often than it says.
+    /// The rules. Each counts all valid requests without a script of their token.
+    ///
+    /// If two rules are due for the same request, the first rule applies, and the other one applies
+    /// to the next request. Each rule thus applies as often as it states.
     public var rules: [Rule]
-    /// Of each connection; nil: what `ServerLimits` say, from the beginning to the end.
+    /// The stream limits of each connection; nil for the fixed limit in `ServerLimits`.
     public var streams: StreamLimits?
-    /// Connections that are half-open, by their number: those that stand from now on, others when they come.
+    /// The numbers of half-open connections: open ones freeze now, later ones after their
+    /// handshake.
     public var frozen: Set<Int>
 
     public init(
@@ -33,7 +38,7 @@ public struct FaultPlan: Sendable {
     }
 }
 
-/// Counts for the rules of one mischief.
+/// The counters of the rules of one fault plan.
 struct RuleCounts {
     private let rules: [FaultPlan.Rule]
     private var counts: [(seen: Int, due: Int)]
@@ -43,7 +48,7 @@ struct RuleCounts {
         counts = rules.map { _ in (0, 0) }
     }
 
-    /// What the next request gets, if any rule is due.
+    /// Returns the answer for the next request; nil if no rule is due.
     mutating func next() -> ScriptedAnswer? {
         var chosen: Int?
         for index in rules.indices {
@@ -60,11 +65,14 @@ struct RuleCounts {
     }
 }
 
-/// SETTINGS_MAX_CONCURRENT_STREAMS of one connection in the course of its life.
+/// The changes of SETTINGS_MAX_CONCURRENT_STREAMS during the life of one connection.
 public struct StreamLimits: Sendable {
-    /// A step ends when the first of the two has come, and never without either. A limit of 0 can only be ended by time.
+    /// A phase with one limit. It ends after `requests` or `duration`, whichever comes first;
+    /// without both it never ends. A phase with the limit 0 can end only by `duration`, since no
+    /// request arrives.
     public struct Phase: Sendable {
-        /// Nil: none. It can be left unsaid only in the first SETTINGS; later it is the highest number there is.
+        /// The limit; nil for no limit. The first SETTINGS frame then omits it; a later one sends
+        /// the highest possible number.
         public let limit: UInt32?
         public let requests: Int?
         public let duration: Duration?
@@ -72,15 +80,16 @@ public struct StreamLimits: Sendable {
         public init(_ limit: UInt32?, requests: Int? = nil, duration: Duration? = nil) {
             self.limit = limit
             self.requests = requests
-            // Steps without any length would follow one another without end.
+            // Phases without a length would follow each other in an endless loop.
             self.duration = duration.map { max($0, .milliseconds(1)) }
         }
     }
 
-    /// Until the connection's first request that proves who sends it, as Apple has it with tokens; nil: the steps begin at
-    /// once.
+    /// The limit until the first request that proves the provider's identity, as Apple does with
+    /// tokens; nil if the phases begin at once.
     public var unproved: UInt32?
-    /// Again from the first after the last. None: the limit stays as it is.
+    /// The phases, which start again after the last one. If the list is empty, the limit does not
+    /// change.
     public var steps: [Phase]
 
     public init(unproved: UInt32? = nil, steps: [Phase]) {
@@ -88,28 +97,29 @@ public struct StreamLimits: Sendable {
         self.steps = steps
     }
 
-    /// One until the first valid answer, then that many.
+    /// A limit of 1 until the first valid provider token or certificate, then `limit`.
     public static func afterProof(_ limit: UInt32 = 1000) -> StreamLimits {
         StreamLimits(unproved: 1, steps: [Phase(limit)])
     }
 
-    /// From one to the next, over and over, after so many requests on a connection.
+    /// Cycles through the limits, with a change after every `requests` requests on a connection.
     public static func changing(_ limits: [UInt32?], every requests: Int) -> StreamLimits {
         StreamLimits(steps: limits.map { Phase($0, requests: requests) })
     }
 }
 
-/// How a connection is met.
+/// The behavior of the service towards a new connection.
 public enum ConnectionBehavior: Sendable {
     case serve
-    /// The handshake hangs: the socket stands, and that is all.
+    /// Accepts the TCP connection, and never answers the TLS handshake.
     case hang
-    /// Reset as soon as it is there.
+    /// Resets the connection at once.
     case cut
-    /// With another certificate, or other authorities for the client's: `FakeTeam.tls(_:)` makes some that are wrong.
+    /// Uses another TLS context: another certificate, or other authorities for client certificates.
+    /// `FakeTeam.tls(_:)` makes contexts with faults.
     case tls(TLSServerContext)
-    /// A GOAWAY ahead of the SETTINGS.
+    /// Sends GOAWAY before the SETTINGS frame.
     case goAway
-    /// Frozen when the handshake is done: half-open from the beginning.
+    /// Freezes the connection after the handshake, so that it is half-open from the beginning.
     case freeze
 }

@@ -1,16 +1,16 @@
 import EventLoop
 import Synchronization
 
-/// Nothing came in time.
+/// The error of a wait that ended without an item.
 public struct MailboxTimeout: Error, Sendable, Equatable {
     public let within: Duration
 }
 
-/// What came in, in order, for those who wait for it.
+/// A queue of received items, with waiting readers. Each item goes to one reader, in order.
 final class Mailbox<Item: Sendable>: Sendable {
     private struct State {
         var items: [Item] = []
-        /// What stands before it has been handed out.
+        /// The index of the first item that was not handed out yet.
         var start = 0
         var waiting: [(number: Int, continuation: CheckedContinuation<Item?, Never>)] = []
         var numbers = 0
@@ -34,7 +34,7 @@ final class Mailbox<Item: Sendable>: Sendable {
     private let capacity: Int
     private let state = Mutex(State())
 
-    /// Of more than `capacity` the oldest are dropped.
+    /// - Parameter capacity: the most items to keep; further ones replace the oldest.
     init(loop: EventLoop, capacity: Int = .max) {
         self.loop = loop
         self.capacity = capacity

@@ -3,35 +3,39 @@ import HTTP
 import JSON
 import World
 
-/// How a provider is to prove who it is.
+/// The method by which a provider must prove its identity.
 public enum ProviderAuthentication: Sendable {
     case token(key: P256PublicKey, keyID: String, teamID: String)
-    /// Any certificate that the server's TLS context takes.
+    /// Any client certificate that the server's TLS context accepts.
     case certificate
-    /// A certificate counts where no token is brought.
+    /// A provider token; or a client certificate if the request has no token.
     case tokenOrCertificate(key: P256PublicKey, keyID: String, teamID: String)
 }
 
-/// Looks at provider tokens as Apple does: the key, the two ids, the age, and how often there is a new one.
+/// Checks provider tokens as Apple does: the signature, the two ids, the age, and how often the
+/// token changes. Tested in `ProviderTokenCheckTests.swift`.
 struct ProviderTokenCheck {
     enum Finding: Equatable {
         case right(token: String?)
         case wrong(AppleReason)
     }
 
-    /// Apple's hour, with a little for clocks that differ.
+    /// The lifetime of a token: Apple's hour.
     static let life = Duration.seconds(3600)
+    /// The tolerance for a provider's clock that is fast.
     static let ahead = Duration.seconds(300)
+    /// The window in which token updates are counted.
     static let updates = Duration.seconds(20 * 60)
 
-    /// Different tokens within 20 minutes. Apple's number is its own; a provider that restarts has a new one.
+    /// The number of different tokens accepted within 20 minutes. Apple does not publish its limit.
+    /// A provider has a new token after each restart.
     let updateLimit: Int
-    /// Tokens whose signature was found right, and when each was first seen.
+    /// The tokens with a verified signature, and the time of their first use.
     private var known: [(token: String, issued: Timestamp, seen: Timestamp)] = []
 
-    /// Whose tokens count; nil: nobody's.
+    /// The team whose tokens are accepted; nil if no tokens are accepted.
     private let team: (key: P256PublicKey, keyID: String, teamID: String)?
-    /// Whether a certificate counts where no token is brought.
+    /// Whether a client certificate is accepted from a provider without a token.
     private let hasCertificate: Bool
 
     init(_ authentication: ProviderAuthentication, updateLimit: Int) {
@@ -45,7 +49,7 @@ struct ProviderTokenCheck {
     }
 
     mutating func look(at request: Request, now: Timestamp) -> Finding {
-        // A certificate counts in place of a token, and not beside one.
+        // A certificate replaces a token. If the request has both, the token is checked.
         guard let team, !hasCertificate || request.fields["authorization"] != nil || request.certificate == nil else {
             return request.certificate == nil ? .wrong(.missingProviderToken) : .right(token: nil)
         }
@@ -76,7 +80,8 @@ struct ProviderTokenCheck {
         return String(value.dropFirst("bearer ".count))
     }
 
-    /// Nil unless the token is signed by this key and names it and the team.
+    /// Returns the time of issue; nil unless this key signed the token and it names the key and the
+    /// team.
     private func issue(of token: String, _ team: (key: P256PublicKey, keyID: String, teamID: String)) -> Timestamp? {
         guard let object = try? JWS.parse(token, maxBytes: 4096), object.header["kid"]?.string == team.keyID,
             object.verify(team.key), let claims = try? JSONReader.read(object.payload).object,

@@ -6,7 +6,8 @@ import Log
 import Synchronization
 import World
 
-/// Judges requests and says what they get. It knows no connection.
+/// Checks requests and selects their answers. It knows no connections: `AppleConnection` carries
+/// the answers out.
 final class PushResponder: Handler {
     private struct State {
         var tokens: ProviderTokenCheck
@@ -19,7 +20,7 @@ final class PushResponder: Handler {
         var deliveries = DeliveryCount()
     }
 
-    /// What a request comes to.
+    /// The result of the checks of one request.
     enum Judgement {
         case wrong(AppleReason)
         case right(ReceivedPush, ScriptedAnswer)
@@ -35,7 +36,7 @@ final class PushResponder: Handler {
     let listeners: Listeners
     private let state: Mutex<State>
 
-    /// Those who are told at once, on the loop.
+    /// Observers, which are called at once and on the loop.
     struct Listeners: Sendable {
         var push: (@Sendable (ReceivedPush) -> Void)?
         var request: (@Sendable (RecordedRequest) -> Void)?
@@ -108,7 +109,8 @@ final class PushResponder: Handler {
         }
     }
 
-    /// For a request of which no connection is known: nothing but its answer can be done to it.
+    /// Answers a request without a connection. Only a plain answer is possible then, so scripted
+    /// answers do not apply.
     func handle(_ request: Request) -> Reply {
         switch judge(request) {
         case .wrong(let reason): return .now(refusal(reason, id: request.fields["apns-id"]))
@@ -145,7 +147,10 @@ final class PushResponder: Handler {
         Response(status: 200, fields: Fields([Fields.Field("apns-id", push.id)]))
     }
 
-    /// `id` is the request's own; where it brought none, or none that is right, there is a new one.
+    /// Makes a refusal as Apple writes it.
+    ///
+    /// - Parameter id: the request's `apns-id`. If it is missing or invalid, the answer has a new
+    ///   one.
     func refusal(
         _ reason: AppleReason, id: String?, timestamp: Timestamp? = nil, retryAfter: Duration? = nil
     ) -> Response {

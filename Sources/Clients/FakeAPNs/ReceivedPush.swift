@@ -1,52 +1,53 @@
 import JSON
 
-/// A push as it came, after everything about it was found right.
+/// A push that passed all checks.
 public struct ReceivedPush: Sendable, Equatable {
     public let deviceToken: String
     public let id: String
     public let topic: String
     public let pushType: String
     public let collapseID: String?
-    /// Seconds since 1970; 0 asks for a single try.
+    /// The expiration in seconds since 1970; 0 for a single attempt.
     public let expiration: Int64?
     public let priority: Int
-    /// The provider token; nil where a certificate was shown.
+    /// The provider token; nil if the provider used a certificate.
     public let providerToken: String?
     public let payload: JSONObject
     public let payloadBytes: Int
 
-    /// What the notification is made of.
+    /// The `alert` of the notification.
     public var alert: JSONObject { payload["aps"]?.object?["alert"]?.object ?? [:] }
     public var category: String? { payload["aps"]?.object?["category"]?.string }
-    /// The one key that is not Apple's.
+    /// The challenge, in the only key that is not Apple's.
     public var challenge: String? { payload["challenge"]?.string }
-    /// The arguments of the alert's sentence.
+    /// The arguments of the alert's localized text.
     public var arguments: [String] { alert["loc-args"]?.array?.compactMap(\.string) ?? [] }
 }
 
-/// A request together with what was made of it.
+/// A request with its outcome.
 public struct RecordedRequest: Sendable, Equatable {
     public enum Outcome: Sendable, Equatable {
         case accepted
         case refused(AppleReason)
-        /// Never answered, or with something that Apple would not say; it may have been accepted all the same.
+        /// No answer, or one that Apple would not send. The push may have been accepted
+        /// nevertheless.
         case other
     }
 
-    /// Nil where the request was refused for what it was.
+    /// The push; nil if the request failed the checks.
     public let push: ReceivedPush?
     public let path: String
     public let outcome: Outcome
-    /// What it gets, in a few words: `200`, `410 Unregistered`, `GOAWAY`.
+    /// A short text for the answer: `200`, `410 Unregistered`, `GOAWAY`.
     public let answer: String
-    /// Which of all connections since the service was made, from 1, and which of its streams.
+    /// The number of the connection, from 1, counted since the service was created.
     public let connection: Int
     public let stream: Int32
 }
 
-/// A connection has come, or gone. One whose handshake fails has done neither.
+/// The opening or the end of a connection. A failed handshake causes no event.
 public struct ConnectionEvent: Sendable, Equatable {
-    /// Among all since the service was made, from 1.
+    /// The number of the connection, from 1, counted since the service was created.
     public let number: Int
     public let isOpen: Bool
     public let remote: String

@@ -1,4 +1,4 @@
-/// One after the other, and at the end nothing more, or the last for ever.
+/// A sequence that ends after its last item, or repeats it forever.
 struct AnswerSequence<Item: Sendable>: Sendable {
     private var items: [Item]
     private let repeatsLast: Bool
@@ -16,7 +16,8 @@ struct AnswerSequence<Item: Sendable>: Sendable {
     }
 }
 
-/// Scripted answers by the first digits of the device token. The longest beginning counts.
+/// Scripted answers by prefix of the device token. The longest matching prefix applies. Tested in
+/// `ScriptTests.swift`.
 struct Script {
     private var entries: [String: AnswerSequence<ScriptedAnswer>] = [:]
 
@@ -24,7 +25,7 @@ struct Script {
         entries[prefix] = answers.isEmpty ? nil : AnswerSequence(answers, repeatsLast: repeatsLast)
     }
 
-    /// Takes the next answer for that token; nil for one that was not scripted.
+    /// Takes the next answer for a token; nil if no script matches it.
     mutating func take(for token: String) -> ScriptedAnswer? {
         guard !entries.isEmpty else { return nil }
         let prefix = entries.keys.filter { token.hasPrefix($0) }.max { $0.utf8.count < $1.utf8.count }

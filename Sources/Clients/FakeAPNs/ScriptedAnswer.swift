@@ -2,27 +2,31 @@ import HTTP
 import HTTP2
 import World
 
-/// What a request that is right in itself gets. Where a push is accepted and its sender does not hear of it, it cannot
-/// know: that is what `Deliveries` calls unanswered.
+/// The answer to a valid request.
+///
+/// Some answers accept the push but send no confirmation. Its sender cannot know the outcome;
+/// `Deliveries` counts the push as unanswered.
 public indirect enum ScriptedAnswer: Sendable {
     case accept
-    /// With 410, `timestamp` says since when the token is dead.
+    /// Refuses the push. With status 410, `timestamp` is the time since when the token is invalid.
     case refuse(AppleReason, timestamp: Timestamp? = nil, retryAfter: Duration? = nil)
-    /// Something that Apple would not say.
+    /// Sends a response that Apple would not send.
     case respond(Response)
-    /// Nothing at all; the stream stays open.
+    /// Sends nothing; the stream stays open.
     case silence
-    /// Accepted, and the answer is lost; the stream stays open.
+    /// Accepts the push, but sends no answer; the stream stays open.
     case lost
-    /// RST_STREAM. With REFUSED_STREAM a sender may be sure that nothing was done with it.
+    /// Sends RST_STREAM. The code REFUSED_STREAM assures the sender that the push was not
+    /// processed.
     case reset(ErrorCode, accepts: Bool = false)
-    /// GOAWAY. So many streams under way were not processed: this one, and before it those whose answers are still on their
-    /// way, as far as they follow one another. The others are answered; with 0 all are.
+    /// Sends GOAWAY that declares `replays` streams unprocessed: this one, and unanswered streams
+    /// directly before it. All other streams are answered. With 0, this push is accepted too.
     case goAway(replays: Int = 0)
-    /// The connection is reset, without a word.
+    /// Resets the TCP connection.
     case cut(accepts: Bool = false)
-    /// The connection stands, and from here on nothing is read or written: not even a PING is answered.
+    /// Freezes the connection: it stays open, but nothing is read or written, not even a PING
+    /// answer.
     case freeze(accepts: Bool = false)
-    /// Only then is anything done with the push, if its stream still stands.
+    /// Processes the push with the other answer after a delay, unless its stream was closed before.
     case after(Duration, ScriptedAnswer)
 }

@@ -2,19 +2,20 @@ import Crypto
 import TLS
 import World
 
-/// What can be wrong with the service's side of TLS.
+/// A fault in the service's TLS.
 public enum TLSFault: String, Sendable, CaseIterable {
     /// The certificate is for another host.
     case wrongName = "wrong-name"
     case expired
-    /// Signed by somebody whom nobody has been told to trust.
+    /// The certificate is signed by an authority that no client was configured to trust.
     case foreignAuthority = "foreign-authority"
-    /// A client that shows a certificate gets an alert: its authority is not known here.
+    /// The service refuses a client certificate with an alert, because it does not know its
+    /// authority.
     case refusesCertificate = "refuses-certificate"
 }
 
 extension FakeTeam {
-    /// What the service shows when this is wrong, and whose certificates it takes from providers.
+    /// Returns a TLS context that has this fault.
     public func tls(_ fault: TLSFault) throws -> TLSServerContext {
         let wrong: IssuedCertificate
         var takes = providers

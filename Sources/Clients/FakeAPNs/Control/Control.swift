@@ -1,15 +1,15 @@
-/// What a control file says. Applied as a whole, in place of what was said before.
+/// The content of a control file. It is applied as a whole, and replaces the previous one.
 public struct Control: Sendable {
     var faults = FaultPlan(streams: .afterProof())
-    /// By the first digits of device tokens. The last answer stays.
+    /// The scripts by prefix of the device token. The last answer repeats.
     var scripts: [(prefix: String, answers: [ScriptedAnswer])] = []
-    /// One each for the next connections. The last stays.
+    /// The behavior of the next connections, one for each. The last one repeats.
     var receptions: [BehaviorName] = []
 
-    /// Every right push is accepted, at once.
+    /// Creates a control under which every valid push is accepted at once.
     public init() {}
 
-    /// A reception by its word: what TLS it takes is made when it is applied.
+    /// A connection behavior by its name. Its TLS context is made when the control is applied.
     enum BehaviorName: Sendable, Equatable {
         case serve, hang, cut, goAway, freeze
         case tls(TLSFault)
@@ -32,7 +32,7 @@ public struct Control: Sendable {
 }
 
 extension FakeAPNs {
-    /// Does from now on what a control file says, and nothing that was said before. All counts begin anew.
+    /// Applies a control file in place of all earlier settings. All counts start again.
     public func follow(_ control: Control, of team: FakeTeam) async throws {
         let receptions = try control.receptions.map { try $0.behavior(of: team) }
         replaceScripts(control.scripts)

@@ -1,5 +1,6 @@
 extension Control {
-    /// Every key and every word, explained. As it stands it changes nothing for tokens that do not begin as these do.
+    /// An example file that explains every key and value. Unchanged, it affects only tokens with
+    /// the prefixes it lists.
     public static let example = """
         # What this push service does with pushes. It is read again as soon as it changes, and then all counts begin anew.
         # What is not said here goes well: right pushes are accepted at once.

@@ -1,7 +1,8 @@
 import Bytes
 import YAML
 
-/// Reads a control file. Everything that is wrong is found in one go, each with its place in the file.
+/// Reads a control file. It reports all errors at once, each with its position in the file. Tested
+/// in `ControlTests.swift`.
 public struct ControlReader {
     public struct Problems: Error, Sendable, Equatable, CustomStringConvertible {
         /// `FILE:LINE:COLUMN: what is wrong`
@@ -14,7 +15,9 @@ public struct ControlReader {
 
     private init() {}
 
-    /// - Parameter file: how messages call it.
+    /// Reads a control file.
+    ///
+    /// - Parameter file: the file name for messages.
     public static func read(_ bytes: [UInt8], file: String) throws(Problems) -> Control {
         var reader = ControlReader()
         do throws(YAMLError) {
@@ -32,7 +35,7 @@ public struct ControlReader {
         guard !root.isNull else { return }
         for member in members(of: root, "the control file", knows: Self.keys) {
             let value = member.value
-            // A key without a value says nothing, as if it were not there.
+            // A key without a value is the same as a missing key.
             guard !value.isNull else { continue }
             switch member.name {
             case "latency": control.faults.latency = duration(value, "latency") ?? .zero
@@ -105,7 +108,9 @@ public struct ControlReader {
 
     mutating func problem(_ place: YAMLPosition, _ message: String) { problems.append(YAMLError(message, at: place)) }
 
-    /// `knows` nil: names are the reader's own.
+    /// Returns the members of a mapping, and reports unknown names.
+    ///
+    /// - Parameter knows: the known names; nil if the caller checks the names itself.
     mutating func members(of node: YAMLNode, _ what: String, knows: [String]? = nil) -> [YAMLNode.Member] {
         guard let members = node.mapping else {
             problem(node.place, "\(what) must hold keys, each with a value")
@@ -156,7 +161,8 @@ public struct ControlReader {
 
     private static let units: [(String, Int64)] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)]
 
-    /// A whole number and its unit: `250ms`, `3s`, `2m`, `1h`. Up to a day.
+    /// Reads a duration: a whole number with its unit, as in `250ms`, `3s`, `2m` or `1h`. The limit
+    /// is one day.
     mutating func duration(_ node: YAMLNode, _ what: String) -> Duration? {
         let text = node.string ?? ""
         let digits = text.prefix { $0.isASCII && $0.isNumber }

@@ -3,9 +3,9 @@ import HTTP2
 import World
 import YAML
 
-/// Answers: a word alone, or with what else there is to say of it.
+/// Reads answers: a name alone, or a mapping with the name and its options.
 extension ControlReader {
-    /// What the words of answers are that are none of Apple's reasons.
+    /// The names of answers that are not one of Apple's reasons.
     private enum Word: String, CaseIterable {
         case accept, respond, silence, lost, reset, goaway, cut, freeze
     }
@@ -83,7 +83,7 @@ extension ControlReader {
         }
     }
 
-    /// RFC 3339, or milliseconds since 1970 as Apple gives them.
+    /// Reads a time in RFC 3339, or in milliseconds since 1970 as Apple sends it.
     private mutating func timestamp(_ node: YAMLNode) -> Timestamp? {
         if let milliseconds = node.integer { return Timestamp(milliseconds: milliseconds) }
         if let text = node.string, let time = Timestamp(rfc3339: text) { return time }

@@ -1,6 +1,6 @@
 import YAML
 
-/// The stream limit of connections: one number, or the course that it takes.
+/// Reads the stream limits of connections: one number, or a list of phases.
 extension ControlReader {
     mutating func streamLimits(_ node: YAMLNode) -> StreamLimits? {
         guard node.mapping != nil else { return step(node).map { StreamLimits(steps: [$0]) } }
@@ -42,7 +42,7 @@ extension ControlReader {
         return StreamLimits.Phase(limit.value, requests: requests, duration: time)
     }
 
-    /// Without a value: `none`.
+    /// Reads a limit. The value is nil for `none`; `isRight` is false if the text is invalid.
     private mutating func limit(_ node: YAMLNode) -> (value: UInt32?, isRight: Bool) {
         if node.string == "none" { return (nil, true) }
         let number = number(node, "the limit of streams (or none)", 0...Int(UInt32.max))
