@@ -1,25 +1,25 @@
 import World
 
-/// Whether a gateway is worth asking. One that fails again and again is left alone for a while, which grows; then one message
-/// tries it.
+/// A circuit breaker for one gateway. After repeated failures it opens for a pause that doubles up
+/// to five minutes; then one message is a trial. Success of the trial closes it.
 struct CircuitBreaker: Sendable, Equatable {
     enum State: Sendable, Equatable {
-        /// So many failures in a row.
+        /// The gateway is in use; the value is the number of consecutive failures.
         case closed(failures: Int)
         case open(until: Instant, pause: Duration)
-        /// One message is on its way to find out.
+        /// A single message is under way as a trial.
         case trying(since: Instant, pause: Duration)
     }
 
     static let failures = 3
     static let shortest = Duration.seconds(5)
     static let longest = Duration.seconds(300)
-    /// Whoever tries and never tells what came of it is not waited for.
+    /// The time after which a trial without a result is abandoned and another one admitted.
     static let trial = Duration.seconds(60)
 
     private(set) var state = State.closed(failures: 0)
 
-    /// Whether a message may go there now. Where that is a trial, what comes of it has to be told.
+    /// Returns whether a message may be sent now. If it is a trial, its result must be reported.
     mutating func admit(at now: Instant) -> Bool {
         switch state {
         case .closed: return true
@@ -34,26 +34,29 @@ struct CircuitBreaker: Sendable, Equatable {
         }
     }
 
-    /// How long nothing may go there; nil where something may.
+    /// Returns how long nothing may be sent; nil if a message may be sent now.
     func wait(at now: Instant) -> Duration? {
         switch state {
         case .closed: nil
         case .open(let until, _): now < until ? until - now : nil
-        // What becomes of the trial is known in a moment: nobody is to give up before.
+        // The result of the trial is known soon; callers should retry rather than give up.
         case .trying(let since, _): now - since < Self.trial ? Self.shortest : nil
         }
     }
 
     var isOpen: Bool { if case .closed = state { false } else { true } }
 
-    /// Whoever was let through did not go there after all.
+    /// Records that an admitted message was not sent.
     mutating func abandon(at now: Instant) {
         if case .trying(_, let pause) = state { state = .open(until: now, pause: pause) }
     }
 
     mutating func succeed() { state = .closed(failures: 0) }
 
-    /// `forCertain`: the next message would fail for the same reason. `asked`: for how long it wants to be left alone.
+    /// Records a failure.
+    ///
+    /// - Parameter forCertain: whether the next message would fail for the same reason.
+    /// - Parameter asked: the pause that the gateway asked for.
     mutating func fail(forCertain: Bool = false, asked: Duration? = nil, at now: Instant) {
         let pause: Duration
         switch state {
@@ -63,7 +66,7 @@ struct CircuitBreaker: Sendable, Equatable {
                 return
             }
             pause = Self.shortest
-        // Of a message that was on its way when it was closed.
+        // The failure of a message that was sent before the circuit opened.
         case .open: return
         case .trying(_, let before): pause = min(before * 2, Self.longest)
         }

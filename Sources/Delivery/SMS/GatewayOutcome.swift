@@ -1,19 +1,21 @@
-/// What became of a message at one gateway. Reasons are for operators; they are words of ours and numbers of the
-/// gateway's, never its texts: these may repeat what was sent.
+/// The outcome of one message at one gateway. Reasons are for operators. They consist of the
+/// relay's own words and of numbers from the gateway, never of its texts, since these may repeat
+/// the message.
 public enum GatewayOutcome: Sendable, Equatable {
-    /// The gateway has it.
+    /// The gateway has the message.
     case accepted
-    /// This number will never take it, whoever brings it.
+    /// The number will never accept it, from any gateway.
     case refused(String)
-    /// This gateway does not take this message; another one may.
+    /// This gateway does not accept this message; another one may.
     case unsuited(String)
-    /// Not taken: the gateway is overloaded, or says that it cannot now.
+    /// Not accepted: the gateway is overloaded or temporarily unable. The value is the pause that
+    /// it asked for.
     case busy(Duration?, String)
-    /// Not taken: the gateway was not reached.
+    /// Not accepted: the gateway was not reached.
     case down(String)
-    /// Not taken, nor will be any other: something is set wrongly, here or there.
+    /// Not accepted, and no other message will be: the configuration on one side is wrong.
     case fault(String)
-    /// It may have been taken.
+    /// The gateway may have accepted it.
     case ambiguous(String)
 
     public enum Word: String, Sendable, CaseIterable {

@@ -2,18 +2,19 @@ import Bytes
 import Curl
 import HTTP
 
-/// A gateway that is asked as its operator's manual says.
+/// The dialect of an HTTP gateway that the operator describes in the settings.
 public struct GenericHTTPDialect: HTTPGatewayDialect {
-    /// What its answers mean. What is in none of the lists means what it usually does; a list that is empty is not asked.
+    /// The meaning of answers. An answer in none of the lists has its usual meaning; an empty list
+    /// is ignored.
     public struct Rule: Sendable, Equatable {
         public var accepted: [Int] = []
-        /// Part of the body of every answer that says yes, and of no other.
+        /// A text that the body of every accepting answer contains, and no other.
         public var acceptedText: String?
-        /// This number will never take it.
+        /// Status codes that mean that the number will never accept the message.
         public var refused: [Int] = []
-        /// Part of the body of every answer that says so.
+        /// A text that the body of every answer with this meaning contains.
         public var refusedText: String?
-        /// Not taken, later perhaps.
+        /// Status codes that mean that a later attempt may succeed.
         public var busy: [Int] = []
 
         public init() {}
@@ -37,7 +38,7 @@ public struct GenericHTTPDialect: HTTPGatewayDialect {
     public var body: RequestTemplate?
     public var username: String?
     public var password: Secret?
-    /// Whether they are shown as basic authorization.
+    /// Whether username and password are sent as basic authentication.
     public var authorizes: Bool
     public var from: String?
     public var rule: Rule

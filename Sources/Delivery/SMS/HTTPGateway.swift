@@ -4,9 +4,10 @@ import EventLoop
 import HTTP
 import World
 
-/// How one kind of gateway is asked over HTTP, and what its answers mean.
+/// The protocol of one kind of HTTP gateway: how a message becomes a request, and what the answers
+/// mean.
 public protocol HTTPGatewayDialect: Sendable {
-    /// Nil where the message cannot be asked for.
+    /// Returns the request for a message; nil if the message cannot be expressed.
     func request(for message: SMSMessage) -> HTTPGatewayRequest?
     func outcome(of answer: Response) -> GatewayOutcome
 }
@@ -25,14 +26,15 @@ public struct HTTPGatewayRequest: Sendable {
     }
 }
 
-/// A gateway that is asked over HTTP, each message on a connection of its own: on one that was used before, libcurl would
-/// ask a second time where the first time brought no answer, and two messages might arrive.
+/// A gateway with an HTTP interface. Each message uses a new connection. On a reused connection,
+/// libcurl repeats a request that got no answer, so the message could arrive twice.
 public final class HTTPGateway: SMSGateway {
     public struct Options: Sendable {
-        /// PEM of authorities to trust besides the system's.
+        /// Certificates (PEM) of authorities to trust in addition to the system's.
         public var extraTrust: [UInt8]?
         public var connectTimeout = Duration.seconds(5)
-        /// Messages under way on one loop. More wait for nobody: another gateway has its turn.
+        /// Messages under way on one loop. Further ones do not wait: the dispatcher tries another
+        /// gateway.
         public var transfers = 32
 
         public init() {}
@@ -48,7 +50,7 @@ public final class HTTPGateway: SMSGateway {
         self.name = name
         self.dialect = dialect
         var client = WebClientOptions()
-        // The URL is the operator's own.
+        // The operator sets the URL, so addresses are not restricted.
         client.addresses = .none
         client.plainHTTP = .anywhere
         client.extraTrust = options.extraTrust
@@ -81,7 +83,7 @@ public final class HTTPGateway: SMSGateway {
     }
 
     private func judge(_ failure: TransferFailure) -> GatewayOutcome {
-        // What an answer begins with tells enough where it is a refusal.
+        // The head of the answer is enough if it is a refusal.
         if let status = failure.status, !(200..<300).contains(status) {
             return dialect.outcome(of: Response(status: status, fields: failure.fields))
         }
@@ -97,11 +99,11 @@ public final class HTTPGateway: SMSGateway {
 }
 
 extension GatewayOutcome {
-    /// Of an answer that a dialect has no word of its own for.
+    /// Returns the usual meaning of an answer that the dialect does not define.
     static func usual(_ answer: Response) -> GatewayOutcome {
         let status = answer.status
         switch status {
-        // Whoever breaks down in the middle of it may have passed it on before.
+        // A server that fails halfway may have sent the message before.
         case 500..<600 where status != 503: return .ambiguous("\(status)")
         case 429, 503: return .busy(pause(answer.fields), "\(status)")
         case 401, 407: return .fault("\(status), it does not take us for who we say we are")
@@ -113,13 +115,13 @@ extension GatewayOutcome {
         }
     }
 
-    /// What is asked for in seconds, within an hour; dates are asked for by nobody here.
+    /// Returns the pause in seconds, at most an hour. A date in Retry-After is ignored.
     private static func pause(_ fields: Fields) -> Duration? {
         fields["retry-after"].flatMap { Int64($0) }.map { .seconds(min(max($0, 1), 3600)) }
     }
 }
 
-/// RFC 7617.
+/// Basic authentication (RFC 7617).
 enum BasicAuthorization {
     static func value(_ username: String, _ password: Secret) -> String {
         "Basic " + Base64.encode(Array("\(username):".utf8) + password.reveal())

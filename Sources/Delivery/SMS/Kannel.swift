@@ -3,22 +3,23 @@ import Curl
 import GSM
 import HTTP
 
-/// Kannel's smsbox (`sendsms-user`), and what speaks as it does. Delivery reports are not asked for.
+/// The dialect of Kannel's smsbox (`sendsms-user`), and of compatible services. It does not request
+/// delivery reports.
 public struct Kannel: HTTPGatewayDialect {
     public enum Method: String, Sendable, CaseIterable {
-        /// Everything in the query, as all that call themselves Kannel understand it.
+        /// All values in the query, which every Kannel-compatible service supports.
         case get = "GET"
-        /// The text in the body, the rest in fields: proxies on the way log neither.
+        /// The text in the body and the rest in header fields, which proxies do not log.
         case post = "POST"
     }
 
-    /// `…/cgi-bin/sendsms`
+    /// The URL of the interface, `…/cgi-bin/sendsms`.
     public var url: TransferURL
     public var method: Method
     public var username: String
     public var password: Secret
     public var from: String?
-    /// The connection that Kannel is to use, by its `smsc-id`.
+    /// The `smsc-id` of the connection that Kannel should use.
     public var smsc: String?
 
     public init(
@@ -39,7 +40,7 @@ public struct Kannel: HTTPGatewayDialect {
         ]
         if let from { pairs.append(("from", from)) }
         if let smsc { pairs.append(("smsc", smsc)) }
-        // It shows in Kannel's log: of a repetition everybody can see that it is one.
+        // The id appears in Kannel's log, so that operators can recognize a repetition.
         pairs.append(("binfo", message.id))
         if message.size.coding == .ucs2 { pairs.append(("coding", "2")) }
         switch method {
@@ -57,7 +58,8 @@ public struct Kannel: HTTPGatewayDialect {
         }
     }
 
-    /// 202 `0: Accepted for delivery` and `3: Queued for later delivery`; older ones say `Sent.`
+    /// Reads 202 with `0: Accepted for delivery` or `3: Queued for later delivery`; older versions
+    /// answer `Sent.`
     public func outcome(of answer: Response) -> GatewayOutcome {
         let says = { (word: String) in String(decoding: answer.body.prefix(200), as: UTF8.self).contains(word) }
         switch answer.status {

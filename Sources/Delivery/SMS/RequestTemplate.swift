@@ -1,18 +1,19 @@
 import Bytes
 import JSON
 
-/// A text with gaps such as `{to}`, into which values go so that they mean the same where the text is read. Any other brace
-/// is one: bodies in JSON are full of them.
+/// A text with placeholders such as `{to}`. Values are escaped so that they keep their meaning in
+/// the surrounding format. Any other brace stands for itself, since JSON bodies contain many.
 public struct RequestTemplate: Sendable, Equatable {
     public enum Placeholder: String, Sendable, CaseIterable {
-        /// E.164, with the plus sign.
+        /// The number in E.164 form, with the plus sign.
         case to
-        /// The same without it.
+        /// The number without the plus sign.
         case number
         case text, from, id, username, password
     }
 
-    /// How values are written so that none of their characters counts as one of the text around them.
+    /// The escaping of values, so that none of their characters acts as syntax of the surrounding
+    /// text.
     public enum Escaping: Sendable, Equatable {
         /// Inside the path or the query of a URL.
         case url
@@ -24,7 +25,7 @@ public struct RequestTemplate: Sendable, Equatable {
         case xml
         case none
 
-        /// That of a body of this media type; nil where it is not known how such a body is written.
+        /// Creates the escaping for bodies of this media type; nil if the type is unknown.
         public init?(contentType: String) {
             let type = contentType.prefix { $0 != ";" }.lowercased()
             let word = String(type.reversed().drop { $0 == " " }.reversed())
@@ -60,7 +61,8 @@ public struct RequestTemplate: Sendable, Equatable {
         Set(pieces.compactMap { piece in if case .gap(let gap) = piece { gap } else { nil } })
     }
 
-    /// Words in braces that are no gap are refused: a slip would be sent to everybody.
+    /// Parses a template. An unknown word in braces is an error, since a misspelt placeholder would
+    /// be sent to every user.
     public init(_ text: String) throws(Malformed) {
         var pieces: [Piece] = []
         var plain = ""
@@ -101,7 +103,7 @@ extension RequestTemplate.Escaping {
         case .none: value
         case .url: Percent.encode(value)
         case .form: Percent.encode(value, space: "+")
-        // The writer's quotes are around it already.
+        // The template already has the quotes.
         case .json: String(JSONWriter.text(.string(value)).dropFirst().dropLast())
         case .xml:
             value.unicodeScalars.reduce(into: "") { text, scalar in
@@ -118,7 +120,7 @@ extension RequestTemplate.Escaping {
     }
 }
 
-/// RFC 3986 §2: all but the unreserved characters as `%` and two digits.
+/// Percent encoding (RFC 3986 §2): all but the unreserved characters become `%` and two digits.
 enum Percent {
     static func encode(_ text: String, space: String = "%20") -> String {
         let digits = Array("0123456789ABCDEF")
@@ -136,7 +138,7 @@ enum Percent {
         }
     }
 
-    /// Names and values of a form, or of a query.
+    /// Encodes the names and values of a form or query.
     static func form(_ pairs: [(String, String)], space: String = "+") -> String {
         pairs.map { "\(encode($0, space: space))=\(encode($1, space: space))" }.joined(separator: "&")
     }

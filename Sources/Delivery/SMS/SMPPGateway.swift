@@ -3,13 +3,16 @@ import Log
 import SMPP
 import World
 
-/// A gateway that speaks SMPP 3.4, over one connection that is kept.
+/// A gateway that speaks SMPP 3.4, over one persistent connection.
 public final class SMPPGateway: SMSGateway {
     public let name: String
     private let client: SMPPClient
     private let limit: Duration
 
-    /// `limit`: how long it is waited for; its own deadlines fit into that.
+    /// Creates the gateway and starts to connect.
+    ///
+    /// - Parameter limit: the time for each message; half of it is for the queue, half for the
+    ///   answer.
     public init(
         name: String, options: SMPPOptions, limit: Duration, loop: EventLoop, randomness: any Randomness, log: Log
     ) {

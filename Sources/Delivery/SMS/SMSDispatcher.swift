@@ -4,7 +4,7 @@ import Log
 import Synchronization
 import World
 
-/// What became of a message, and who has it.
+/// The result of one delivery attempt: the outcome and the gateway that has the message.
 public struct SMSReport: Sendable, Equatable {
     public struct Attempt: Sendable, Equatable {
         public let gateway: String
@@ -13,35 +13,51 @@ public struct SMSReport: Sendable, Equatable {
 
     public let outcome: MessageOutcome
     public let gateway: String?
-    /// In the order in which they were asked.
+    /// The gateways that were tried, in order.
     public let attempts: [Attempt]
     public let parts: Int
-    /// In millionths; zero unless it was accepted.
+    /// The cost in millionths of a currency unit; zero unless the message was accepted.
     public let cost: Int64
 }
 
 public protocol SMSObserver: Sendable {
     func tried(gateway: String, _ outcome: GatewayOutcome.Word, after: Duration)
-    /// A gateway has it.
+    /// Reports that a gateway accepted a message.
     func sent(gateway: String, parts: Int, cost: Int64)
 }
 
-/// Several gateways as one: each number goes to the gateway that knows it best, and to the next where that one does not take
-/// it. Where a gateway may have taken a message, no other one is asked, neither now nor at the next attempt.
+/// A dispatcher over several gateways. It sends a message to the gateway that `SMSRouting` ranks
+/// first for the number. If that gateway does not accept the message, the next one is tried.
+///
+/// Invariant: a message that one gateway may have accepted goes to no other gateway, neither now
+/// nor in a later attempt. Otherwise the user could get it twice. `GatewayAffinity` keeps this
+/// binding for 30 minutes, in memory only.
+///
+/// Failures:
+/// - A gateway refuses the number for good: the message is refused, and no other gateway is tried.
+/// - A gateway is busy, down, misconfigured or unsuited: the next one is tried.
+/// - The answer is lost: the outcome is ambiguous, and the message stays bound to that gateway.
+/// - A gateway fails repeatedly: its `CircuitBreaker` opens, and it is skipped until a trial
+///   succeeds.
+///
+/// Tests: `SMSDispatcherTests`, `SMSRoutingTests`, `CircuitBreakerTests` and `BadGatewayTests`.
 public final class SMSDispatcher: Sendable {
-    /// A port's thirty seconds, and time to say so.
+    /// The longest time for a message: less than the 30 seconds that a courier has, so that the
+    /// outcome can be recorded.
     static let timeout = Duration.seconds(25)
-    /// Less than that is no chance for a gateway.
+    /// The shortest time in which it is worth trying a gateway.
     static let shortest = Duration.seconds(1)
 
-    /// Who is asked, and for which numbers.
+    /// The gateways, and the rules that assign numbers to them.
     public struct Setup: Sendable {
         let gateways: [String: any SMSGateway]
         let routing: SMSRouting
-        /// What each gateway gets for an answer.
+        /// The time limit of each gateway.
         let limits: [String: Duration]
 
-        /// Every route's gateway must be there. `limits`: how long one is waited for, ten seconds where nothing is said.
+        /// Creates a setup. Every gateway that a route names must be in the list.
+        ///
+        /// - Parameter limits: the time limit of each gateway; ten seconds by default.
         public init(_ gateways: [any SMSGateway], routing: SMSRouting, limits: [String: Duration] = [:]) {
             self.gateways = Dictionary(gateways.map { ($0.name, $0) }) { first, _ in first }
             self.routing = routing
@@ -64,8 +80,9 @@ public final class SMSDispatcher: Sendable {
         breakers = Mutex(setup.gateways.mapValues { _ in CircuitBreaker() })
     }
 
-    /// From the next message on. Of a gateway that stays it is kept in mind how it is; which messages one may have is never
-    /// forgotten. One that is replaced is let go of when nothing is under way there.
+    /// Switches to another setup from the next message on. Gateways that remain keep the state of
+    /// their circuit breakers, and all bindings of messages are kept. A replaced gateway is
+    /// released when its last message has ended.
     public func adopt(_ next: Setup) {
         setup.withLock { setup in
             breakers.withLock { breakers in
@@ -78,7 +95,9 @@ public final class SMSDispatcher: Sendable {
         }
     }
 
-    /// On a loop. `left`: for how long it is of any use.
+    /// Sends a message. Must be called on a loop.
+    ///
+    /// - Parameter left: how long the message is still of use.
     public func send(_ message: SMSMessage, left: Duration) async -> SMSReport {
         let end = time.instant() + min(left, Self.timeout)
         let setup = setup.withLock { $0 }
@@ -90,7 +109,7 @@ public final class SMSDispatcher: Sendable {
             guard let gateway = setup.gateways[route.gateway], admit(route.gateway) else { continue }
             let limit = min(end - time.instant(), setup.limits[route.gateway] ?? .seconds(10))
             guard limit >= Self.shortest else {
-                // It was let through and is not asked.
+                // The circuit breaker admitted the message, but the gateway is not tried.
                 breakers.withLock { $0[route.gateway]?.abandon(at: time.instant()) }
                 break
             }
@@ -113,13 +132,14 @@ public final class SMSDispatcher: Sendable {
         return report(bound.map { notAgain(tries, routes, by: $0) } ?? nothing(tries, routes), message, tries)
     }
 
-    /// A gateway may have taken it before, and has not taken it now.
+    /// Returns the outcome of a message that a gateway may have accepted before and did not accept
+    /// now.
     private func notAgain(
         _ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route], by bound: String
     ) -> MessageOutcome {
         let reason = "\(bound): no answer before, and now: \(attempts.last?.outcome.reason ?? "left alone for a while")"
         switch attempts.last?.outcome {
-        // It has heard of it once only, and may hear of it again in a moment.
+        // Only the earlier attempt reached the gateway; the next one may follow soon.
         case nil where !routes.isEmpty, .busy, .down:
             let now = time.instant()
             return .retryAfter(breakers.withLock { $0[bound]?.wait(at: now) }, reason)
@@ -127,10 +147,11 @@ public final class SMSDispatcher: Sendable {
         }
     }
 
-    /// For a message that some gateway may have, and that is tried no more: as if that one had said yes.
+    /// Reports a message as accepted if a gateway may have it and no attempt follows. Returns nil
+    /// if no route takes its number.
     public func assumeSent(_ message: SMSMessage) -> SMSReport? {
         let routes = setup.withLock { $0 }.routing.gateways(for: message.to)
-        // Who it was is known here unless this process has begun since.
+        // The binding is known unless the relay restarted since.
         let bound = affinity.withLock { $0.gateway(of: message.id, at: time.instant()) }
         guard let route = routes.first(where: { $0.gateway == bound }) ?? routes.first else { return nil }
         let cost = route.cost(of: message.size.parts, to: message.to)
@@ -140,7 +161,7 @@ public final class SMSDispatcher: Sendable {
             cost: cost)
     }
 
-    /// No gateway took it.
+    /// Returns the outcome when no gateway accepted the message.
     private func nothing(_ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route]) -> MessageOutcome {
         guard !routes.isEmpty else { return .undeliverable("no gateway takes numbers of that country") }
         let now = time.instant()
@@ -175,7 +196,7 @@ public final class SMSDispatcher: Sendable {
         let now = time.instant()
         let isStill = setup.withLock { $0.gateways[gateway] === asked }
         let (before, after) = breakers.withLock { breakers -> (Bool, Bool) in
-            // It says nothing about one that has taken its place.
+            // The outcome says nothing about a gateway that replaced this one.
             guard isStill, var breaker = breakers[gateway] else { return (false, false) }
             let before = breaker.state
             breaker.record(outcome, at: now)
@@ -195,14 +216,14 @@ public final class SMSDispatcher: Sendable {
         }
     }
 
-    /// The gateways that are left alone now. One whose pause is over is none of them: a message has to find out, and where
-    /// none is let come because of this, none would.
+    /// The gateways whose circuit is open now. A gateway whose pause is over is excluded: only a
+    /// message can find out whether it works, and callers that see a fault send none.
     public var openCircuits: [String] {
         let now = time.instant()
         return breakers.withLock { breakers in breakers.filter { $0.value.wait(at: now) != nil }.keys.sorted() }
     }
 
-    /// Nil while some gateway takes messages, as far as is known.
+    /// The faults of all gateways; nil while some gateway accepts messages, as far as is known.
     public var fault: String? {
         let alone = Set(openCircuits)
         let gateways = setup.withLock { $0.gateways }
@@ -218,7 +239,7 @@ public final class SMSDispatcher: Sendable {
 }
 
 extension GatewayOutcome {
-    /// It will be so the next time, too.
+    /// Whether the next attempt would have the same outcome.
     var isLasting: Bool {
         switch self {
         case .unsuited, .fault, .refused: true
@@ -228,7 +249,7 @@ extension GatewayOutcome {
 }
 
 extension CircuitBreaker {
-    /// What a gateway makes of one message says something about it, or nothing.
+    /// Records the outcome of one message, if it says something about the gateway.
     mutating func record(_ outcome: GatewayOutcome, at now: Instant) {
         switch outcome {
         case .accepted, .refused, .unsuited: succeed()
@@ -239,7 +260,8 @@ extension CircuitBreaker {
     }
 }
 
-/// The messages that a gateway may have taken, for as long as they are tried.
+/// The binding of messages to the gateways that may have accepted them, kept for as long as
+/// messages are retried.
 private struct GatewayAffinity {
     private static let kept = Duration.seconds(1800)
     private static let most = 10_000
@@ -252,7 +274,7 @@ private struct GatewayAffinity {
 
     mutating func bind(_ message: String, to gateway: String, at now: Instant) {
         if gateways.count >= Self.most { gateways = gateways.filter { now - $0.value.since < Self.kept } }
-        // So many at once are an outage of hours: the oldest are forgotten by everybody.
+        // This many bindings mean an outage of hours: the oldest one is dropped.
         if gateways.count >= Self.most, let oldest = gateways.min(by: { $0.value.since < $1.value.since }) {
             gateways[oldest.key] = nil
         }

@@ -1,10 +1,10 @@
-/// Somebody who takes text messages into the telephone networks.
+/// A service that accepts text messages and sends them into the mobile networks.
 public protocol SMSGateway: AnyObject, Sendable {
-    /// As the settings call it.
+    /// The name in the settings.
     var name: String { get }
-    /// On a loop. Answers within `limit` and a little.
+    /// Sends a message. Must be called on a loop. Returns shortly after `limit` at the latest.
     func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome
-    /// What keeps it from taking anything, if that is known without asking.
+    /// The fault that prevents all messages, if it is known without sending one.
     var fault: String? { get }
     func close() async
 }

@@ -1,10 +1,11 @@
 import GSM
 
-/// What is to be read by one telephone. It may hold a code and does not print itself.
+/// A text message for one number. It may hold a code, so it does not print its text.
 public struct SMSMessage: Sendable, CustomStringConvertible, CustomReflectable {
-    /// The same at every attempt: a gateway that knows ids can tell a repetition.
+    /// The id, the same for every attempt, so that a gateway that supports ids can recognize a
+    /// repetition.
     public let id: String
-    /// E.164.
+    /// The number in E.164 form.
     public let to: String
     public let text: String
     public let size: TextSize

@@ -1,13 +1,18 @@
 import GSM
 
-/// Which gateways a number goes to. A pure value.
+/// The rules that rank gateways for a number, as a pure value.
+///
+/// A route takes the numbers that begin with one of its prefixes. Routes are ranked by the length
+/// of the matching prefix, then by priority (smaller first), then by their order in the settings.
+/// The most specific route thus wins, and the others are the fallbacks. A number that matches no
+/// route cannot be delivered. Tests: `SMSRoutingTests`.
 public struct SMSRouting: Sendable, Equatable {
     public struct Route: Sendable, Equatable {
         public let gateway: String
         public let prefixes: [NumberPrefix]
-        /// Of two that know a number equally well, the smaller one comes first.
+        /// The rank among routes with equally long prefixes; smaller comes first.
         public let priority: Int
-        /// What a part of a message costs, in millionths, by the beginning of its number.
+        /// The price of one segment in millionths, by prefix of the number.
         public let tariff: [NumberPrefix: Int64]
 
         public init(
@@ -30,7 +35,8 @@ public struct SMSRouting: Sendable, Equatable {
 
     public init(_ routes: [Route]) { self.routes = routes }
 
-    /// All that take the number, the one with the longest prefix first; then by priority, then as they were given.
+    /// Returns the routes that take the number: the longest prefix first, then by priority, then in
+    /// the given order.
     public func gateways(for number: String) -> [Route] {
         routes.enumerated().compactMap { place, route in
             route.prefixes.longest(of: number).map { (route: route, length: $0.length, place: place) }

@@ -3,7 +3,7 @@ import Curl
 import HTTP
 import JSON
 
-/// Twilio's Messages resource, and what speaks as it does.
+/// The dialect of Twilio's Messages resource, and of compatible services.
 public struct Twilio: HTTPGatewayDialect {
     public enum Sender: Sendable, Equatable {
         case from(String)
@@ -16,8 +16,10 @@ public struct Twilio: HTTPGatewayDialect {
     private let authorization: Secret
     private let sender: Sender
 
-    /// Nil unless the account's id can stand in a URL. `key` is the id that the token belongs to, where that is not the
-    /// account's own.
+    /// Creates the dialect; nil if the account id cannot be part of a URL.
+    ///
+    /// - Parameter key: the id of the API key that the token belongs to, if it is not the account's
+    ///   own.
     public init?(at origin: TransferURL, account: String, key: String? = nil, token: Secret, sender: Sender) {
         var base = origin.text
         while base.hasSuffix("/") { base.removeLast() }
@@ -45,17 +47,17 @@ public struct Twilio: HTTPGatewayDialect {
     public func outcome(of answer: Response) -> GatewayOutcome {
         let body = (try? JSONReader.read(answer.body))?.object
         if (200..<300).contains(answer.status) {
-            // Somebody else who says yes to everything stands between us, where there is no id.
+            // Without an id, the answer may come from an intermediary that accepts every request.
             return body?["sid"]?.string == nil ? .ambiguous("\(answer.status) without a message's id") : .accepted
         }
         guard answer.status < 500, let code = body?["code"]?.integer else { return .usual(answer) }
         let reason = "\(answer.status), error \(code)"
         switch code {
-        // No number, none that takes texts, none in that country, and one whose owner wants no more of them.
+        // Invalid number, not a mobile number, not in that country, or the owner has opted out.
         case 21211, 21214, 21217, 21610, 21614: return .refused(reason)
-        // Overloaded: we ask too much, or its queue is full.
+        // Overload: too many requests, or a full queue.
         case 20429, 21611, 63038: return .busy(nil, reason)
-        // Who we are, what we may, and what we send from.
+        // Faults of authentication, permission or sender.
         case 20001...20009, 20403, 20404, 21212, 21603, 21606, 21659, 21660, 21701, 21703...21705: return .fault(reason)
         default: return .unsuited(reason)
         }
