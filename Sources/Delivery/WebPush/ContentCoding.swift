@@ -1,20 +1,22 @@
 import Bytes
 import Crypto
 
-/// The content coding `aes128gcm` of RFC 8188. What is sealed here is one record; what is opened may be several.
+/// The content coding `aes128gcm` (RFC 8188). `seal` writes a single record; `open` accepts
+/// several.
 enum ContentCoding {
     static let name = "aes128gcm"
-    /// Salt, record size, and the length of the key's id.
+    /// The length of the header: salt, record size and length of the key id.
     private static let headBytes = 21
     private static let tagBytes = 16
 
-    /// - Parameters:
-    ///   - salt: 16 bytes, never used before with this key.
-    ///   - padding: zeros behind the text, so that its length does not show.
+    /// Encrypts a text.
+    ///
+    /// - Parameter salt: 16 bytes that were never used with this key.
+    /// - Parameter padding: the number of zeros after the text, which hide its length.
     static func seal(
         _ text: [UInt8], key: Secret, salt: [UInt8], keyID: [UInt8] = [], recordSize: UInt32 = 4096, padding: Int = 0
     ) throws(CryptoFailure) -> [UInt8] {
-        // 2: the last record.
+        // The delimiter 2 marks the last record.
         let record = text + [2] + [UInt8](repeating: 0, count: padding)
         guard record.count + tagBytes <= Int(recordSize), salt.count == 16, keyID.count <= 255 else {
             throw CryptoFailure("too long for one record")
@@ -25,9 +27,10 @@ enum ContentCoding {
         return salt + size + [UInt8(keyID.count)] + keyID + ciphertext + tag
     }
 
-    /// Nil unless every record is as it was sealed and the last one is there.
+    /// Decrypts a coded text. Returns nil unless every record is authentic and the last one is
+    /// present.
     ///
-    /// - Parameter key: the key with that id, if there is one.
+    /// - Parameter key: returns the key with that id, if there is one.
     static func open(_ coded: [UInt8], key: (_ keyID: [UInt8]) -> Secret?) -> [UInt8]? {
         guard coded.count > headBytes else { return nil }
         let recordSize = Int(coded[16..<20].reduce(0) { $0 << 8 | UInt32($1) })
@@ -54,7 +57,7 @@ enum ContentCoding {
         return text
     }
 
-    /// What follows from key and salt.
+    /// The content key and the nonces derived from key and salt.
     private struct Derived {
         let key: Secret
         private let base: [UInt8]

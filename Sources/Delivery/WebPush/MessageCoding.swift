@@ -2,11 +2,12 @@ import Bytes
 import Crypto
 import World
 
-/// How a message is sealed for one subscriber (RFC 8291): the push service carries it and cannot read it.
+/// The encryption of a message for one subscriber (RFC 8291): the push service carries the message
+/// and cannot read it.
 public enum MessageCoding {
-    /// What fits into the 4096 bytes that every push service takes.
+    /// The longest text in bytes that fits into the 4096 bytes that every push service accepts.
     public static let longest = 3993
-    /// Texts are filled up to one of these lengths, so that what a message says does not show in its size.
+    /// Texts are padded to one of these lengths, so that the size does not reveal the content.
     private static let lengths = [1024, 2048, longest]
 
     public static func seal(
@@ -18,7 +19,7 @@ public enum MessageCoding {
             padding: length - text.count)
     }
 
-    /// With a key and a salt that are given: both may be used once only.
+    /// Encrypts with the given key and salt. Both must be used only once.
     static func seal(
         _ text: [UInt8], for subscription: PushSubscription, sender: P256PrivateKey, salt: [UInt8], padding: Int
     ) throws(CryptoFailure) -> [UInt8] {
@@ -29,7 +30,7 @@ public enum MessageCoding {
         return try ContentCoding.seal(text, key: key, salt: salt, keyID: sender.publicKey.x963, padding: padding)
     }
 
-    /// What a subscriber does with what the push service gives it; nil where that is not for these keys.
+    /// Decrypts a message as the subscriber does. Returns nil if the message is not for these keys.
     public static func open(_ message: [UInt8], key: P256PrivateKey, auth: Secret) -> [UInt8]? {
         ContentCoding.open(message) { keyID in
             guard let sender = try? P256PublicKey(x963: keyID), let secret = try? key.agree(with: sender) else {

@@ -3,14 +3,14 @@ import Crypto
 import Curl
 import JSON
 
-/// Where a browser, or a phone with UnifiedPush, is reached: a URL of its push service, and the keys that messages to it
-/// are sealed with.
+/// The push subscription of a browser, or of a phone with UnifiedPush: the URL at its push service,
+/// and the keys that encrypt its messages.
 public struct PushSubscription: Sendable {
     public let endpoint: TransferURL
     public let publicKey: P256PublicKey
     public let auth: Secret
 
-    /// Why a text is no subscription.
+    /// The reason why a text is not a subscription.
     public struct Fault: Error, Sendable, Equatable, CustomStringConvertible {
         public let description: String
 
@@ -25,8 +25,8 @@ public struct PushSubscription: Sendable {
         self.auth = auth
     }
 
-    /// From base64url of the JSON that the Push API gives: `{endpoint, keys: {p256dh, auth}}`. Members that are not known
-    /// here are passed over: browsers have some of their own.
+    /// Reads base64url of the Push API's JSON: `{endpoint, keys: {p256dh, auth}}`. Unknown members
+    /// are ignored, since browsers add their own.
     public init(token: String) throws(Fault) {
         guard let bytes = Base64URL.decode(token), let whole = (try? JSONReader.read(bytes))?.object,
             let endpoint = whole["endpoint"]?.string, let keys = whole["keys"]?.object
@@ -45,7 +45,7 @@ public struct PushSubscription: Sendable {
         self.auth = Secret(auth)
     }
 
-    /// As it stands in `dev_token`.
+    /// The text form, as in `dev_token`.
     public var token: String {
         let keys: JSONObject = [
             "p256dh": .string(Base64URL.encode(publicKey.x963)), "auth": .string(Base64URL.encode(auth.reveal())),

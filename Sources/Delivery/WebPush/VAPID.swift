@@ -5,11 +5,13 @@ import Log
 import Synchronization
 import World
 
-/// Says to push services who we are (RFC 8292): a token for each service, signed by the one key that subscriptions are made
-/// for. A token is good for half a day, and renewed when half of that is over, by whoever has time.
+/// The authentication of the relay to push services (RFC 8292). Each service gets its own token,
+/// signed by the key that subscriptions are made for. A token is valid for twelve hours and is
+/// renewed in the background after six.
 public final class VAPID: Sendable {
     static let life = Duration.seconds(12 * 3600)
-    /// Push services that are remembered. Users choose them, so there may be any number.
+    /// The maximum number of cached tokens. Users choose the services, so their number is
+    /// unbounded.
     static let remembered = 1000
 
     private struct Token {
@@ -32,16 +34,18 @@ public final class VAPID: Sendable {
         self.log = log
     }
 
-    /// What subscriptions are made for: a browser's `applicationServerKey`.
+    /// The public key that subscriptions are made for, which browsers call `applicationServerKey`.
     public var applicationServerKey: String { Base64URL.encode(key.publicKey.x963) }
 
-    /// The value of `authorization`. `later` runs its work when the caller has nothing more urgent to do.
+    /// Returns the value of `authorization` for a service.
+    ///
+    /// - Parameter later: runs its work when the caller has nothing more urgent to do.
     func authorization(
         for origin: String, later: (@escaping @Sendable () -> Void) -> Void
     ) throws(CryptoFailure) -> String {
         let now = time.now()
         let (known, mustRenew) = tokens.withLock { tokens -> (String?, Bool) in
-            // The clock may have been set either way since.
+            // The clock may have been set forward or back since.
             guard let token = tokens[origin], now >= token.madeAt, now < token.madeAt + Self.life - .seconds(3600)
             else {
                 return (nil, false)
@@ -61,7 +65,7 @@ public final class VAPID: Sendable {
         do throws(CryptoFailure) {
             _ = try mint(origin, at: time.now())
         } catch {
-            // The old one is good for some hours, and the next who needs it tries again.
+            // The old token stays valid for hours, and the next caller tries again.
             tokens.withLock { $0[origin]?.isRenewing = false }
             log.error("webpush.token.unsigned", [.error: error.description])
         }
@@ -82,6 +86,6 @@ public final class VAPID: Sendable {
         return text
     }
 
-    /// How many services are remembered.
+    /// The number of cached tokens.
     var count: Int { tokens.withLock { $0.count } }
 }

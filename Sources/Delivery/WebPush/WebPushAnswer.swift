@@ -3,9 +3,10 @@ import DeliveryOutcomes
 import HTTP
 import World
 
-/// What a push service said, or that it said nothing, in the words that all push services share.
+/// The translation of a push service's answer, or of its absence, into the common delivery
+/// outcomes.
 enum WebPushAnswer {
-    /// Of this status, and of what stands in the answer's fields.
+    /// Returns the outcome for a status and the header fields of the answer.
     static func outcome(_ status: Int, _ fields: Fields, sentAt: Timestamp, now: Timestamp) -> PushOutcome {
         let text = "\(status)"
         switch status {
@@ -13,13 +14,13 @@ enum WebPushAnswer {
         case 404, 410: return .tokenDead(since: sentAt, reason: text)
         case 429, 500...: return .retryAfter(pause(status, fields, now), reason: text)
         case 300..<400: return .declined("\(status), and redirects are not followed")
-        // Users write their services' answers, so none of them is an alarm: not even 401 and 403, which are also said of a
-        // subscription that was made for another key.
+        // Users choose the services and thus control the answers, so none causes an alarm. This
+        // includes 401 and 403, which also mean that the subscription was made for another key.
         default: return .declined(text)
         }
     }
 
-    /// As the answer asks, within what a challenge can bear.
+    /// Returns the pause that the answer asks for, or the usual one, between 1 and 600 seconds.
     private static func pause(_ status: Int, _ fields: Fields, _ now: Timestamp) -> Duration {
         let usual = Duration.seconds(status == 429 ? 20 : 5)
         let asked = fields["retry-after"].flatMap { RetryAfter.wait($0, at: now) }
@@ -27,7 +28,7 @@ enum WebPushAnswer {
     }
 
     static func outcome(_ failure: TransferFailure, sentAt: Timestamp, now: Timestamp) -> PushOutcome {
-        // What an answer begins with is enough, whatever became of the rest.
+        // The head of the answer is enough, even if the rest did not arrive.
         if let status = failure.status { return outcome(status, failure.fields, sentAt: sentAt, now: now) }
         if failure.mayHaveArrived { return .ambiguous("no answer") }
         switch failure.cause {
@@ -39,6 +40,7 @@ enum WebPushAnswer {
         }
     }
 
-    /// The website reads this, and perhaps the user, who chose the address: neither is told what our network is like.
+    /// The reason for an unreached service. The website reads it, and perhaps the user, who chose
+    /// the address. It must therefore reveal nothing about the relay's network.
     private static let unreached = "not reached"
 }

@@ -7,17 +7,17 @@ import Log
 import Synchronization
 import World
 
-/// What is to be shown by one subscriber.
+/// A message for one subscriber.
 public struct WebPushMessage: Sendable {
     public var subscription: PushSubscription
-    /// At most `MessageCoding.longest` bytes; it leaves sealed.
+    /// The text, at most `MessageCoding.longest` bytes. It is encrypted before it is sent.
     public var text: [UInt8]
-    /// A later message of the same topic takes the place of one that the push service still keeps: at most 32 characters
-    /// of base64url.
+    /// The topic, at most 32 characters of base64url. A message replaces an earlier one of the same
+    /// topic that the push service still stores.
     public var topic: String?
-    /// From then on it is of no use to the subscriber.
+    /// The time from which the message is of no use to the subscriber.
     public var expiresAt: Timestamp
-    /// From then on it is of no use to send it, if that is earlier.
+    /// The time from which sending it is of no use, if earlier than `expiresAt`.
     public var deliverBy: Timestamp?
 
     public init(
@@ -32,16 +32,17 @@ public struct WebPushMessage: Sendable {
     }
 }
 
-/// Sends messages to the push services of browsers and of UnifiedPush (RFC 8030). The subscribers have chosen these
-/// services, so each is taken for hostile: what it costs is bounded, and what one does is nothing to another.
+/// A sender of messages to the push services of browsers and of UnifiedPush (RFC 8030). Users
+/// choose these services, so each one is treated as hostile. The cost of a service is bounded, and
+/// no service affects another.
 public final class WebPushSender: Sendable {
     public struct Options: Sendable {
-        /// From `send` to its outcome, whatever happens.
+        /// The longest time from `send` to the outcome.
         public var deadline = Duration.seconds(9)
         public var client = WebClientOptions()
 
         public init() {
-            // Nothing in an answer's body is of use to us.
+            // The bodies of answers are not used.
             client.headBytes = 16_384
             // Many subscribers share the services of a few browsers.
             client.transfersPerServer = 250
@@ -70,13 +71,14 @@ public final class WebPushSender: Sendable {
         clients = WebClients(options.client)
     }
 
-    /// What subscriptions are made for.
+    /// The public key that subscriptions are made for.
     public var applicationServerKey: String { vapid.applicationServerKey }
 
-    /// Which addresses it connects to.
+    /// The addresses to which the sender may connect.
     public var addresses: AddressGuard { options.client.addresses }
 
-    /// On a loop, whose connections carry it. Answers within `options.deadline` and a little.
+    /// Sends a message over the connections of the current loop. Must be called on a loop. Returns
+    /// shortly after `options.deadline` at the latest.
     public func send(_ message: WebPushMessage) async -> PushOutcome {
         let now = time.now()
         let left = min(message.deliverBy ?? message.expiresAt, message.expiresAt) - now
@@ -123,8 +125,9 @@ public final class WebPushSender: Sendable {
             deadline: min(left, options.deadline), answerBytes: Self.answerBytes)
     }
 
-    /// Where our word is not taken no more of it is sent for a while. That is held against the one subscription: a service
-    /// says the same of one that was made for another key, and anybody can bring such a one.
+    /// Records whether the service accepted the credential. After a refusal nothing is sent to the
+    /// subscription for a while. Only this subscription is affected: the same status means that the
+    /// subscription was made for another key, and any user can submit one like that.
     private func record(_ status: Int, of endpoint: TransferURL) {
         guard status == 401 || status == 403 else { return refusals.withLock { $0.trusted(endpoint.text) } }
         let reason = "\(status)"
@@ -133,29 +136,29 @@ public final class WebPushSender: Sendable {
         }
     }
 
-    /// Closes the connections of all loops. What is on its way is ambiguous.
+    /// Closes the connections of all loops. Messages on their way become ambiguous.
     public func close() { clients.close() }
 }
 
-/// The subscriptions for which our credential was refused, each for a while.
+/// The subscriptions that recently refused the relay's credential.
 struct RefusedSubscriptions {
     static let pause = Duration.seconds(30)
     static let remembered = 1000
-    /// By their endpoints.
+    /// The refusals by endpoint.
     private var refused: [String: (reason: String, since: Instant)] = [:]
 
-    /// Why nothing is sent there now.
+    /// Returns the reason why nothing is sent there now; nil if a message may be sent.
     mutating func reason(_ endpoint: String, at now: Instant) -> String? {
         guard let (reason, since) = refused[endpoint] else { return nil }
         if now - since < Self.pause { return reason }
-        // One tries; counted from here on, the others still wait for what comes of it.
+        // This message is a trial. The pause starts again, so that the others wait for its result.
         refused[endpoint] = (reason, now)
         return nil
     }
 
     mutating func trusted(_ endpoint: String) { refused[endpoint] = nil }
 
-    /// Whether this was news.
+    /// Records a refusal. Returns false if the subscription was recorded already.
     mutating func distrusted(_ endpoint: String, _ reason: String, at now: Instant) -> Bool {
         defer { refused[endpoint] = (reason, now) }
         if refused[endpoint] != nil { return false }
