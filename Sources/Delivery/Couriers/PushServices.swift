@@ -2,7 +2,7 @@ import DeliveryOutcomes
 import Domain
 import Relay
 
-/// Several push services as one: each phone belongs to the first that serves it.
+/// A courier over several push services: each phone belongs to the first service that serves it.
 public final class PushServices: PushCourier {
     private let services: [any PushCourier]
 
@@ -15,12 +15,13 @@ public final class PushServices: PushCourier {
     public func fault(in pushToken: String, of platform: Platform) -> String? {
         let service = services.first { $0.serves(platform, pushToken: pushToken) }
         if let fault = service?.fault(in: pushToken, of: platform) { return fault }
-        // Whatever it came under, it is sent by the service whose it is.
+        // The token alone decides which service sends, whatever platform was stated.
         return services.first { $0.serves(.other, pushToken: pushToken) }?.fault(in: pushToken, of: .other)
     }
 
-    /// Whose a push is shows in its token: those of one service are none of another's. One that is nobody's is refused by
-    /// the first, which says what it wanted.
+    /// Sends a push through the service that its token belongs to. The token forms of the services
+    /// do not overlap. A token that fits none goes to the first service, whose refusal names the
+    /// form that it expects.
     public func send(_ push: Push) async -> PushOutcome {
         let token = push.deviceToken
         guard let service = services.first(where: { $0.serves(.other, pushToken: token) }) ?? services.first else {

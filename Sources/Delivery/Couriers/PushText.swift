@@ -2,24 +2,27 @@ import Domain
 import JSON
 import Relay
 
-/// What the phone is told, whatever carries it. It says who asks, for which service and from where, so that a foreign login
-/// is seen at once; it never holds what could be used to answer, nor who the user is.
+/// The text of a push, for every push service. It names the website, the service and the origin of
+/// the login, so that the user recognizes a foreign login at once. It never contains anything that
+/// could be used to answer, nor the name of the user.
 ///
-/// The app has the sentences, in the user's language. Their keys are `TWOEFAY_LOGIN` followed by `_SERVICE`, `_PLACE` and
-/// `_IP`, as far as these are known; the arguments come in the same order. A minimal push has `TWOEFAY_LOGIN` alone, under
-/// the title `TWOEFAY_TITLE`.
+/// The app contains the sentences, in the user's language. Their keys are `TWOEFAY_LOGIN` followed
+/// by `_SERVICE`, `_PLACE` and `_IP`, as far as these are known; the arguments come in the same
+/// order. A minimal push has `TWOEFAY_LOGIN` alone, under the title `TWOEFAY_TITLE`.
 enum PushText {
     static let category = "TWOEFAY_LOGIN"
-    /// Of one argument. The texts are bounded where they come in; this holds for those that were not.
+    /// The maximum length of an argument. Texts are bounded where they enter the relay; this limit
+    /// holds for the rest.
     private static let characters = 256
 
     static let minimal: JSONObject = ["title-loc-key": "TWOEFAY_TITLE", "loc-key": .string(category)]
 
-    /// What `write` makes of all that may be said, or of the fixed text where that is too long.
+    /// Returns the payload that `write` makes from the full text, or from the minimal text if the
+    /// full one is too long.
     static func bytes(for push: Push, limit: Int, _ write: (JSONObject) -> [UInt8]) -> [UInt8] {
         if push.detail == .full {
             let full = write(full(push))
-            // Escapes can make a text six times as long: then the fixed text says that there is something to see.
+            // Escapes can make a text six times as long; then the minimal text is used.
             if full.count <= limit { return full }
         }
         return write(minimal)

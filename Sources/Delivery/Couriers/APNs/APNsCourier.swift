@@ -3,7 +3,7 @@ import DeliveryOutcomes
 import Domain
 import Relay
 
-/// The phones that Apple's service reaches, or one that speaks as it does.
+/// The courier for phones that Apple's service reaches, or a service with Apple's protocol.
 public final class APNsCourier: PushCourier {
     private let sender: APNsSender
 
@@ -11,8 +11,9 @@ public final class APNsCourier: PushCourier {
 
     public func serves(_ platform: Platform, pushToken: String) -> Bool { Self.isFor(platform, pushToken: pushToken) }
 
-    /// A phone that did not say what it is may be Apple's, if its token looks so. Of one that says that it is, a token
-    /// that cannot be right is a mistake to be told about.
+    /// Returns whether a phone is reached through Apple. A phone of unknown platform counts as
+    /// Apple's if its token has the form of a device token. An iOS phone always counts, so that an
+    /// invalid token is reported as an error.
     static func isFor(_ platform: Platform, pushToken: String) -> Bool {
         switch platform {
         case .ios: true
@@ -29,13 +30,14 @@ extension Push {
         APNsNotification(
             id: id.uuid, deviceToken: deviceToken, environment: environment == .sandbox ? .sandbox : .production,
             payload: APNsPayload.bytes(for: self),
-            // A repetition takes the place of what it repeats. The challenge names nobody; Apple reads this.
+            // A repetition replaces the notification that it repeats. Apple reads this value; a
+            // challenge id names no person.
             collapseID: challenge.text, expiresAt: expiresAt, deliverBy: deliverBy)
     }
 }
 
 extension OutboxEntryID {
-    /// The canonical text of RFC 9562, in lower case.
+    /// The id as a UUID in the canonical form of RFC 9562, in lower case.
     var uuid: String {
         var rest = Substring(text)
         let groups = [8, 4, 4, 4, 12].map { count in

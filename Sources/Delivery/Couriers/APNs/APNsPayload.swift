@@ -2,9 +2,9 @@ import Domain
 import JSON
 import Relay
 
-/// `PushText` as Apple takes them.
+/// The text of a push in Apple's payload format.
 enum APNsPayload {
-    /// Apple's.
+    /// Apple's limit in bytes.
     static let limit = 4096
 
     static func bytes(for push: Push) -> [UInt8] {

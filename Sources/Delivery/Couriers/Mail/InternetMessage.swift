@@ -1,29 +1,29 @@
 import World
 
-/// A mail as RFC 5322 writes it: one text in UTF-8.
+/// A mail in the format of RFC 5322 with one UTF-8 text.
 struct InternetMessage: Sendable {
     var from: MailAddress
-    /// Where the sender has none.
+    /// The display name to use if `from` has none.
     var senderName: String?
     var to: String
-    /// Empty is none.
+    /// The subject; empty means no subject.
     var subject: String
     var date: Timestamp
-    /// What stands between `<` and `>`.
+    /// The Message-ID without `<` and `>`.
     var id: String
     var language: String?
-    /// Lines that end with a line feed.
+    /// The text, in lines that end with a line feed.
     var text: String
 
     func bytes() -> [UInt8] {
-        // The address on a line of its own where there is a name, which may fill the first.
+        // The address goes on the next line if there is a name, which may fill the first line.
         let name = (from.name ?? senderName).map { HeaderText.phrase($0) + "\r\n " } ?? ""
         var fields = [
             "From: \(name)<\(from.address)>",
             "To: <\(to)>",
             "Date: \(Self.text(of: date))",
             "Message-ID: <\(id)>",
-            // Nobody's out-of-office answers it (RFC 3834).
+            // Suppresses automatic replies such as out-of-office notices (RFC 3834).
             "Auto-Submitted: auto-generated",
             "MIME-Version: 1.0",
             "Content-Type: text/plain; charset=UTF-8",
@@ -41,7 +41,7 @@ struct InternetMessage: Sendable {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// `Sun, 22 Nov 2026 01:02:03 +0000`
+    /// Formats a date, such as `Sun, 22 Nov 2026 01:02:03 +0000`.
     static func text(of date: Timestamp) -> String {
         let parts = date.rfc3339.split { "-T:.".contains($0) }
         let month = Int(parts[1]).map { months[$0 - 1] } ?? ""
@@ -50,15 +50,17 @@ struct InternetMessage: Sendable {
     }
 }
 
-/// Text within the header of a mail. Whatever it is, it stays within its field.
+/// The encoding of text in mail header fields. No text can break out of its field.
 enum HeaderText {
-    /// RFC 2047 §2.
+    /// The maximum length of an encoded word (RFC 2047 §2).
     private static let longestWord = 75
     private static let longestLine = 76
 
-    /// Of a subject, of which `used` characters of the line are taken.
+    /// Encodes a subject.
+    ///
+    /// - Parameter used: the number of characters that the line already has.
     static func unstructured(_ text: String, after used: Int) -> String {
-        // A word that is longer than a line has no place to be folded at.
+        // A word that is longer than a line cannot be folded, so the text is encoded.
         guard isPlain(text), !text.utf8.split(separator: 0x20).contains(where: { $0.count > longestLine - used }) else {
             return words(text, after: used)
         }
@@ -76,9 +78,9 @@ enum HeaderText {
         return lines.joined(separator: "\r\n ")
     }
 
-    /// A name before an address: in quotes, or encoded.
+    /// Encodes a display name, in quotes or as encoded words.
     static func phrase(_ text: String) -> String {
-        // Longer than a line it is folded, which encoded words can be.
+        // A name longer than a line must be folded, which encoded words permit.
         guard isPlain(text), text.utf8.count <= longestWord - 20 else { return words(text, after: "From: ".count) }
         return "\"" + text.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] } + "\""
     }
@@ -88,13 +90,13 @@ enum HeaderText {
             && text.first != " " && text.last != " "
     }
 
-    /// RFC 2047: encoded words, each of whole characters, one a line.
+    /// Splits a text into encoded words (RFC 2047), one on each line. No word divides a character.
     private static func words(_ text: String, after used: Int) -> String {
         let (begin, end) = ("=?UTF-8?Q?", "?=")
         var words: [String] = []
         var word = ""
         var room = longestWord - used - begin.count - end.count
-        // Of scalars, not of characters: somebody's character may be longer than a word.
+        // Splits by scalar, not by grapheme: a grapheme can be longer than an encoded word.
         for scalar in text.unicodeScalars {
             let part = String(scalar).utf8.map { letter($0) }.joined()
             if word.utf8.count + part.utf8.count > room {
@@ -115,11 +117,11 @@ enum HeaderText {
     }
 }
 
-/// RFC 2045 §6.7.
+/// The quoted-printable encoding (RFC 2045 §6.7).
 enum QuotedPrintable {
     private static let longest = 76
 
-    /// Of lines that end with a line feed; they end with CR LF then.
+    /// Encodes a text with line feeds; the lines of the result end with CR LF.
     static func encode(_ text: String) -> [UInt8] {
         var lines = text.utf8.split(separator: 0x0a, omittingEmptySubsequences: false)
         if lines.last?.isEmpty == true { lines.removeLast() }
@@ -128,10 +130,10 @@ enum QuotedPrintable {
             var column = 0
             for (at, byte) in line.enumerated() {
                 let isLast = at == line.count - 1
-                // Spaces at the end of a line get lost.
+                // Transport may remove spaces at the end of a line.
                 let isPlain = (0x21...0x7e).contains(byte) && byte != 0x3d || byte == 0x20 && !isLast
                 let part = isPlain ? [byte] : Array(escaped(byte).utf8)
-                // The sign that a line goes on needs its place too.
+                // The soft line break needs one column.
                 if column + part.count > longest - (isLast ? 0 : 1) {
                     bytes += Array("=\r\n".utf8)
                     column = 0

@@ -1,12 +1,12 @@
 import Domain
 
-/// Whom mails come from: `login@example.com`, or `Example Login <login@example.com>`.
+/// The sender address of mails: `login@example.com`, or `Example Login <login@example.com>`.
 public struct MailAddress: Sendable, Hashable {
     public let address: String
-    /// Nil where mails bear the website's name.
+    /// The display name; nil if mails have the website's name.
     public let name: String?
 
-    /// Nil for everything else.
+    /// Parses an address, with or without a display name. Returns nil if the text is neither.
     public init?(_ text: String) {
         var address = Substring(text)
         var name: String?
@@ -27,6 +27,6 @@ public struct MailAddress: Sendable, Hashable {
 
     public var text: String { name.map { "\($0) <\(address)>" } ?? address }
 
-    /// Behind the at sign.
+    /// The part after the at sign.
     var domain: String { String(address.drop { $0 != "@" }.dropFirst()) }
 }

@@ -7,16 +7,18 @@ import Synchronization
 import Templates
 import World
 
-/// Words messages and hands them to a mail server.
+/// The courier for mails. It renders messages and sends them to a mail server.
 public final class MailCourier: MessageCourier {
     private struct ServerFault {
         let reason: String
         let since: Instant
     }
 
-    /// Less than a courier may take, so that what became of a mail is known when its row's lease is over.
+    /// The longest time for a mail: less than a courier may take, so that the outcome is known
+    /// before the lease of the outbox entry ends.
     private static let longest = Duration.seconds(20)
-    /// How long a failure speaks against the server. Nobody looks whether it is back but by sending.
+    /// The time for which a failure counts as a fault of the server. Only another mail shows
+    /// whether the server works again.
     private static let remembered = Duration.seconds(60)
 
     private let client: SMTPClient
@@ -34,17 +36,18 @@ public final class MailCourier: MessageCourier {
         self.log = log
     }
 
-    /// On a loop.
+    /// Sends a message. Must be called on a loop.
     public func send(_ message: Message) async -> MessageOutcome { await deliver(message).outcome }
 
-    /// The same, with what the server said, if it was asked.
+    /// Sends a message and also returns the server's reply, if the server was contacted.
     public func deliver(
         _ message: Message
     ) async -> (outcome: MessageOutcome, said: Result<SMTPReply, SMTPFailure>?) {
         let now = time.now()
         let left = message.expiresAt - now
         guard left > .zero else { return (.undeliverable("expired unsent"), nil) }
-        // Whatever is in the store: addresses with other letters than ASCII's need SMTPUTF8, which few servers have.
+        // The store may hold any address. Addresses with non-ASCII letters need SMTPUTF8, which few
+        // servers support.
         guard FieldRule.email(message.to) == nil else { return (.refused("no address that SMTP can carry"), nil) }
         let letter = words.current.letter(message.letter, message.values(left: left), language: message.language)
         let mail = InternetMessage(
@@ -57,14 +60,14 @@ public final class MailCourier: MessageCourier {
         return (MessageOutcome(result), result)
     }
 
-    /// What went wrong lately that is not a single mail's matter.
+    /// The recent fault of the server that affects more than a single mail.
     public var fault: String? {
         lastTrouble.withLock { trouble in
             trouble.flatMap { time.instant() - $0.since < Self.remembered ? $0.reason : nil }
         }
     }
 
-    /// Ends what is under way.
+    /// Ends the transfers under way.
     public func close() { client.close() }
 
     private func recordServerFault(_ result: Result<SMTPReply, SMTPFailure>) {
@@ -84,7 +87,8 @@ public final class MailCourier: MessageCourier {
 }
 
 extension Result<SMTPReply, SMTPFailure> {
-    /// Whether the server had a say in it: it was not asked about a mail that waits for others.
+    /// Whether the server replied. It did not if the mail failed earlier, for example while it
+    /// waited for a connection.
     fileprivate var wasHeard: Bool {
         guard case .failure(let failure) = self else { return true }
         return failure.reply != nil

@@ -2,7 +2,7 @@ import Curl
 import DeliveryOutcomes
 
 extension MessageOutcome {
-    /// What a conversation with a mail server comes to. Reasons name no address.
+    /// Translates the result of an SMTP transfer. Reasons contain no address.
     init(_ result: Result<SMTPReply, SMTPFailure>) {
         switch result {
         case .success: self = .accepted(by: nil)
@@ -23,20 +23,21 @@ extension MessageOutcome {
 
     private static func refusal(_ failure: SMTPFailure, _ reason: String) -> MessageOutcome {
         guard let code = failure.reply?.code, code >= 500 else { return .retryAfter(nil, reason) }
-        // What is said no to anywhere else would be so for another recipient, too.
+        // A refusal at any other stage would also affect other recipients.
         return failure.stage == .recipient ? .refused(reason) : .undeliverable(reason)
     }
 }
 
 extension SMTPFailure {
-    /// Servers repeat whom a mail was for, and logs are to name nobody.
+    /// The description without mail addresses. Servers repeat the recipient, and logs must name no
+    /// person.
     var reasonWithoutAddresses: String {
         description.split(separator: " ", omittingEmptySubsequences: false).map { word in
             word.contains("@") ? "…" : word
         }.joined(separator: " ")
     }
 
-    /// Something is wrong with how we reach the server, or with the server, and not with this mail.
+    /// Whether the fault is in the server or the connection to it, and not in this mail.
     var isOfTheServer: Bool {
         switch cause {
         case .unknownHost, .unreachable, .insecure, .untrusted, .deadline, .broken: true
@@ -45,7 +46,7 @@ extension SMTPFailure {
         }
     }
 
-    /// It stays so until somebody changes the settings, or the server.
+    /// Whether the fault remains until someone changes the settings or the server.
     var needsOperator: Bool {
         switch cause {
         case .insecure, .untrusted: true

@@ -4,14 +4,16 @@ import Domain
 import SMS
 import World
 
-/// A gateway that is reached by mail: the number is a part of the address, the text is the mail.
+/// A gateway that accepts text messages by mail: the number is a part of the address, and the mail
+/// holds the text.
 public final class MailGateway: SMSGateway {
-    /// What a mail to it looks like.
+    /// The form of the mails.
     public struct Form: Sendable, Equatable {
-        /// What may be filled in. Nothing says who the sender is: that is whom the mail comes from.
+        /// The placeholders that may be used. `from` is excluded, because the mail's own sender
+        /// serves that purpose.
         public static let gaps: Set<RequestTemplate.Placeholder> = [.to, .number, .text, .id, .username, .password]
 
-        /// `{number}@sms.example.com`
+        /// The template of the address, such as `{number}@sms.example.com`.
         public var address: RequestTemplate
         public var subject: RequestTemplate?
         public var body: RequestTemplate
@@ -31,7 +33,11 @@ public final class MailGateway: SMSGateway {
     private let client: SMTPClient
     private let time: any TimeSource
 
-    /// `username` and `password` are what the form's gaps of these names take, whoever else knows them.
+    /// Creates the gateway.
+    ///
+    /// - Parameter username: the value of the placeholder of that name, not a login at the mail
+    ///   server.
+    /// - Parameter password: likewise the value of its placeholder.
     public init(
         name: String, form: Form, from: MailAddress, username: String, password: Secret, client: SMTPClient,
         time: any TimeSource
@@ -78,7 +84,8 @@ public final class MailGateway: SMSGateway {
 }
 
 extension GatewayOutcome {
-    /// A mail server knows nothing of telephones: what it says no to, another gateway may take.
+    /// Translates an SMTP failure. A mail server does not know telephone numbers, so another
+    /// gateway may accept what it refuses.
     fileprivate init(_ failure: SMTPFailure) {
         let reason = failure.reasonWithoutAddresses
         if failure.mayHaveArrived {

@@ -7,7 +7,7 @@ import SMS
 import Templates
 import World
 
-/// Carries codes as text messages, through the gateways that are set.
+/// The courier for codes by text message, through the configured gateways.
 public final class SMSCourier: MessageCourier {
     private let exchange: SMSDispatcher
     private let limits: SMSLimits
@@ -15,7 +15,7 @@ public final class SMSCourier: MessageCourier {
     private let ledger: (any SMSUsageStore)?
     private let time: any TimeSource
     private let log: Log
-    /// Starts work that nobody waits for, on the loop that asked.
+    /// Starts background work on the loop of the caller.
     private let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
 
     public init(
@@ -31,7 +31,7 @@ public final class SMSCourier: MessageCourier {
         self.spawn = spawn
     }
 
-    /// Nil while some gateway takes messages, as far as is known.
+    /// The faults of the gateways; nil while some gateway accepts messages, as far as is known.
     public var fault: String? { exchange.fault }
 
     public func close() async { await exchange.close() }
@@ -62,7 +62,8 @@ public final class SMSCourier: MessageCourier {
         return SMSMessage(id: message.id.text, to: message.to, text: note.text)
     }
 
-    /// Nobody waits for that: what is owed for a message is no matter of its user's.
+    /// Records the cost of a message in the background, since the user's login does not depend on
+    /// it.
     private func account(for report: SMSReport, of message: Message) {
         guard let ledger else { return }
         let sent = SMSUsage(

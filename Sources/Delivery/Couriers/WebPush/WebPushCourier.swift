@@ -5,13 +5,15 @@ import JSON
 import Relay
 import WebPush
 
-/// The browsers, and the phones with UnifiedPush: each is reached at a push service of its own choice.
+/// The courier for browsers and for phones with UnifiedPush. Each device chooses its own push
+/// service.
 public final class WebPushCourier: PushCourier {
     private let sender: WebPushSender
 
     public init(_ sender: WebPushSender) { self.sender = sender }
 
-    /// A phone that did not say what it is may have such a subscription for a token, too.
+    /// Returns whether the device is reached by Web Push. A phone of unknown platform may also have
+    /// a subscription as its token.
     public func serves(_ platform: Platform, pushToken: String) -> Bool {
         switch platform {
         case .web: true
@@ -23,10 +25,10 @@ public final class WebPushCourier: PushCourier {
     public func fault(in pushToken: String, of platform: Platform) -> String? {
         do throws(PushSubscription.Fault) {
             let endpoint = try PushSubscription(token: pushToken).endpoint
-            // A name is judged where it leads, each time that something is sent there.
+            // An address is checked here; a name is checked at every send, after it was resolved.
             return sender.addresses.refusal(of: endpoint.host).map { "has an endpoint at an address that is \($0)" }
         } catch {
-            // Of others it is only looked at if it is one.
+            // On other platforms, a token that is not a subscription is no fault.
             return platform == .web ? error.description : nil
         }
     }
@@ -39,13 +41,14 @@ public final class WebPushCourier: PushCourier {
         return await sender.send(
             WebPushMessage(
                 subscription: subscription, text: push.webPayload,
-                // A repetition takes the place of what it repeats. The challenge names nobody; the push service reads this.
+                // A repetition replaces the message that it repeats. The push service reads this
+                // value; a challenge id names no person.
                 topic: push.challenge.text, expiresAt: push.expiresAt, deliverBy: push.deliverBy))
     }
 }
 
 extension Push {
-    /// `PushText` as a service worker gets them, and the challenge.
+    /// The text of a push for a service worker, with the challenge.
     var webPayload: [UInt8] {
         PushText.bytes(for: self, limit: MessageCoding.longest) { words in
             var whole = words

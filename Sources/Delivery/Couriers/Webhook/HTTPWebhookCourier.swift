@@ -6,18 +6,19 @@ import Relay
 import Webhooks
 import World
 
-/// Hands calls to the websites' servers. The operator has written where they go, and a website may have had a say in it: so
-/// what one of them costs is bounded, none of them leads inside unless a setting names the place, and what one does is
-/// nothing to another.
+/// The courier for webhooks. The operator sets the URLs, and a website may influence them, so three
+/// rules apply. The cost of one website is bounded. No request goes to an internal address unless a
+/// setting permits it. No website affects another.
 public final class HTTPWebhookCourier: WebhookCourier {
     public struct Options: Sendable {
-        /// From `call` to its outcome, whatever happens. Less than the lease of what is called.
+        /// The longest time from `call` to the outcome; less than the lease of the outbox entry.
         public var deadline = Duration.seconds(15)
         public var client = WebClientOptions()
 
         public init() {
             client.plainHTTP = .namedRanges
-            // Each website has few under way; no number of dead ones stops the rest. Some may live on one server.
+            // Each website has few webhooks under way, so unreachable servers cannot stop the rest.
+            // Several websites may share a server.
             client.transfersUnreached = client.transfers
             client.transfersPerServer = client.transfers
             client.connectionsPerServer = 64
@@ -25,7 +26,8 @@ public final class HTTPWebhookCourier: WebhookCourier {
         }
     }
 
-    /// Nothing in an answer's body is of use to us. It is taken so that the connection can be kept.
+    /// The number of body bytes to read. The body is not used; it is read so that the connection
+    /// can be kept.
     static let answerBytes = 16_384
 
     private let clients: WebClients
@@ -40,7 +42,8 @@ public final class HTTPWebhookCourier: WebhookCourier {
         self.log = log
     }
 
-    /// On a loop, whose connections carry it. On one that was kept libcurl may send it twice: the call has its id.
+    /// Sends a webhook over the connections of the current loop. Must be called on a loop. On a
+    /// kept connection libcurl may send it twice; the webhook id lets the receiver recognize that.
     public func call(_ call: WebhookRequest) async -> WebhookOutcome {
         guard let url = TransferURL(call.url) else {
             log.error("callback.url", [.message: call.id.text, .reason: "its website's callback is no URL"])
@@ -61,7 +64,7 @@ public final class HTTPWebhookCourier: WebhookCourier {
                 method: "POST", url: url, fields: fields, body: call.body, deadline: deadline,
                 answerBytes: Self.answerBytes))
         if case .failure(let failure) = result, failure.status == nil, failure.cause != .cancelled {
-            // Why exactly: an outcome knows a few kinds alone.
+            // The log has the exact reason; an outcome distinguishes only a few kinds.
             log.notice(
                 "callback.unanswered", [.message: call.id.text, .endpoint: url.origin, .reason: failure.reason])
         }
@@ -73,7 +76,7 @@ public final class HTTPWebhookCourier: WebhookCourier {
         case .success(let answer): answered(answer.status, answer.fields, at: now)
         case .failure(let failure):
             if let status = failure.status {
-                // What an answer begins with is enough, whatever became of the rest.
+                // The head of the answer is enough, even if the rest did not arrive.
                 answered(status, failure.fields, at: now)
             } else {
                 unanswered(failure.cause)
@@ -98,6 +101,6 @@ public final class HTTPWebhookCourier: WebhookCourier {
         }
     }
 
-    /// Closes the connections of all loops. What is on its way has not been tried.
+    /// Closes the connections of all loops. Webhooks on their way do not count as attempts.
     public func close() { clients.close() }
 }
