@@ -1,18 +1,18 @@
 import Bytes
 import World
 
-/// Why a webhook is not to be believed. Whoever receives it answers 400 and does nothing.
+/// The reason why a webhook must not be trusted. The receiver answers 400 and does nothing else.
 public enum WebhookFault: Error, Sendable, Equatable {
     case missing(WebhookHeaders.Field)
     case repeated(WebhookHeaders.Field)
     case malformed(WebhookHeaders.Field)
-    /// Sent too long ago: perhaps seen on its way then, and sent once more by somebody else.
+    /// The webhook was sent too long ago: it may be a replay by an attacker.
     case tooOld
-    /// Sent later than it is here: one of the clocks is wrong.
+    /// The webhook was sent in the receiver's future: one of the clocks is wrong.
     case tooNew
-    /// Signed with none of the secrets, or changed since.
+    /// No secret matches the signature, or the webhook was changed.
     case signature
-    /// True, and yet no event, or not what its type says.
+    /// The webhook is authentic, but the body is not a valid event of its type.
     case body(String)
 }
 
@@ -30,33 +30,35 @@ extension WebhookFault: CustomStringConvertible {
     }
 }
 
-/// The check that a receiver makes of every webhook before it reads a byte of the body.
+/// The check that a receiver makes of every webhook before it reads the body.
 public struct WebhookCheck: Sendable {
-    /// As in the libraries of others.
+    /// The tolerance that the reference libraries of Standard Webhooks use.
     public static let tolerance = Duration.seconds(300)
 
     private let secrets: [WebhookSecret]
     private let tolerance: Duration
 
-    /// - Parameters:
-    ///   - secrets: the one of this website; two while it changes over.
-    ///   - tolerance: so far sender's and receiver's clocks may be apart, either way, the time of the way included.
+    /// Creates a check.
+    ///
+    /// - Parameter secrets: the secret of this website; two during a key rotation.
+    /// - Parameter tolerance: the maximum difference between the clocks of sender and receiver, in
+    ///   either direction, including the transfer time.
     public init(secrets: [WebhookSecret], tolerance: Duration = WebhookCheck.tolerance) {
         self.secrets = secrets
         self.tolerance = tolerance
     }
 
-    /// Afterwards head and body are as they were sent. The same webhook may come again, under the same id and a new time: the
-    /// receiver keeps the ids that it has acted on.
+    /// Verifies that headers and body are as they were sent. The same webhook may arrive again
+    /// under the same id with a new time, so the receiver must store the ids that it has processed.
     ///
-    /// - Parameter body: the bytes as they came, not read and written again.
+    /// - Parameter body: the bytes as received, not decoded and encoded again.
     public func verify(_ head: WebhookHeaders, body: [UInt8], at now: Timestamp) throws(WebhookFault) {
         let age = now - head.sentAt
         guard age <= tolerance else { throw .tooOld }
         guard age >= .zero - tolerance else { throw .tooNew }
         let content = head.content(body)
         var matches = false
-        // All of them, however many match: the time it takes tells nothing.
+        // All pairs are compared, so that the duration reveals nothing.
         for secret in secrets {
             let own = WebhookSignature(of: content, secret)
             for signature in head.signatures where Secret.matches(own.code, signature.code) { matches = true }
@@ -64,7 +66,7 @@ public struct WebhookCheck: Sendable {
         guard matches else { throw .signature }
     }
 
-    /// The same of header fields as they came.
+    /// Verifies a webhook from the header fields as received.
     @discardableResult
     public func verify(
         _ fields: some Sequence<(name: String, value: String)>, body: [UInt8], at now: Timestamp

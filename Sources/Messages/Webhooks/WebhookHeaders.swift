@@ -2,8 +2,8 @@ import Bytes
 import Crypto
 import World
 
-/// What names one webhook however often it is sent: visible ASCII without a full stop, which is what parts id, time and body
-/// in what is signed.
+/// The id of a webhook, which is the same for every attempt. It is visible ASCII without a full
+/// stop, because full stops separate id, time and body in the signed text.
 public struct WebhookID: Sendable, Hashable, CustomStringConvertible {
     public let text: String
 
@@ -17,7 +17,8 @@ public struct WebhookID: Sendable, Hashable, CustomStringConvertible {
     public var description: String { text }
 }
 
-/// The three header fields of a webhook (Standard Webhooks 1.0): which it is, when it was sent, and that it is true.
+/// The three header fields of a webhook (Standard Webhooks 1.0): its id, its time of sending and
+/// its signatures.
 public struct WebhookHeaders: Sendable, Equatable {
     public enum Field: String, Sendable, CaseIterable {
         case id = "webhook-id"
@@ -26,12 +27,13 @@ public struct WebhookHeaders: Sendable, Equatable {
     }
 
     public let id: WebhookID
-    /// In whole seconds.
+    /// The time of sending, in whole seconds.
     public let sentAt: Timestamp
     let signatures: [WebhookSignature]
     private let signatureText: String
 
-    /// Signs a body with every secret that is valid. Each try is signed anew: receivers refuse what is old.
+    /// Signs a body with every valid secret. Each attempt is signed anew, since receivers refuse
+    /// old signatures.
     public init(id: WebhookID, body: [UInt8], at now: Timestamp, secrets: [WebhookSecret]) {
         self.id = id
         sentAt = Timestamp(seconds: now.seconds)
@@ -40,7 +42,8 @@ public struct WebhookHeaders: Sendable, Equatable {
         signatureText = signatures.map(\.text).joined(separator: " ")
     }
 
-    /// What came in: names in any case, among any others, each of these once.
+    /// Reads the fields of a received webhook. Names may be in any case and among other fields;
+    /// each of the three must occur once.
     public init(_ fields: some Sequence<(name: String, value: String)>) throws(WebhookFault) {
         var found: [Field: String] = [:]
         for (name, value) in fields {
@@ -61,7 +64,7 @@ public struct WebhookHeaders: Sendable, Equatable {
         signatureText = signature
     }
 
-    /// To be sent, with exactly the body that was signed.
+    /// The fields to send, together with exactly the body that was signed.
     public var fields: [(name: String, value: String)] {
         [
             (Field.id.rawValue, id.text), (Field.timestamp.rawValue, String(sentAt.seconds)),
@@ -69,14 +72,16 @@ public struct WebhookHeaders: Sendable, Equatable {
         ]
     }
 
-    /// As it is signed. The time is as it came: it is read from its shortest text alone.
+    /// Returns the signed text. The time equals the received text, because only its shortest form
+    /// is accepted.
     func content(_ body: [UInt8]) -> [UInt8] { Self.content(id, sentAt, body) }
 
     private static func content(_ id: WebhookID, _ sentAt: Timestamp, _ body: [UInt8]) -> [UInt8] {
         Array("\(id.text).\(sentAt.seconds).".utf8) + body
     }
 
-    /// Decimal digits alone, none of them needless, and few enough for every year that has four.
+    /// Parses a time in seconds: decimal digits without leading zeros, at most 12, which covers
+    /// every four-digit year.
     private static func moment(_ text: String) -> Timestamp? {
         guard text.utf8.count <= 12, let seconds = Int64(text), seconds >= 0, String(seconds) == text else {
             return nil
@@ -85,10 +90,10 @@ public struct WebhookHeaders: Sendable, Equatable {
     }
 }
 
-/// One entry of `webhook-signature` that can be checked here.
+/// An entry of `webhook-signature` in the version that this module supports.
 struct WebhookSignature: Sendable, Equatable {
     private static let version = "v1"
-    /// A list of more than that is none that a sender with two secrets makes.
+    /// The maximum length of a list in bytes, far more than a sender with two secrets writes.
     private static let longestList = 4096
 
     let code: [UInt8]
@@ -101,8 +106,8 @@ struct WebhookSignature: Sendable, Equatable {
 
     var text: String { "\(Self.version),\(Base64.encode(code))" }
 
-    /// Those of version 1; others are for receivers that know them. Nil where an entry is none, or one of version 1 has not
-    /// the form of a code.
+    /// Parses a list and returns the entries of version `v1`; entries of other versions are
+    /// skipped. Returns nil if an entry is malformed, or if a `v1` entry is not a valid HMAC.
     static func list(_ text: String) -> [WebhookSignature]? {
         guard text.utf8.count <= longestList else { return nil }
         var signatures: [WebhookSignature] = []

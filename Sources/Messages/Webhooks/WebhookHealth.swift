@@ -1,17 +1,21 @@
 import World
 
-/// How it stands with the calls to one website, over all that it is told. All relays see the same, through the store.
+/// The health of the webhooks to one website, across all its challenges and events. All relays
+/// share it through the store.
+///
+/// The rules: any success makes the endpoint healthy. Repeated failures over `timeout` disable it,
+/// and so does the answer 410. Only an operator enables it again. Tests: `WebhookHealthTests`.
 public struct WebhookHealth: Sendable, Equatable {
     public enum State: Sendable, Equatable {
         case working
-        /// No call has arrived since then, in so many tries.
+        /// No webhook has arrived since then; the number counts the failed attempts.
         case failing(since: Timestamp, attempts: Int)
-        /// Nothing is sent until an operator says so.
+        /// No webhooks are sent until an operator enables the endpoint.
         case disabled(Reason, since: Timestamp)
     }
 
     public enum Reason: String, Sendable, CaseIterable {
-        /// For days nothing arrived.
+        /// No webhook arrived for days.
         case failures
         /// The website answered 410.
         case gone
@@ -19,17 +23,18 @@ public struct WebhookHealth: Sendable, Equatable {
     }
 
     public enum Change: Sendable, Equatable {
-        /// Somebody is to be told, this once.
+        /// The endpoint was disabled; this is reported once.
         case disabled(Reason)
-        /// It is back after a while: what waits need not wait any longer.
+        /// The endpoint works again after an outage: waiting webhooks are due at once.
         case recovered
     }
 
-    /// So long nothing arrives, in so many tries at least, until it is given up. One call alone, on a website of few users,
-    /// has fewer tries than that.
+    /// The duration of failures after which the endpoint is disabled. `fewestTries` must also be
+    /// reached. On a website with few users, a single webhook makes fewer attempts than that.
     public static let timeout = Duration.seconds(3 * 86_400)
     public static let fewestTries = 10
-    /// So long and so often it has failed before its success is news. Less than that is one call that it does not like.
+    /// The duration of failures, together with `outageTries`, after which a success counts as a
+    /// recovery. Fewer failures mean that the website rejects a single webhook.
     public static let outage = Duration.seconds(300)
     public static let outageTries = 3
 
@@ -39,12 +44,13 @@ public struct WebhookHealth: Sendable, Equatable {
 
     public var isDisabled: Bool { if case .disabled = state { true } else { false } }
 
-    /// Whether more than one call at a time is too much for it.
+    /// Whether the website is in an outage, and so gets only a single webhook at a time.
     public var isDown: Bool {
         if case .failing(_, let tries) = state { tries >= Self.outageTries } else { false }
     }
 
-    /// What an outcome changes. Of what was under way when it was disabled, nothing: that is the operator's to undo.
+    /// Records an outcome and returns the change, if any. While the endpoint is disabled, outcomes
+    /// change nothing: only the operator can enable it.
     public mutating func record(_ meaning: WebhookOutcome.Meaning, at now: Timestamp) -> Change? {
         if isDisabled { return nil }
         switch meaning {
@@ -65,14 +71,16 @@ public struct WebhookHealth: Sendable, Equatable {
         }
     }
 
-    /// Nil where it is disabled already: whoever did that first has told of it.
+    /// Disables the endpoint. Returns nil if it is disabled already, since the first change was
+    /// reported.
     public mutating func disable(_ reason: Reason, at now: Timestamp) -> Change? {
         if isDisabled { return nil }
         state = .disabled(reason, since: now)
         return .disabled(reason)
     }
 
-    /// By an operator. It begins anew, with all the patience there is. False where there is nothing to enable.
+    /// Enables the endpoint for an operator, with fresh counts. Returns false if it is not
+    /// disabled.
     public mutating func enable() -> Bool {
         guard isDisabled else { return false }
         state = .working

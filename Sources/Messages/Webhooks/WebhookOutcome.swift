@@ -1,37 +1,39 @@
-/// What became of one try to tell a website something: what its courier says, before anybody decides what follows.
+/// The outcome of one attempt to deliver a webhook, as its courier reports it, before the queue
+/// decides what follows.
 public enum WebhookOutcome: Sendable, Equatable {
-    /// The website answered; where the rest of the answer did not come, all the same. `retryAfter`: what it asked for by
-    /// Retry-After, from then on.
+    /// The website answered, even if the answer did not arrive completely. `retryAfter` is the
+    /// pause of its Retry-After, counted from now.
     case answered(status: Int, retryAfter: Duration? = nil)
     case unanswered(Silence)
-    /// Nothing left, for a reason that is ours: too much is under way here, or the relay ends.
+    /// The request was not sent because the relay is overloaded or shuts down.
     case unsent
 
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     public enum Silence: String, Sendable, CaseIterable {
         case timeout
-        /// Its name leads only to addresses that callbacks may not be sent to.
+        /// The name resolves only to addresses that are not permitted for webhooks.
         case refusedAddress
-        /// `http:`, where that is not allowed.
+        /// The URL is `http:`, which is not permitted.
         case insecure
         case unknownHost
         case unreachable
-        /// No TLS, or a certificate that proves something else.
+        /// TLS failed, or the certificate is for another name or not trusted.
         case untrusted
-        /// The connection broke, or what came is no HTTP.
+        /// The connection broke, or the answer is not HTTP.
         case broken
     }
 }
 
 extension WebhookOutcome {
-    /// What an outcome means for the call, and for those that follow it.
+    /// The meaning of an outcome for this webhook and for later ones.
     public enum Meaning: Sendable, Equatable {
         case delivered
-        /// To be tried again. `isOverloaded`: the website may have too much to do, and is asked less often.
+        /// The attempt failed and is repeated. If `isOverloaded`, the website may be overloaded and
+        /// gets fewer requests at a time.
         case failed(isOverloaded: Bool, retryAfter: Duration?)
-        /// The website wants none of these any more.
+        /// The website wants no more webhooks.
         case unsubscribed
-        /// It was no try.
+        /// This does not count as an attempt.
         case notAttempted
     }
 
@@ -41,7 +43,7 @@ extension WebhookOutcome {
         case .answered(410, _): .unsubscribed
         case .answered(429, let wish), .answered(502...504, let wish): .failed(isOverloaded: true, retryAfter: wish)
         case .answered(500...599, let wish): .failed(isOverloaded: false, retryAfter: wish)
-        // Redirects are followed nowhere: the operator has the last word about where callbacks go.
+        // Redirects are never followed: the operator decides where webhooks go.
         case .answered: .failed(isOverloaded: false, retryAfter: nil)
         case .unanswered(.timeout): .failed(isOverloaded: true, retryAfter: nil)
         case .unanswered: .failed(isOverloaded: false, retryAfter: nil)
@@ -49,8 +51,8 @@ extension WebhookOutcome {
         }
     }
 
-    /// Why nothing came of it, for people: words of ours and a number of the website's, never its text. Nil where there is
-    /// nothing to explain.
+    /// The reason of the failure for people; nil if there is none. It consists of the relay's words
+    /// and the status, never of the website's text.
     public var reason: String? {
         switch self {
         case .answered(200...299, _): nil

@@ -1,17 +1,36 @@
 import World
 
-/// The calls to one website that a relay has in hand: which of them leaves now, and what follows from what became of it. No
-/// clock, no socket, no store: whoever owns it does what it says. Each website has its own, so that none waits for another.
+/// The queue of webhooks to one website that this relay has leased. It decides which webhook is
+/// sent next and what follows from an outcome. It has no clock, socket or store: the owner reports
+/// events and carries out the effects. Each website has its own queue, so that none waits for
+/// another.
 ///
-/// A thread is what is told in order: the calls about one challenge. Of one thread, one is under way at most, and none before
-/// those of lower rank have arrived or were given up. Calls without a thread go in the order they came.
+/// Invariant: the webhooks of one thread (one challenge) arrive in the order of their ordinals. At
+/// most one of a thread is in flight, and none is sent before those with lower ordinals have
+/// arrived or are dead letters. When one is retried, the later ones of its thread go back to the
+/// store with it. Webhooks without a thread go in order of arrival.
+///
+/// Limits: at most `maxInFlight` are in flight. Only one is in flight while the website is
+/// overloaded or failing, and none during a pause from Retry-After or while the endpoint is
+/// disabled.
+///
+/// Failures:
+/// - An attempt fails: `RetrySchedule` gives the next time; after the last attempt the webhook
+///   becomes a dead letter.
+/// - The endpoint is disabled: all waiting webhooks are suspended, also those that fail later.
+/// - The endpoint is replaced: see `reset`; later outcomes of the former endpoint change neither
+///   counts nor health.
+///
+/// Tests: `WebhookQueueTests` and `WebhookQueueSimulationTests`; with the store in
+/// `WebhookDeliveryTests` and `WebhookOutageTests`.
 public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendable>: Sendable {
     public struct Entry: Sendable, Equatable {
         public let call: Call
         public let thread: Thread?
-        /// Among the calls of its thread. It follows from what is told, not from a clock: relays have several.
+        /// The position within its thread. It follows from the event and not from a clock, since
+        /// each relay has its own clock.
         public let ordinal: Int
-        /// The tries that failed so far.
+        /// The number of failed attempts so far.
         public let failures: Int
 
         public init(_ call: Call, thread: Thread? = nil, ordinal: Int = 0, failures: Int = 0) {
@@ -22,24 +41,24 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
         }
     }
 
-    /// What is to be written down. Whatever it names is no longer in hand.
+    /// A result that the owner must store. A webhook named by an effect is no longer in the queue.
     public enum Effect: Sendable, Equatable {
         case delivered(Call)
-        /// Due again then, with so many failed tries.
+        /// The webhook is due again at that time, with this number of failed attempts.
         case retry(Call, at: Timestamp, failures: Int)
-        /// Nobody tries it any more, unless an operator says so.
+        /// The webhook becomes a dead letter, which only an operator can replay.
         case dead(Call, failures: Int)
-        /// It waits until an operator enables the website again.
+        /// The webhook waits until an operator enables the endpoint again.
         case suspended(Call, failures: Int)
-        /// The website is not called any more. To be told once.
+        /// The endpoint is disabled; this is reported once.
         case disabled(WebhookHealth.Reason)
-        /// The website is back: all that waits for it is due now.
+        /// The endpoint works again: all its waiting webhooks are due now.
         case recovered
     }
 
-    /// How many are under way to one website.
+    /// The maximum number of webhooks in flight to one website.
     public static var maxInFlight: Int { 4 }
-    /// So long a website is left alone at most because one of its answers asked for it.
+    /// The longest pause that a website can request for all its webhooks.
     public static var maxPause: Duration { .seconds(3600) }
 
     public private(set) var health: WebhookHealth
@@ -47,10 +66,10 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     private let maxInFlight: Int
     private var waiting: [Entry] = []
     private var inFlight: [Call: Entry] = [:]
-    /// Of these under way, those that left for what was before `reset`.
+    /// The webhooks in flight that were sent to the endpoint before `reset`.
     private var former: Set<Call> = []
     private var pausedUntil: Timestamp?
-    /// It said that it has too much to do, and has taken nothing since.
+    /// Whether the website reported overload and has accepted nothing since.
     private var isOverloaded = false
 
     public init(
@@ -65,26 +84,27 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     public var isEmpty: Bool { waiting.isEmpty && inFlight.isEmpty }
     public var underWayCount: Int { inFlight.count }
 
-    /// How many more are worth taking from the store now.
+    /// Returns how many more webhooks are worth leasing now.
     public func room(at now: Timestamp) -> Int { max(free(at: now) - waiting.count, 0) }
 
     private func free(at now: Timestamp) -> Int {
         if health.isDisabled { return 0 }
-        // Of a clock that was set back it is not waited for.
+        // If the clock went back, don't wait.
         if let pausedUntil, now < pausedUntil, pausedUntil - now <= Self.maxPause { return 0 }
         return max((isOverloaded || health.isDown ? 1 : maxInFlight) - inFlight.count, 0)
     }
 
-    /// When it is worth asking again though nothing ends until then; nil where it does not rest.
+    /// Returns the end of the pause, when the queue should be asked again even if no webhook ends
+    /// before; nil without a pause.
     public func restEnd(at now: Timestamp) -> Timestamp? {
         guard let pausedUntil, now < pausedUntil, pausedUntil - now <= Self.maxPause else { return nil }
         return pausedUntil
     }
 
-    /// Nothing would be lost with it: how it stands with the website, the store knows.
+    /// Returns whether the queue can be discarded without loss; the store has the health.
     public func isIdle(at now: Timestamp) -> Bool { isEmpty && !isOverloaded && restEnd(at: now) == nil }
 
-    /// Takes one in hand; false where it is already.
+    /// Adds a webhook. Returns false if it is already in the queue.
     @discardableResult
     public mutating func add(_ entry: Entry) -> Bool {
         guard inFlight[entry.call] == nil, !waiting.contains(where: { $0.call == entry.call }) else { return false }
@@ -92,7 +112,7 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
         return true
     }
 
-    /// The next that leaves now; to be asked until there is none.
+    /// Returns the next webhook to send now. The owner calls this until it returns nil.
     public mutating func next(at now: Timestamp) -> Entry? {
         guard free(at: now) > 0, let at = waiting.indices.first(where: mayLeave) else { return nil }
         let entry = waiting.remove(at: at)
@@ -107,9 +127,9 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
             && !waiting.contains { $0.thread == thread && $0.ordinal < entry.ordinal }
     }
 
-    /// One that was under way has ended; of one that was not, nothing follows.
+    /// Records the outcome of a webhook in flight. Returns no effects if it is not in flight.
     ///
-    /// - Parameter chance: from 0 up to 1.
+    /// - Parameter chance: a random number in 0..<1 for the jitter.
     public mutating func end(
         _ call: Call, _ outcome: WebhookOutcome, at now: Timestamp, chance: Double
     ) -> [Effect] {
@@ -125,7 +145,7 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
         case .notAttempted:
             effects = requeue(
                 entry, failures: entry.failures, at: now + RetrySchedule.spread(RetrySchedule.soon, chance))
-        // Of what is called now, it was no try.
+        // It was not an attempt at the present endpoint.
         case .unsubscribed where isFormer, .failed where isFormer:
             effects = requeue(entry, failures: entry.failures, at: now)
         case .unsubscribed: effects = [.suspended(call, failures: entry.failures)]
@@ -144,7 +164,8 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
         return effects
     }
 
-    /// An operator has disabled or enabled it, or another relay has seen how it stands. What is under way comes to its end.
+    /// Takes over the health after an operator or another relay changed it. Webhooks in flight
+    /// continue to their outcomes.
     public mutating func update(_ standing: WebhookHealth) -> [Effect] {
         let wasDisabled = self.health.isDisabled
         self.health = standing
@@ -156,20 +177,22 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
         return []
     }
 
-    /// It is called elsewhere, or an operator has had it begin anew. Nothing is held against it that was before, nor what
-    /// becomes of that which is under way still.
+    /// Resets the queue after the endpoint changed or an operator reset it. Earlier overload and
+    /// pauses end, and outcomes of webhooks still in flight no longer count against the endpoint.
     public mutating func reset() {
         (isOverloaded, pausedUntil) = (false, nil)
         former = Set(inFlight.keys)
     }
 
-    /// The relay ends: what has not left goes back as it came. What is under way is not touched.
+    /// Returns all waiting webhooks to the store when the relay shuts down. Webhooks in flight are
+    /// not affected.
     public mutating func release(at now: Timestamp) -> [Effect] {
         defer { waiting = [] }
         return waiting.map { .retry($0.call, at: now, failures: $0.failures) }
     }
 
-    /// Those of its thread that come after it go with it, and are no sooner due.
+    /// Returns a webhook to the store, with the later ones of its thread, which become due no
+    /// sooner.
     private mutating func requeue(_ entry: Entry, failures: Int, at due: Timestamp) -> [Effect] {
         var effects = [Effect.retry(entry.call, at: due, failures: failures)]
         guard let thread = entry.thread else { return effects }

@@ -1,22 +1,24 @@
 import Bytes
 import World
 
-/// What a webhook's sender and its receiver share: a key of HMAC-SHA256 that is written `whsec_…` and never printed.
+/// The secret shared by sender and receiver of webhooks: an HMAC-SHA256 key in the form `whsec_…`.
+/// It is never printed.
 public struct WebhookSecret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Standard Webhooks allows from 192 bits to 512.
+    /// The permitted key sizes in bytes; Standard Webhooks permits 192 to 512 bits.
     public static let sizes = 24...64
     private static let prefix = "whsec_"
 
     public let key: Secret
 
-    /// Nil for a key that is too short or too long.
+    /// Creates a secret; nil if the key is too short or too long.
     public init?(key: Secret) {
         guard Self.sizes.contains(key.count) else { return nil }
         self.key = key
     }
 
-    /// Reads `whsec_` and base64. As in the libraries of others, prefix and padding may be missing: what is copied by hand
-    /// loses them. Nil for anything else; the key of another scheme (`whsk_…`, `whpk_…`) is no base64.
+    /// Reads `whsec_` and base64. As in the reference libraries, prefix and padding may be missing,
+    /// since they get lost when copied by hand. Returns nil for anything else; keys of other
+    /// schemes (`whsk_…`, `whpk_…`) are not base64.
     public init?(_ text: some StringProtocol) {
         var text = String(text)
         if text.hasPrefix(Self.prefix) { text.removeFirst(Self.prefix.utf8.count) }
@@ -27,14 +29,14 @@ public struct WebhookSecret: Sendable, CustomStringConvertible, CustomDebugStrin
         self.init(key: Secret(bytes))
     }
 
-    /// 256 bits of chance.
+    /// Generates a secret of 256 random bits.
     public static func make(_ randomness: any Randomness) -> WebhookSecret {
         WebhookSecret(checked: Secret(randomness.bytes(32)))
     }
 
     private init(checked key: Secret) { self.key = key }
 
-    /// As it is handed to the website, once.
+    /// The text form, which the website receives once.
     public var text: Secret { Secret(utf8: Self.prefix + Base64.encode(key.reveal())) }
 
     public var description: String { key.description }
@@ -42,7 +44,7 @@ public struct WebhookSecret: Sendable, CustomStringConvertible, CustomDebugStrin
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// The secrets of one website: one, and beside it the one before while the website changes over.
+/// The secrets of one website: the current one, and during a rotation also the former one.
 public struct WebhookSecrets: Sendable {
     public struct Former: Sendable {
         public let secret: WebhookSecret
@@ -54,7 +56,7 @@ public struct WebhookSecrets: Sendable {
         }
     }
 
-    /// So long a website has for changing over.
+    /// The time that a website has to switch to the new secret.
     public static let overlap = Duration.seconds(86_400)
 
     public let current: WebhookSecret
@@ -65,14 +67,17 @@ public struct WebhookSecrets: Sendable {
         self.former = former
     }
 
-    /// What is signed with: whoever has either of them can check it.
+    /// Returns the secrets to sign with, so that a receiver that has either one can verify.
     public func valid(at now: Timestamp) -> [WebhookSecret] {
         guard let former, now < former.until else { return [current] }
         return [current, former.secret]
     }
 
-    /// There are never more than two: what was former already is forgotten. Without an overlap, for a secret that others
-    /// have seen, the new one is alone at once.
+    /// Returns the secrets after a rotation. There are never more than two: an earlier former
+    /// secret is dropped.
+    ///
+    /// - Parameter overlap: the validity of the present secret from now on; zero ends it at once,
+    ///   for a secret that is compromised.
     public func rotated(
         to new: WebhookSecret, at now: Timestamp, overlap: Duration = WebhookSecrets.overlap
     ) -> WebhookSecrets {

@@ -1,14 +1,15 @@
 import Bytes
 import World
 
-/// As they are kept: the texts of one secret or of two, the newest first, a space between them.
+/// The stored form: the texts of one or two secrets, newest first, separated by a space.
 extension WebhookSecrets {
     public var text: Secret {
         let texts = [current.text] + (former.map { [$0.secret.text] } ?? [])
         return Secret(Array(texts.map { $0.reveal() }.joined(separator: [UInt8(ascii: " ")])))
     }
 
-    /// Nil for what is no such text. Of a second one nobody knows until when it is valid: it is taken for nothing.
+    /// Reads the stored form; nil if the text is invalid. A second secret without a known end of
+    /// validity is ignored.
     public init?(text: Secret, formerUntil: Timestamp?) {
         var secrets: [WebhookSecret] = []
         for part in text.reveal().split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false) {
