@@ -1,14 +1,14 @@
-/// What became of a mail or a text message, as all who carry messages say it. Reasons are for people, hold no code, and
-/// are printable.
+/// The outcome of one attempt to deliver a mail or a text message, common to all couriers. Reasons
+/// are for people; they are printable and contain no code.
 public enum MessageOutcome: Sendable, Equatable {
-    /// Somebody else has taken it over: the mail server, or the gateway of that name.
+    /// Another service has accepted the message: the mail server, or the gateway of that name.
     case accepted(by: String?)
-    /// This address will never take it.
+    /// The address will never accept it.
     case refused(String)
-    /// Not now. Where it is not said when, the sender decides.
+    /// A later attempt may succeed. Without a duration the sender chooses the pause.
     case retryAfter(Duration?, String)
-    /// There is no way to send it: no gateway takes it, or something is set wrongly here.
+    /// The message cannot be sent: no gateway accepts it, or a setting is wrong.
     case undeliverable(String)
-    /// It may have been taken over, or not. Once more under the same id does no harm.
+    /// The service may have accepted it. Another attempt under the same id does no harm.
     case ambiguous(String)
 }

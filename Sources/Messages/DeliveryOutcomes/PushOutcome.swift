@@ -1,19 +1,19 @@
 import World
 
-/// What the push service said, in the words that all push services share.
+/// The outcome of one attempt to deliver a push, common to all push services.
 public enum PushOutcome: Sendable, Equatable {
-    /// Taken over; whether the phone got it is another matter.
+    /// The service accepted the push; this does not show that the phone received it.
     case accepted
-    /// The token is of no use any more, if it was not registered anew since.
+    /// The device token is dead, unless the phone registered it again since.
     case tokenDead(since: Timestamp?, reason: String)
     case retryAfter(Duration, reason: String)
-    /// Our key or certificate is at fault, for every phone alike.
+    /// The service refuses the relay's key or certificate, for all phones alike.
     case credentialFault(String)
-    /// We sent what we should not have sent.
+    /// The relay sent an invalid request.
     case badRequest(String)
-    /// A service that was chosen by whoever is to be pushed does not take it. Nothing of ours is at fault, and nobody else
-    /// concerned.
+    /// A push service that the user chose refused the push. The relay is not at fault, and no other
+    /// user is affected.
     case declined(String)
-    /// It may have been taken over or not.
+    /// The service may have accepted it.
     case ambiguous(String)
 }
