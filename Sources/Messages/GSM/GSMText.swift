@@ -1,10 +1,11 @@
-/// The alphabet of text messages, GSM 03.38 (today 3GPP 23.038): 128 characters, and a second table behind an escape.
-/// A text that has any other character needs UCS-2, and then only 70 of them fit into a message in place of 160.
+/// The alphabet of text messages, GSM 03.38 (today 3GPP 23.038): 128 characters, and a second table
+/// that an escape selects. A text with any other character needs UCS-2, which reduces a message
+/// from 160 to 70 characters.
 public enum GSMText {
-    /// In front of a character of the second table.
+    /// The septet that precedes a character of the second table.
     static let escape: UInt8 = 0x1b
 
-    /// Septets, one a byte. Nil when a character is in neither table.
+    /// Encodes a text as septets, one in each byte. Returns nil if a character is in neither table.
     public static func encode(_ text: String) -> [UInt8]? {
         var septets: [UInt8] = []
         septets.reserveCapacity(text.utf8.count)
@@ -15,15 +16,15 @@ public enum GSMText {
         return septets
     }
 
-    /// The characters that are in neither table, in the order in which they first appear.
+    /// Returns the characters that are in neither table, in order of first appearance.
     public static func missing(in text: String) -> [Character] {
         var found: [Character] = []
         for character in text where codes[character] == nil && !found.contains(character) { found.append(character) }
         return found
     }
 
-    /// Never fails, whatever comes: as the standard wants it, a septet behind an escape that the second table does not know is
-    /// read by the first, and an escape with nothing behind it is a space.
+    /// Decodes septets; never fails. As the standard requires, an escaped septet that the second
+    /// table lacks is read from the first table. An escape at the end is a space.
     public static func decode(_ septets: [UInt8]) -> String {
         var text = String()
         var escaped = false
@@ -42,7 +43,7 @@ public enum GSMText {
         return text
     }
 
-    /// Eight septets in seven octets, lowest bits first.
+    /// Packs eight septets into seven octets, lowest bits first.
     public static func pack(_ septets: [UInt8]) -> [UInt8] {
         var octets: [UInt8] = []
         octets.reserveCapacity((septets.count * 7 + 7) / 8)
@@ -61,7 +62,8 @@ public enum GSMText {
         return octets
     }
 
-    /// The number of septets does not follow from that of the octets, so it has to be said. What is not there is not given.
+    /// Unpacks septets. Their number must be given, since it does not follow from the number of
+    /// octets. Missing septets are omitted.
     public static func unpack(_ octets: [UInt8], count: Int) -> [UInt8] {
         var septets: [UInt8] = []
         var held: UInt32 = 0
@@ -79,7 +81,7 @@ public enum GSMText {
         return septets
     }
 
-    /// The first table, by the septet. A place stands for the escape itself.
+    /// The first table, indexed by septet; the position of the escape itself holds a placeholder.
     private static let basic: [Character] = Array(
         "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\u{a0}ÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?"
             + "¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà")
@@ -89,9 +91,9 @@ public enum GSMText {
         0x65: "€",
     ]
 
-    /// By characters, not by scalars: an ü of two scalars is an ü.
+    /// The codes by character, not by scalar: an ü made of two scalars is an ü.
     private static let codes: [Character: [UInt8]] = {
-        // Swift takes the two for one character.
+        // Swift treats CR LF as one character.
         var codes: [Character: [UInt8]] = ["\r\n": [0x0d, 0x0a]]
         for (septet, character) in basic.enumerated() where septet != Int(escape) { codes[character] = [UInt8(septet)] }
         for (septet, character) in extended { codes[character] = [escape, septet] }

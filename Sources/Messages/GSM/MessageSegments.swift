@@ -1,22 +1,23 @@
-/// How the characters of a text message are written.
+/// The encoding of the characters of a text message.
 public enum TextCoding: String, Sendable, Equatable {
-    /// Seven bits a character.
+    /// Seven bits for each character.
     case gsm7
-    /// UTF-16; what lies beyond its first plane takes two units, and phones show it all the same.
+    /// UTF-16; a character outside the basic plane takes two units, and phones display it
+    /// nonetheless.
     case ucs2
 
-    /// What fits into a message that stands alone.
+    /// The number of units in a message of a single segment.
     var whole: Int { self == .gsm7 ? 160 : 70 }
-    /// What fits into a part of a longer one, beside the six octets that say which part it is.
+    /// The number of units in a segment of a longer text, besides the six octets of its header.
     var part: Int { self == .gsm7 ? 153 : 67 }
 }
 
-/// How long a text is, as text messages. The gateway is paid by the part.
+/// The size of a text as text messages. The gateway charges by segment.
 public struct TextSize: Sendable, Equatable {
     public let coding: TextCoding
-    /// Septets, or units of UTF-16.
+    /// The number of septets or UTF-16 units.
     public let units: Int
-    /// At least one: an empty text is a message too.
+    /// The number of segments, at least one: an empty text is a message too.
     public let parts: Int
 
     public init(_ text: String) {
@@ -27,10 +28,11 @@ public struct TextSize: Sendable, Equatable {
     }
 }
 
-/// A text cut into as many messages as it takes.
+/// A text divided into SMS segments.
 public struct MessageSegments: Sendable, Equatable {
     public let coding: TextCoding
-    /// Septets, one a byte, or UTF-16 with the high byte first. What says which part it is does not stand in them.
+    /// The segments: septets, one in each byte, or UTF-16 with the high byte first. They do not
+    /// include the header.
     public let parts: [[UInt8]]
 
     public init(_ text: String) {
@@ -45,7 +47,7 @@ public struct MessageSegments: Sendable, Equatable {
     }
 }
 
-/// Where a text is cut: nothing that means something only together is parted.
+/// The division of a text into segments. Neither an escape pair nor a surrogate pair is divided.
 private struct SegmentBoundary {
     let coding: TextCoding
     let units: [UInt16]
@@ -74,7 +76,7 @@ private struct SegmentBoundary {
         self.ranges = ranges
     }
 
-    /// Whether what follows belongs to it.
+    /// Returns whether the next unit belongs to this one.
     private static func leads(_ unit: UInt16, _ coding: TextCoding) -> Bool {
         switch coding {
         case .gsm7: unit == UInt16(GSMText.escape)

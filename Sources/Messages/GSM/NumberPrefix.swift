@@ -1,13 +1,14 @@
-/// The beginning of telephone numbers in E.164 form: `+49`, `+4915`; `+` is the beginning of all.
+/// A prefix of telephone numbers in E.164 form, such as `+49` or `+4915`; `+` matches all numbers.
 public struct NumberPrefix: Sendable, Hashable, CustomStringConvertible {
-    /// With the plus sign.
+    /// The prefix with the plus sign.
     public let text: String
 
     public static let all = NumberPrefix(checked: "+")
 
     private init(checked text: String) { self.text = text }
 
-    /// Nil unless it is a plus sign and at most seven digits, of which the first is not 0.
+    /// Creates a prefix; nil unless the text is a plus sign and at most seven digits, of which the
+    /// first is not 0.
     public init?(_ text: String) {
         let digits = text.utf8.dropFirst()
         guard text.utf8.first == UInt8(ascii: "+"), digits.count <= 7, digits.first != UInt8(ascii: "0"),
@@ -21,8 +22,8 @@ public struct NumberPrefix: Sendable, Hashable, CustomStringConvertible {
 
     public func matches(_ number: String) -> Bool { number.utf8.starts(with: text.utf8) }
 
-    /// The country calling code that a number begins with, as ITU-T E.164 assigns them: 1 and 7 stand alone, those of two
-    /// digits are listed, and all others have three.
+    /// Returns the country calling code of a number as ITU-T E.164 assigns them: 1 and 7 are single
+    /// digits, those of two digits are listed, and all others have three.
     public static func country(of number: String) -> NumberPrefix {
         let digits = number.utf8.dropFirst().prefix(3)
         let length: Int
@@ -42,7 +43,7 @@ public struct NumberPrefix: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Sequence<NumberPrefix> {
-    /// The longest of those that a number begins with.
+    /// Returns the longest prefix that matches the number.
     public func longest(of number: String) -> NumberPrefix? {
         filter { $0.matches(number) }.max { $0.length < $1.length }
     }
