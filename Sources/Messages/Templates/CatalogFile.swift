@@ -1,6 +1,6 @@
-/// A file of texts in one language, named after it.
+/// A gettext file with the texts of one language, named after the language.
 public struct CatalogFile: Sendable {
-    /// As it is called in messages.
+    /// The path as error messages show it.
     public let path: String
     public let bytes: [UInt8]
 
@@ -9,7 +9,8 @@ public struct CatalogFile: Sendable {
         self.bytes = bytes
     }
 
-    /// `…/pt-BR.po`, and `pt_BR.po` as gettext spells it; nil if the name is no language.
+    /// The language tag from the file name, such as `pt-BR.po` or gettext's `pt_BR.po`; nil if the
+    /// name is not a language.
     var language: String? {
         let name = path.split(separator: "/").last ?? ""
         guard name.hasSuffix(".po") else { return nil }
@@ -18,7 +19,7 @@ public struct CatalogFile: Sendable {
     }
 }
 
-/// One thing that is wrong with a file of texts.
+/// An error in a catalogue file.
 public struct CatalogFault: Sendable, Equatable, CustomStringConvertible {
     public let path: String
     public let line: Int

@@ -1,11 +1,11 @@
 import Bytes
 
-/// Makes texts of a file, and finds everything that is wrong with it.
+/// A reader of a catalogue file. It collects the texts and all errors.
 struct CatalogReader {
     private let path: String
     private var rule = PluralRule.germanic
     private(set) var texts: [TextKey: MessageCatalog.PluralForms] = [:]
-    /// Where each text stands.
+    /// The line of each text.
     private(set) var lines: [TextKey: Int] = [:]
     private(set) var faults: [CatalogFault] = []
 
@@ -34,7 +34,7 @@ struct CatalogReader {
         guard lines.updateValue(entry.line, forKey: key) == nil else {
             return fault(entry.line, "\(context) is there a second time")
         }
-        // As gettext has it: not translated yet, or not looked over yet.
+        // As in gettext, these entries are not yet translated or not yet reviewed.
         if entry.isFuzzy || entry.strings.values.allSatisfy(\.isEmpty) { return }
         add(entry, key)
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The words that hold now, for everybody who sends.
+/// The current message catalogue, shared by all couriers.
 public final class CurrentCatalog: Sendable {
     private let wording: Mutex<MessageCatalog>
 

@@ -1,10 +1,10 @@
-/// Which languages somebody reads, best first: one tag (`de-AT`), or what a browser sends as Accept-Language (RFC 9110
-/// §12.5.4: `de-AT, de;q=0.8, *;q=0.1`). What is no language range is passed over.
+/// The languages that a user prefers, best first: a single tag (`de-AT`), or an Accept-Language
+/// value (RFC 9110 §12.5.4: `de-AT, de;q=0.8, *;q=0.1`). Invalid ranges are skipped.
 struct LanguageRanges {
-    /// In small letters.
+    /// The tags in lower case.
     let tags: [String]
 
-    /// Longer, and more, is nobody's list.
+    /// The maximum length and number of ranges; no real list exceeds them.
     private static let bytes = 512
     private static let most = 16
 
@@ -14,7 +14,7 @@ struct LanguageRanges {
             return
         }
         let ranges = text.split(separator: ",").prefix(Self.most).compactMap { Self.range($0) }
-        // Of equal ones the first is meant.
+        // Among equal weights the first range wins.
         tags = ranges.enumerated().sorted { ($1.element.weight, $0.offset) < ($0.element.weight, $1.offset) }
             .map(\.element.tag)
     }
@@ -30,7 +30,7 @@ struct LanguageRanges {
         return (tag, weight)
     }
 
-    /// `0.8` → 800; nil for what is no weight.
+    /// Converts a weight to thousandths, `0.8` to 800; nil if it is not a weight.
     private static func thousandths(_ text: Substring) -> Int? {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard let whole = parts.first, whole == "0" || whole == "1" else { return nil }
@@ -41,7 +41,7 @@ struct LanguageRanges {
         return weight <= 1000 ? weight : nil
     }
 
-    /// A language tag's shape (RFC 5646), in small letters.
+    /// Returns whether the text has the form of a language tag (RFC 5646) in lower case.
     static func isTag(_ text: String) -> Bool {
         let groups = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         let isLetter = { (byte: UInt8) in (0x61...0x7a).contains(byte) }
@@ -52,12 +52,12 @@ struct LanguageRanges {
             && groups.first.map { $0.count >= 2 && $0.allSatisfy(isLetter) } == true
     }
 
-    /// From the tag to its language alone (RFC 4647 §3.4): `zh-hant-tw`, `zh-hant`, `zh`.
+    /// Returns the tag and its shorter forms (RFC 4647 §3.4): `zh-hant-tw`, `zh-hant`, `zh`.
     static func fallbacks(of tag: String) -> [String] {
         var groups = tag.split(separator: "-")
         var all: [String] = []
         while !groups.isEmpty {
-            // A single letter only begins what came behind it.
+            // A single letter only introduces the subtag after it, so it cannot end a tag.
             if groups.last?.count ?? 0 > 1 || groups.count == 1 { all.append(groups.joined(separator: "-")) }
             groups.removeLast()
         }

@@ -1,13 +1,13 @@
-/// Everything that mails and text messages say, in all languages there are. Each text is taken in the best language that has
-/// it; English has all of them.
+/// The texts of mails and text messages in all languages. Each text is taken from the best language
+/// that has it; English has all of them.
 public struct MessageCatalog: Sendable {
-    /// Of one language.
+    /// The texts of one language.
     struct LanguageTexts: Sendable {
         let language: String
         var texts: [TextKey: PluralForms] = [:]
     }
 
-    /// A text in each of its forms; one alone holds for every number.
+    /// A text in its plural forms; a single form serves for every number.
     struct PluralForms: Sendable {
         let forms: [Template]
         let rule: PluralRule
@@ -17,13 +17,14 @@ public struct MessageCatalog: Sendable {
         }
     }
 
-    /// The language that has everything.
+    /// The language that has all texts.
     private static let standard = "en"
-    /// Of the website's name in a text message, so that the rest has its place in one part.
+    /// The maximum length of the website's name in a text message, so that the rest fits into one
+    /// segment.
     private static let nameInNote = 60
     private static let nameInLetter = 128
 
-    /// By their tags in small letters.
+    /// The texts by language tag in lower case.
     private var words: [String: LanguageTexts]
 
     /// English and German.
@@ -37,8 +38,8 @@ public struct MessageCatalog: Sendable {
 
     private init(words: [String: LanguageTexts]) { self.words = words }
 
-    /// What an operator has written, over the built-in texts: other languages, and other words. Everything that is wrong is
-    /// said at once.
+    /// Creates a catalogue from an operator's files over the built-in texts. The files may add
+    /// languages and replace texts. All errors are reported at once.
     public init(_ files: [CatalogFile]) throws(CatalogFaults) { self = try Self.builtIn.adding(files) }
 
     private func adding(_ files: [CatalogFile]) throws(CatalogFaults) -> MessageCatalog {
@@ -69,10 +70,12 @@ public struct MessageCatalog: Sendable {
         return MessageCatalog(words: words)
     }
 
-    /// Those that have something to say.
+    /// The languages that have at least one text.
     public var languages: [String] { words.values.filter { !$0.texts.isEmpty }.map(\.language).sorted() }
 
-    /// `language` is a tag such as `de-AT`, or a whole Accept-Language.
+    /// Renders a mail.
+    ///
+    /// - Parameter language: a tag such as `de-AT`, or an Accept-Language value.
     public func letter(_ letter: MailTemplate, _ values: TemplateValues, language: String?) -> RenderedMail {
         let words = words(having: .body(letter), language)
         let write = { (key: TextKey) in Self.write(words.texts[key], values, name: Self.nameInLetter) }
@@ -97,20 +100,20 @@ public struct MessageCatalog: Sendable {
     }
 }
 
-/// A mail. It prints nothing of itself, because it may hold a code.
+/// A rendered mail. It does not print its contents, because it may hold a code.
 public struct RenderedMail: Sendable, CustomStringConvertible, CustomReflectable {
-    /// The tag of the language it is in.
+    /// The tag of its language.
     public let language: String
-    /// One line.
+    /// The subject, a single line.
     public let subject: String
-    /// Every line ends with a line feed.
+    /// The text; every line ends with a line feed.
     public let text: String
 
     public var description: String { "[words]" }
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A text message, in one line. It prints nothing of itself, because it holds a code.
+/// A rendered text message, a single line. It does not print its contents, because it holds a code.
 public struct RenderedSMS: Sendable, CustomStringConvertible, CustomReflectable {
     public let language: String
     public let text: String

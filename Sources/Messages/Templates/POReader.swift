@@ -1,16 +1,17 @@
-/// One text of a file, as gettext's tools write them.
+/// An entry of a gettext file.
 struct POEntry {
     var line = 0
     var context: String?
     var isFuzzy = false
     var id: String?
-    /// By its number; a text without plural has number 0 alone.
+    /// The strings by plural form; a text without plural has only form 0.
     var strings: [Int: String] = [:]
     var hasForms = false
 }
 
-/// Reads a `.po` file: entries of `msgctxt`, `msgid`, `msgid_plural`, `msgstr` and `msgstr[N]`, each with texts in quotes that
-/// may go on in the next lines. Comments are left out, but for `#, fuzzy`.
+/// A reader of `.po` files: entries of `msgctxt`, `msgid`, `msgid_plural`, `msgstr` and
+/// `msgstr[N]`. Each has a quoted text that may continue on the next lines. Comments are skipped,
+/// except `#, fuzzy`.
 struct POReader {
     struct Fault: Error {
         let line: Int
@@ -49,7 +50,7 @@ struct POReader {
     private mutating func take(_ text: Substring) throws(Fault) {
         if text.allSatisfy(\.isWhitespace) { return }
         if text.hasPrefix("#") {
-            // A comment belongs to what follows.
+            // A comment belongs to the entry after it.
             if isWhole { try close() }
             if text.hasPrefix("#,"), text.contains("fuzzy") { entry.isFuzzy = true }
             return
@@ -112,7 +113,7 @@ struct POReader {
         throw Fault(line: entry.line, message: entry.id == nil ? "has no msgid" : "has no msgstr")
     }
 
-    /// What stands between quotes, with its escapes undone.
+    /// Returns the text between the quotes, with escapes resolved.
     private func quoted(_ text: Substring) throws(Fault) -> String {
         var rest = text
         while let last = rest.last, last.isWhitespace { rest.removeLast() }

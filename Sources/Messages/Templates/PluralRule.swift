@@ -1,10 +1,11 @@
-/// Which form of a text belongs to a number: gettext's `nplurals=2; plural=n != 1;`, an expression of C over `n`.
+/// A rule that assigns a plural form to a number: gettext's `nplurals=2; plural=n != 1;`, a C
+/// expression over `n`.
 ///
-/// It is tried with every number that there can be before it is believed, so that asking it cannot fail.
+/// The rule is evaluated for every possible number when it is read, so its use cannot fail.
 struct PluralRule: Sendable {
-    /// The most minutes that are spoken of: a day.
+    /// The largest number of minutes in a text: a day.
     static let largest = 1440
-    /// More than any language has.
+    /// The maximum number of forms; no language has more.
     private static let mostForms = 6
 
     let forms: Int
@@ -15,7 +16,7 @@ struct PluralRule: Sendable {
 
     func form(of number: Int) -> Int { Int(table[Self.bounded(number)]) }
 
-    /// As in English and German. It holds, too, where a file says nothing.
+    /// The rule of English and German, also used if a file has none.
     static let germanic = PluralRule(forms: 2, table: (0...largest).map { $0 == 1 ? 0 : 1 })
 
     private init(forms: Int, table: [UInt8]) {
@@ -23,7 +24,7 @@ struct PluralRule: Sendable {
         self.table = table
     }
 
-    /// Nil for what is no rule, or has no form for some number.
+    /// Parses a rule; nil if the text is not a rule or has no form for some number.
     init?(_ text: String) {
         var fields: [String: String] = [:]
         for part in text.split(separator: ";") {
@@ -46,7 +47,8 @@ struct PluralRule: Sendable {
     }
 }
 
-/// The part of C that such rules are written in: whole numbers, `n`, `?:`, `||`, `&&`, comparisons, `+ - * / %`, `!`.
+/// An expression in the part of C that plural rules use: whole numbers, `n`, `?:`, `||`, `&&`,
+/// comparisons, `+ - * / %`, `!`.
 struct PluralExpression {
     private indirect enum Node {
         case number(Int)
@@ -58,14 +60,14 @@ struct PluralExpression {
 
     private let root: Node
 
-    /// Nil for anything else.
+    /// Parses an expression; nil if the text is not one.
     init?(_ text: String) {
         var parser = Parser(text)
         guard let root = parser.choice(0), parser.isAtEnd else { return nil }
         self.root = root
     }
 
-    /// Nil where a number is divided by nothing, or grows too large.
+    /// Returns the value for `n`; nil after a division by zero or an overflow.
     func value(for n: Int) -> Int? { Self.value(root, n) }
 
     private static func value(_ node: Node, _ n: Int) -> Int? {
@@ -78,7 +80,7 @@ struct PluralExpression {
             return value(condition != 0 ? yes : no, n)
         case .binary(let sign, let left, let right):
             guard let a = value(left, n) else { return nil }
-            // What C does not look at may be wrong.
+            // As in C, the right side is not evaluated, so it may be invalid.
             if sign == "&&", a == 0 { return 0 }
             if sign == "||", a != 0 { return 1 }
             guard let b = value(right, n) else { return nil }
@@ -107,11 +109,11 @@ struct PluralExpression {
         }
     }
 
-    /// From the loosest signs to the tightest, as C binds them.
+    /// The operators from the lowest to the highest precedence, as in C.
     private static let levels: [[String]] = [
         ["||"], ["&&"], ["==", "!="], ["<=", ">=", "<", ">"], ["+", "-"], ["*", "/", "%"],
     ]
-    /// Of brackets within brackets, and of choices within choices.
+    /// The maximum nesting of parentheses and of conditional expressions.
     private static let deepest = 20
     private static let longest = 500
 

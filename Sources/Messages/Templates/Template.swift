@@ -1,6 +1,6 @@
-/// A text with places for values. `{website}` is one; a line of which a value is not known is left out, and so is a part of
-/// a line in brackets: `From {ip}[, {place}].` Braces and brackets that are meant as such are written twice, outside of
-/// brackets.
+/// A text with placeholders such as `{website}`. A line with an unknown value is left out, and so
+/// is a part of a line in brackets: `From {ip}[, {place}].` Literal braces and brackets are
+/// doubled, outside of brackets.
 struct Template: Sendable {
     private indirect enum Piece: Sendable {
         case text(String)
@@ -31,7 +31,7 @@ struct Template: Sendable {
         try check(key, text)
     }
 
-    /// What must be said has to be said whatever is not known.
+    /// Checks that the required values appear even if every optional value is unknown.
     private func check(_ key: TextKey, _ text: String) throws(Fault) {
         let least = text.isEmpty ? "" : write { $0.isAlwaysKnown ? "{\($0.rawValue)}" : nil }
         if key.bringsCode, !least.contains("{code}") {
@@ -45,7 +45,7 @@ struct Template: Sendable {
         }
     }
 
-    /// With one empty line where several would come together, and none at either end.
+    /// Renders the text. Consecutive empty lines are merged, and none remains at either end.
     func write(_ value: (Placeholder) -> String?) -> String {
         var written: [String] = []
         for line in lines {
@@ -92,7 +92,7 @@ struct Template: Sendable {
                     text.append(sign)
                     continue
                 }
-                // Within brackets several may be closed at once.
+                // Within brackets, `]]` closes two levels.
                 if rest.first == sign, sign != "]" || !inBrackets {
                     rest.removeFirst()
                     text.append(sign)

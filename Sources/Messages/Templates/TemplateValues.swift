@@ -1,12 +1,12 @@
 import Bytes
 import World
 
-/// What is put into the texts. Where something is not known, the lines that would say it are left out.
+/// The values for the placeholders. Lines with an unknown value are left out.
 public struct TemplateValues: Sendable {
-    /// As people know it.
+    /// The name of the website as users know it.
     public var website: String
     public var code: Secret?
-    /// How long the code holds.
+    /// The validity of the code in minutes.
     public var minutes: Int?
     public var ip: String?
     public var place: String?
@@ -28,15 +28,18 @@ public struct TemplateValues: Sendable {
         self.time = time
     }
 
-    /// What is left, in minutes that are over no earlier than said.
+    /// Returns the remaining time in whole minutes, rounded down, so that the code lives at least
+    /// as long as stated. Less than a minute counts as one.
     public static func minutes(left: Duration) -> Int {
         Int(min(max(1, left.components.seconds / 60), Int64(PluralRule.largest)))
     }
 
-    /// Of the longest that is shown.
+    /// The maximum length of a value.
     private static let characters = 128
 
-    /// Its text, fit to stand in one line; nil where there is none. `nameCharacters` is the room for the website's name.
+    /// Returns the text of a placeholder as a single line; nil if it has no value.
+    ///
+    /// - Parameter nameCharacters: the maximum length of the website's name.
     func text(of placeholder: Placeholder, nameCharacters: Int) -> String? {
         let text: String? =
             switch placeholder {
@@ -52,17 +55,19 @@ public struct TemplateValues: Sendable {
         return text.flatMap { Self.cut($0, Self.characters) }
     }
 
-    /// `2026-11-22 01:02 UTC`: the same in all languages, and no one has to know which day comes first.
+    /// Formats a time as `2026-11-22 01:02 UTC`: the same in all languages, with an unambiguous
+    /// order of day and month.
     private static func clock(_ time: Timestamp) -> String {
         let text = time.rfc3339
         return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5)) UTC"
     }
 
-    /// Without line breaks, and without what turns the reading direction of what follows; nil if nothing is left.
+    /// Returns the text without line breaks and without text-direction characters; nil if nothing
+    /// is left.
     private static func cut(_ text: String, _ limit: Int) -> String? {
         var clean = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
-            // What stands in for a line break is a gap, and several are one.
+            // A line break becomes a space, and consecutive spaces are merged.
             let isGap = scalar == " " || isUnshowable(scalar)
             if isGap, clean.isEmpty || clean.last == " " { continue }
             clean.append(isGap ? " " : scalar)

@@ -1,8 +1,8 @@
-/// Mails that are sent. The raw value is the part of their keys that they share.
+/// The mails that the relay sends. The raw value is the common prefix of their keys.
 public enum MailTemplate: String, Sendable, CaseIterable {
-    /// The code that lets somebody in.
+    /// The code for a login.
     case loginCode = "mail.login"
-    /// The code that shows that an address is the user's.
+    /// The code that confirms an address of the user.
     case addressCode = "mail.address"
     case deviceBound = "mail.device.bound"
     case deviceUnbound = "mail.device.unbound"
@@ -11,13 +11,13 @@ public enum MailTemplate: String, Sendable, CaseIterable {
     case codesLocked = "mail.codes.locked"
 }
 
-/// Text messages that are sent.
+/// The text messages that the relay sends.
 public enum SMSTemplate: String, Sendable, CaseIterable {
     case loginCode = "sms.login"
     case addressCode = "sms.address"
 }
 
-/// One text that a language has or has not: the `msgctxt` of an entry in its file.
+/// The key of one text: the `msgctxt` of its entry in a catalogue file.
 enum TextKey: Hashable, Sendable {
     case subject(MailTemplate)
     case body(MailTemplate)
@@ -34,7 +34,7 @@ enum TextKey: Hashable, Sendable {
         }
     }
 
-    /// The other half, without which it says nothing.
+    /// The other half of a mail; a subject needs a body and a body a subject.
     var partner: TextKey? {
         switch self {
         case .subject(let letter): .body(letter)
@@ -43,7 +43,7 @@ enum TextKey: Hashable, Sendable {
         }
     }
 
-    /// What it is there to say.
+    /// Whether the text must contain a code.
     var bringsCode: Bool {
         switch self {
         case .subject: false
@@ -56,7 +56,7 @@ enum TextKey: Hashable, Sendable {
         if case .body = self { false } else { true }
     }
 
-    /// Longer is a mistake, or costs whoever pays for text messages.
+    /// The maximum length. A longer text is a mistake, or makes text messages expensive.
     var characters: Int {
         switch self {
         case .subject: 200
@@ -67,7 +67,7 @@ enum TextKey: Hashable, Sendable {
 
     var placeholders: [Placeholder] {
         switch self {
-        // Mail servers write subjects into their logs.
+        // Mail servers write subjects into their logs, so a subject has no code.
         case .subject(let letter): Self.codes.contains(letter) ? Self.ofCodes.filter { $0 != .code } : Self.ofEvents
         case .body(let letter): Self.codes.contains(letter) ? Self.ofCodes : Self.ofEvents
         case .note: Self.ofCodes
@@ -79,11 +79,12 @@ enum TextKey: Hashable, Sendable {
     private static let ofEvents: [Placeholder] = [.website, .device, .time]
 }
 
-/// What stands in a template for a value.
+/// A placeholder in a template.
 enum Placeholder: String, Sendable, CaseIterable {
     case website, code, minutes, ip, place, service, device, time
 
-    /// Known whenever a text that may hold it is sent. The others may be missing, and their lines with them.
+    /// Whether the value is known whenever the text is sent. The other values may be missing, and
+    /// then their lines are left out.
     var isAlwaysKnown: Bool {
         switch self {
         case .website, .code, .minutes, .time: true
