@@ -14,7 +14,7 @@ import World
 /// time depends on how many newer connections arrive. A connection's first request makes it the
 /// newest of its source again.
 ///
-/// What can go wrong: a loop is slower to close connections than the table is to end them. Then new
+/// Risk: a loop is slower to close connections than the table is to end them. Then new
 /// connections are refused, with the reason `closing`. Tests: `AdmissionTableTests`, and with real
 /// servers `AdmissionServerTests`.
 struct AdmissionTable {

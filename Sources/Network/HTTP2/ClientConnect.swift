@@ -100,7 +100,7 @@ extension HTTP2Client {
     }
 }
 
-/// One step of connecting. It ends exactly once: by success, by failure or by its timer.
+/// A step of connecting. It ends exactly once: by success, by failure or by its timer.
 private final class Attempt {
     private let loop: EventLoop
     private var end: ((ConnectionFailure?) -> Void)?

@@ -9,7 +9,7 @@ import World
 /// Invariant: a stream up to `settled` that is not open has ended. If we reset it, its frames may
 /// still be on their way. If the client ended it, more frames on it are an error.
 ///
-/// What can go wrong: the inspector takes an honest frame for an error, for example one that was on
+/// Risk: the inspector takes an honest frame for an error, for example one that was on
 /// its way when we reset its stream. So `noteReset` must be called for every reset. Tests:
 /// `FrameInspectorTests`, `AccountingTests`, `SlowHeadTests`.
 struct FrameInspector {

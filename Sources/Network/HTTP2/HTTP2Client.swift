@@ -16,7 +16,7 @@ import World
 /// is in `queue` until it gets a stream, and then in `streams` until the stream closes. There are
 /// never more streams than the server allows.
 ///
-/// What can go wrong: a completed request stays in `queue` until its turn, so `waiting` counts only
+/// Risk: a completed request stays in `queue` until its turn, so `waiting` counts only
 /// those that still wait. Tests: `ClientTests`, `RoundTripTests`.
 public final class HTTP2Client {
     let loop: EventLoop

@@ -24,7 +24,7 @@ enum HandshakeDecision: Equatable {
 /// the source is parked again.
 ///
 /// Invariant: a source with connections is either in `turns` or in `parked`, exactly once. So a
-/// step costs O(log n) for n parked sources, however many connections wait. What can go wrong:
+/// step costs O(log n) for n parked sources, however many connections wait. Risk:
 /// connections that closed while they waited stay here until a step reaches them. So the owner must
 /// call `keep` when there are too many of them. Tests: `HandshakeQueueTests`, and with real servers
 /// `HandshakeBudgetTests`.

@@ -4,9 +4,9 @@ import World
 /// Begins the handshakes of one server, a few in each turn of its loop. So the public-key work of a
 /// burst does not delay the established connections. `HandshakeQueue` decides the order.
 ///
-/// One timer drives it, both when handshakes can begin at once and when all sources wait for their
-/// budget. The timer keeps neither the server nor a connection alive, and `close` cancels it. Used
-/// on the loop only.
+/// A single timer drives it, both when handshakes can begin at once and when all sources wait for
+/// their budget. The timer keeps neither the server nor a connection alive, and `close` cancels it.
+/// Used on the loop only.
 final class HandshakeScheduler {
     /// The number of handshakes that may begin in one turn of the loop.
     static let perTurn = 8

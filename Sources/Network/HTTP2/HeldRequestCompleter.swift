@@ -2,9 +2,9 @@ import EventLoop
 
 /// Ends the held requests of one server: a few at a time, and the owners in turn.
 ///
-/// One event may end tens of thousands of held requests, and each end is a task that queries the
-/// store. If all of them began together, they would block the loop and fill the store's queue. Used
-/// on its loop only. Tests: `HeldRequestCompleterTests`.
+/// A single event may end tens of thousands of held requests, and each end is a task that queries
+/// the store. If all of them began together, they would block the loop and fill the store's queue.
+/// Used on its loop only. Tests: `HeldRequestCompleterTests`.
 final class HeldRequestCompleter {
     /// The number of ends that run at the same time, and that begin in one turn.
     static let atOnce = 16

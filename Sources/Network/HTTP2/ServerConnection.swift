@@ -18,7 +18,7 @@ import World
 /// GOAWAY no stream above `lastStream` is handled. `ConnectionClock` ends a connection whose peer
 /// is too slow, and `AbuseBudget` one whose peer costs too much.
 ///
-/// What can go wrong: an event may end the connection, so every loop over events checks `session`.
+/// Risk: an event may end the connection, so every loop over events checks `session`.
 /// libnghttp2 points to the `ServerStream` objects as `BodySource`; so the session is freed before
 /// them. Tests: `ServerTests`, `HostileTests`, `EarlyAnswerTests`, `StreamLimitTests`,
 /// `SlowHeadTests`; with other clients `ToolTests`.

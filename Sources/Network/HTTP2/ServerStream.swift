@@ -1,7 +1,7 @@
 import HTTP
 import World
 
-/// One request and its answer.
+/// A request and its answer.
 final class ServerStream: BodySource {
     let id: Int32
     let head: HeaderBlock

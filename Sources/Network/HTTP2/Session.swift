@@ -134,7 +134,7 @@ final class SessionScratch {
 /// more.
 ///
 /// Invariants: no method is called from within a callback, and the `BodySource` of a stream
-/// outlives the stream. What can go wrong: libnghttp2 ends a connection by itself if a peer exceeds
+/// outlives the stream. Risk: libnghttp2 ends a connection by itself if a peer exceeds
 /// the stream limit by one. So it is told a higher limit, and the owner enforces the real one
 /// (`submitSettings`). Tests: `RoundTripTests`, `HeaderWorkTests`, `StreamLimitTests`,
 /// `HostileTests`.

@@ -59,7 +59,7 @@ final class SharedBuffers {
 /// can occupy is bounded by one read and one write. Each turn reads and writes a limited amount, so
 /// that other connections get their turns.
 ///
-/// What can go wrong: TLS may need to write in order to read, and the reverse, so the interest in
+/// Risk: TLS may need to write in order to read, and the reverse, so the interest in
 /// events follows `readNeedsWrite` and `writeNeedsRead`. Bytes that OpenSSL has buffered cause no
 /// further event of the socket (`comeBack`). A close with unread bytes makes the kernel send a
 /// reset, which destroys output on its way; so the transport lingers. After each call to the owner
