@@ -1,12 +1,14 @@
 import Glibc
 
-/// IPv4 or IPv6 addresses that begin alike: `10.0.0.0/8`, `fd00::/8`, or a single address.
+/// A range of IPv4 or IPv6 addresses with a common prefix: `10.0.0.0/8`, `fd00::/8`, or a single
+/// address.
 public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     private let bytes: [UInt8]
-    /// So many of them are alike.
+    /// The length of the prefix in bits.
     public let bits: Int
 
-    /// Nil for what is no range, and where bits are set behind its length: then one end or the other is a mistake.
+    /// Parses a range. Returns nil for invalid text, and if bits are set behind the prefix: then
+    /// either the address or the length is a mistake.
     public init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = parts.first, let bytes = Self.bytes(of: String(address)) else { return nil }
@@ -32,14 +34,14 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
             && zip(address, bytes).enumerated().allSatisfy { at, pair in pair.0 & Self.mask(at, bits) == pair.1 }
     }
 
-    /// Which bits of that byte belong to the first `bits` of all.
+    /// The bits of the byte at `at` that belong to the first `bits` of all.
     private static func mask(_ at: Int, _ bits: Int) -> UInt8 {
         UInt8(truncatingIfNeeded: 0xff00 >> min(max(bits - at * 8, 0), 8))
     }
 
-    /// 4 or 16 bytes; nil for what is no address.
+    /// Parses an address to 4 or 16 bytes. Returns nil if the text is not an address.
     package static func bytes(of text: String) -> [UInt8]? {
-        // C would read what stands before a zero byte.
+        // C would stop reading at a zero byte.
         guard !text.utf8.contains(0) else { return nil }
         var four = in_addr()
         if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }

@@ -2,19 +2,38 @@ import Glibc
 import Synchronization
 import World
 
-/// One thread's turn after turn: descriptors, timers, posted work and the jobs of Swift tasks, one at a time.
+/// The loop of one thread: descriptors, timers, posted work and the jobs of Swift tasks, one at a
+/// time.
 ///
-/// `@unchecked Sendable`: everything mutable here is touched by the loop's own thread alone — `run()` or `turn()` makes
-/// that thread's `current` the loop, and what must be on the loop asks for it by precondition — apart from `inbox` and
-/// `stopping`, which carry their own locks, and `Poller.wake`, which is one write to an eventfd.
+/// Purpose: code on a loop needs no locks, because only one piece of work runs at a time. A turn
+/// waits for descriptors and calls their watchers. Then it takes the work of other threads, runs
+/// due timers, runs ready jobs, and calls the turn-end observers. Those write the output of the
+/// whole turn together.
+///
+/// Invariants: code that belongs to the loop runs only on the loop's thread; `preconditionCurrent`
+/// checks that. A loop that sleeps is woken with exactly one write, however much work is posted:
+/// `Inbox.asleep` is cleared under the lock. Each phase of a turn is bounded (512 timers, 8 rounds
+/// of jobs, 2 rounds of observers), so descriptors never starve.
+///
+/// Risk: work that blocks stops every connection of the loop, so blocking libraries run on a
+/// `WorkerThread`. Work that is posted after `stop()` may never run.
+///
+/// `@unchecked Sendable`: only the loop's own thread touches the mutable properties. `run()` and
+/// `turn()` set the loop as `current` of that thread, and methods check it by precondition.
+/// Exceptions are `inbox`, which has a lock, `stopping`, which is atomic, and `Poller.wake`, which
+/// is one write to an eventfd.
+///
+/// A simulated loop has the same code without epoll and thread, for deterministic tests. Tests:
+/// `EventLoopTests`, `SimulatedLoopTests`, `TimerHeapTests`.
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     enum Item {
         case job(UnownedJob)
         case work(() -> Void)
     }
 
-    /// What other threads bring. `asleep` is true only while the loop is in epoll_wait with nothing to do: the first to
-    /// bring something clears it, and it alone writes to the eventfd.
+    /// The work that other threads post. `asleep` is true only while the loop waits in epoll_wait
+    /// without work. The first thread that posts clears it, and only that thread writes to the
+    /// eventfd.
     private struct Inbox {
         var items: [Item] = []
         var asleep = false
@@ -48,8 +67,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         self.pick = pick
     }
 
-    /// A loop without descriptors and without a thread: whoever owns it calls `turn()`. Of everything that is ready, the
-    /// job at `pick(count)` runs next; `{ _ in 0 }` keeps the order in which things came.
+    /// A loop without descriptors and without a thread, for simulations: its owner calls `turn()`.
+    /// Of everything that is ready, the job at `pick(count)` runs next; `{ _ in 0 }` keeps the
+    /// order of arrival.
     public static func simulated(
         name: String, time: any TimeSource, pick: @escaping (Int) -> Int
     ) -> EventLoop {
@@ -58,7 +78,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: Which loop
 
-    /// The loop whose turn this thread is running.
+    /// The loop whose turn this thread runs; nil if there is none.
     @inline(never)
     public static var current: EventLoop? {
         guard let pointer = pthread_getspecific(currentKey) else { return nil }
@@ -67,7 +87,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Whether this thread runs this loop's turn.
     public var isCurrent: Bool {
-        // A thread-specific value, not a thread's id: a task may go on elsewhere, and the optimiser keeps ids.
+        // A thread-specific value is used, not a thread id. A task may continue on another thread,
+        // and the optimiser caches ids.
         pthread_getspecific(currentKey) == UnsafeMutableRawPointer(Unmanaged.passUnretained(self).toOpaque())
     }
 
@@ -75,7 +96,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         precondition(isCurrent, "\(what): not on the loop")
     }
 
-    /// Runs `body` as a part of a turn of a simulated loop, for its set-up.
+    /// Runs `body` within a turn of a simulated loop, for its set-up.
     public func asCurrent<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
         precondition(poller == nil, "only a simulated loop can be entered")
         let outer = enter()
@@ -96,7 +117,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: Giving it work
 
-    /// From any thread. Wakes the loop if it sleeps, with at most one write.
+    /// Runs `work` on the loop, in a later turn or later in this one. It may be called from any
+    /// thread. It wakes a sleeping loop, with at most one write.
     public func post(_ work: @escaping @Sendable () -> Void) { accept(.work(work)) }
 
     private func accept(_ item: consuming Item) {
@@ -114,27 +136,28 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         if mustWake { poller?.wake() }
     }
 
-    /// On the loop only: runs at once to its first suspension, and stays on the loop.
+    /// Starts a task on the loop. It runs at once until its first suspension, and stays on the
+    /// loop. On the loop only.
     public func spawn(_ operation: @escaping @Sendable () async -> Void) {
         preconditionCurrent()
         Task.immediate(executorPreference: self) { await operation() }
     }
 
-    /// From any task: runs `operation` on the loop and comes back with its result.
+    /// Runs `operation` on the loop, and returns its result. It may be called from any task.
     public func perform<Value: Sendable>(_ operation: @escaping @Sendable () async -> Value) async -> Value {
         await withUnsafeContinuation { continuation in
             post { self.spawn { continuation.resume(returning: await operation()) } }
         }
     }
 
-    /// On the loop only. `work` runs on a later turn, never before `duration` is over.
+    /// Runs `work` in a later turn, never before `duration` is over. On the loop only.
     @discardableResult
     public func schedule(after duration: Duration, _ work: @escaping () -> Void) -> TimerID {
         preconditionCurrent()
         return timers.add(work, at: time.instant() + duration)
     }
 
-    /// The same, for who knows the moment.
+    /// Runs `work` in a later turn, never before `moment`. On the loop only.
     @discardableResult
     public func schedule(at moment: Instant, _ work: @escaping () -> Void) -> TimerID {
         preconditionCurrent()
@@ -146,7 +169,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         timers.cancel(timer)
     }
 
-    /// On the loop only: suspends the calling task for `duration`, and nothing else.
+    /// Suspends the calling task for `duration`, without blocking the loop. On the loop only.
     public func sleep(for duration: Duration) async {
         preconditionCurrent()
         await withUnsafeContinuation { continuation in
@@ -154,7 +177,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
-    /// On the loop only. The watch does not own the descriptor.
+    /// Watches a descriptor, which the watcher does not own. On the loop only.
     public func watch(
         fd: Int32, _ interest: Interest, _ ready: @escaping (Readiness) -> Void
     ) throws(SystemFailure) -> DescriptorWatcher {
@@ -163,8 +186,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return try poller.add(fd: fd, interest, ready)
     }
 
-    /// On the loop only: tells `listener` once, when this turn has nothing more to run and the loop is about to look at
-    /// its descriptors again. So what a turn has to write is written together.
+    /// Calls `listener` once, when nothing more is ready in this turn and before the loop looks at
+    /// its descriptors again. So all output of a turn is written together. On the loop only.
     public func atTurnEnd(_ listener: any TurnEndObserver) { turnEnds.append(listener) }
 
     // MARK: The executor
@@ -179,8 +202,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-    /// On the loop only: the monotonic clock as it stood when this turn first asked for it. Where seconds are counted the
-    /// clock itself need not be read again and again.
+    /// The monotonic clock when this turn first read it. It saves further reads where a precision
+    /// of seconds is enough. On the loop only.
     public var now: Instant {
         preconditionCurrent()
         if let timeOfTurn, timeOfTurn.turn == turnCount { return timeOfTurn.instant }
@@ -191,7 +214,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: Running
 
-    /// The thread's body, until `stop()`.
+    /// Runs the loop on this thread until `stop()`.
     public func run() {
         guard let poller else { preconditionFailure("a simulated loop is driven by turn()") }
         precondition(Self.current == nil, "a thread runs one loop")
@@ -202,25 +225,29 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             poller.wait(milliseconds: takeInboxOrSleep())
             takeInbox()
             runDueTimers()
-            // A job that makes jobs must not keep the descriptors waiting: some rounds, then a look at them.
+            // A job that creates jobs must not starve the descriptors, so the number of rounds is
+            // limited.
             for _ in 0..<8 where !ready.isEmpty { runReady() }
             endTurn()
         }
     }
 
-    /// From any thread: `run()` returns when its turn is over. What has not run by then never will.
+    /// Stops the loop: `run()` returns at the end of its turn. Work that has not run by then never
+    /// runs. It may be called from any thread.
     public func stop() {
         stopping.store(true, ordering: .releasing)
         post {}
     }
 
-    /// How long epoll may wait; asleep from here on if there is nothing to do.
+    /// The time that epoll may wait, in milliseconds; -1 without limit. The loop counts as asleep
+    /// from here on if it has no work.
     private func takeInboxOrSleep() -> Int32 {
         guard ready.isEmpty, turnEnds.isEmpty else { return 0 }
         let mayWait: Int32
         if let deadline = timers.nextDeadline {
             let left = deadline.nanoseconds - time.instant().nanoseconds
-            // Rounded up: a timer that is due in half a millisecond would otherwise be asked for again and again.
+            // Rounded up: otherwise a timer that is due in half a millisecond would make the loop
+            // spin.
             mayWait = left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
         } else {
             mayWait = -1
@@ -248,14 +275,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         guard let next = timers.nextDeadline else { return }
         let now = time.instant()
         guard next <= now else { return }
-        // Thousands may be due at once, and the descriptors are not to wait for all of them.
+        // Thousands may be due at once. The descriptors must not wait for all of them.
         for _ in 0..<Self.timersInTurn {
             guard let work = timers.popDue(now) else { return }
             work()
         }
     }
 
-    /// Timers that fire in one turn; the others fire in the next ones.
+    /// The number of timers that may fire in one turn. The others fire in the next turns.
     private static let timersInTurn = 512
 
     private func runReady() {
@@ -272,7 +299,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
 
     private func endTurn() {
-        // Who asks again from within its own end is told in the next turn: descriptors come in between.
+        // An observer that registers again within its call is called in the next turn, after the
+        // descriptors.
         for _ in 0..<2 where !turnEnds.isEmpty {
             swap(&turnEnds, &turnEndsRunning)
             for listener in turnEndsRunning { listener.turnEnded() }
@@ -282,7 +310,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: Simulation
 
-    /// Runs one of the jobs that are ready, or the earliest timer that is due; false if there is none.
+    /// Runs one of the ready jobs, or the earliest due timer. Returns false if there is none.
     public func turn() -> Bool {
         guard let pick else { preconditionFailure("a real loop is driven by run()") }
         let outer = enter()
@@ -307,16 +335,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return true
     }
 
-    /// When the earliest timer is due: how far virtual time may move when no loop has anything ready.
+    /// The time of the earliest timer. If no loop has work, virtual time may move on to it.
     public var nextDeadline: Instant? { timers.nextDeadline }
 }
 
-/// Something that wants to act once at the end of a turn.
+/// An object that acts once at the end of a turn.
 public protocol TurnEndObserver: AnyObject {
     func turnEnded()
 }
 
-/// Carries an item into a lock and out again; its guard is the lock.
+/// Carries an item into a lock and out again. The lock protects it.
 private struct UncheckedBox<Value>: @unchecked Sendable {
     let value: Value
     init(_ value: Value) { self.value = value }
@@ -328,5 +356,5 @@ private let currentKey: pthread_key_t = {
     return key
 }()
 
-/// A write to a connection that its peer has closed is an error to handle, not a reason to die.
+/// Makes a write to a closed connection return an error, instead of ending the process.
 private func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }

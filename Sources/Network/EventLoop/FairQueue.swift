@@ -1,20 +1,21 @@
-/// A queue that serves its owners in turn, so that none of them waits for what another one has queued.
+/// A queue that serves its owners in turn, so that no owner waits for the elements of another one.
 ///
-/// Each owner has a line of its own, first in, first out. The owner whose turn it is may take elements until their cost
-/// has used up what a turn is worth; then the next owner has its turn (surplus round-robin: the last element of a turn
-/// may cost more than is left, and the owner's next turns pay for it). Adding, taking and putting back take the same
-/// time however many elements or owners there are.
+/// Each owner has its own line, first in, first out. The owner whose turn it is may take elements
+/// until their cost has used up its credit. Then the next owner has its turn. This is surplus
+/// round-robin: the last element of a turn may cost more than the remaining credit, and the owner's
+/// next turns pay the debt. Adding, taking and putting back take constant time, whatever the number
+/// of elements and owners. Tests: `FairQueueTests`.
 ///
-/// The number of elements is bounded without fixing a share: an owner may have as many waiting as
-/// there are places left. A single owner can fill half of the queue, three together three quarters,
-/// and there is always a place for one more.
+/// The number of elements is bounded without a fixed share for each owner: an owner may have as
+/// many elements as there are free places (`hasRoom`). A single owner can fill half of the queue,
+/// and three owners three quarters of it. So there is always a place for one more owner.
 public struct FairQueue<Owner: Hashable, Element> {
     private static var none: Int32 { -1 }
 
     private struct Node {
         var element: Element?
         var cost: Int32
-        /// The next free node, if this one is free.
+        /// The next free node; used only if this node is free.
         var next: Int32
     }
 
@@ -23,9 +24,9 @@ public struct FairQueue<Owner: Hashable, Element> {
         var first = FairQueue.none
         var last = FairQueue.none
         var count = 0
-        /// The rest of this turn; below zero, the debt that the next turns pay.
+        /// The rest of this turn's cost. If it is negative, it is the debt that the next turns pay.
         var credit: Int
-        /// The line whose turn it is after this one.
+        /// The line that has its turn after this one.
         var next = FairQueue.none
     }
 
@@ -37,7 +38,7 @@ public struct FairQueue<Owner: Hashable, Element> {
     private var freeNode = Self.none
     private var firstLine = Self.none
     private var lastLine = Self.none
-    /// Elements of all owners.
+    /// The number of elements of all owners.
     public private(set) var count = 0
 
     /// - Parameter turn: the cost that an owner may take in one turn.
@@ -48,15 +49,15 @@ public struct FairQueue<Owner: Hashable, Element> {
 
     public var isEmpty: Bool { count == 0 }
 
-    /// The number of owners that have something waiting.
+    /// The number of owners that have elements in the queue.
     public var owners: Int { places.count }
 
     public func count(of owner: Owner) -> Int { places[owner].map { line($0).count } ?? 0 }
 
-    /// Whether the owner may add one more where `capacity` elements have a place.
+    /// Whether the owner may add another element to a queue of this capacity.
     public func hasRoom(for owner: Owner, capacity: Int) -> Bool { count(of: owner) < capacity - count }
 
-    /// At the end of the owner's line. A negative cost counts as 0.
+    /// Adds an element at the end of the owner's line. A negative cost counts as 0.
     public mutating func append(_ element: Element, of owner: Owner, cost: Int = 1) {
         let place = places[owner] ?? startLine(owner, atFront: false)
         let node = makeNode(element, cost)
@@ -69,7 +70,8 @@ public struct FairQueue<Owner: Hashable, Element> {
         added(to: place)
     }
 
-    /// At the front of the owner's line, for what was taken and comes back. An owner without a line is the next one.
+    /// Puts an element back at the front of the owner's line, after it was taken. An owner without
+    /// a line gets the next turn.
     public mutating func requeue(_ element: Element, of owner: Owner, cost: Int = 1) {
         let place = places[owner] ?? startLine(owner, atFront: true)
         let node = makeNode(element, cost)
@@ -79,7 +81,7 @@ public struct FairQueue<Owner: Hashable, Element> {
         added(to: place)
     }
 
-    /// The element that `popFirst` would take.
+    /// The element that `popFirst` would return.
     public var first: Element? {
         mutating get {
             guard settleTurn() else { return nil }
@@ -104,7 +106,7 @@ public struct FairQueue<Owner: Hashable, Element> {
         return element
     }
 
-    /// Everything, in the order in which it would have been taken.
+    /// Removes all elements, in the order in which `popFirst` returns them.
     public mutating func popAll() -> [Element] {
         var all: [Element] = []
         all.reserveCapacity(count)
@@ -142,7 +144,7 @@ public struct FairQueue<Owner: Hashable, Element> {
         return place
     }
 
-    /// Brings the line to the front whose turn it is; false where nothing waits.
+    /// Moves the line whose turn it is to the front. Returns false if the queue is empty.
     private mutating func settleTurn() -> Bool {
         guard firstLine != Self.none else { return false }
         while line(firstLine).credit <= 0 {
@@ -157,7 +159,7 @@ public struct FairQueue<Owner: Hashable, Element> {
         return true
     }
 
-    /// The first line is empty.
+    /// Removes the first line, because it is empty.
     private mutating func endLine() {
         let place = firstLine
         places[line(place).owner] = nil

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// Accepts connections on one loop. Touched on its loop only.
+/// Accepts connections on one loop. It is used on its loop only.
 public final class Listener {
     /// The address it is bound to, with the port that the system chose for 0.
     public let address: SocketAddress
@@ -10,12 +10,13 @@ public final class Listener {
     private var watch: DescriptorWatcher?
     private var pause: TimerID?
     private var isClosed = false
-    /// Given up for a moment when no descriptor is left, so that a waiting client can be refused instead of ignored.
+    /// A spare descriptor. It is closed for a moment if no other one is left, so that a waiting
+    /// client can be refused instead of ignored.
     private var reserve: Int32
     private var accepted: (Int32, SocketAddress) -> Void = { fd, _ in Glibc.close(fd) }
     private var exhausted: (SystemFailure) -> Void = { _ in }
 
-    /// Bound and listening from here on; what connects waits for `start`.
+    /// Binds the port and listens. Clients that connect wait until `start`.
     public init(loop: EventLoop, address: SocketAddress) throws(SystemFailure) {
         self.loop = loop
         fd = try Socket.listen(address, backlog: 4096)
@@ -25,8 +26,10 @@ public final class Listener {
 
     deinit { close() }
 
-    /// `accepted` owns the descriptor it is given. `exhausted` is told when a connection had to be refused because the
-    /// system has no descriptor or no memory for it.
+    /// Starts accepting.
+    /// - Parameter accepted: called with each connection; it owns the descriptor.
+    /// - Parameter exhausted: called after a connection was refused because the system has no
+    ///   descriptor or memory for it.
     public func start(
         accepted: @escaping (Int32, SocketAddress) -> Void, exhausted: @escaping (SystemFailure) -> Void
     ) throws(SystemFailure) {
@@ -36,7 +39,7 @@ public final class Listener {
         watch = try loop.watch(fd: fd, .read) { [weak self] _ in self?.accept() }
     }
 
-    /// Accepts no more. The port is free when every loop's listener has closed.
+    /// Stops accepting. The port is free when the listeners of all loops are closed.
     public func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -48,7 +51,7 @@ public final class Listener {
     }
 
     private func accept() {
-        // Some at a time: the connections there are have their turn too.
+        // A limited number, so that existing connections get their turns too.
         for _ in 0..<32 where watch != nil {
             var client: Int32 = -1
             let address = SocketAddress.read { pointer, length in
@@ -67,7 +70,7 @@ public final class Listener {
                 refuseOne()
                 exhausted(failure)
                 return
-            default: continue  // The client has gone already, or the network said so: nothing of ours.
+            default: continue  // The client has gone, or the network failed.
             }
         }
     }
@@ -80,7 +83,8 @@ public final class Listener {
         }
         reserve = Self.openReserve()
         guard reserve < 0, let watch else { return }
-        // Another thread took it. Being told of the same waiting client in every turn would only burn the processor.
+        // Another thread took the descriptor. Without a pause the loop would spin on the waiting
+        // client.
         watch.change([])
         pause = loop.schedule(after: .milliseconds(100)) { [weak self] in
             guard let self else { return }

@@ -1,6 +1,6 @@
-/// A value that may be handed around freely and touched only on its loop.
+/// A value that may be passed between threads, but is accessed only on its loop.
 ///
-/// `@unchecked Sendable`: `value` is guarded by a precondition that the loop's turn is running on this thread.
+/// `@unchecked Sendable`: a precondition checks that the current thread runs the loop.
 public struct LoopBound<Value>: @unchecked Sendable {
     public let loop: EventLoop
     private let bound: Value

@@ -1,6 +1,6 @@
 import World
 
-/// Several loops, each on a thread of its own.
+/// Several loops, each on its own thread.
 public final class LoopGroup: Sendable {
     public let loops: [EventLoop]
     private let threads: [SystemThread]
@@ -21,7 +21,8 @@ public final class LoopGroup: Sendable {
         return LoopGroup(loops: loops, threads: threads)
     }
 
-    /// Waits for all of them, but for the loop that it is called on: that one ends when its turn is over.
+    /// Stops all loops and waits for them. If it is called on one of the loops, it does not wait
+    /// for that one, which ends with its turn.
     public func stopAndJoin() {
         for loop in loops { loop.stop() }
         for (loop, thread) in zip(loops, threads) {

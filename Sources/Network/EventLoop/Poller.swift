@@ -23,7 +23,7 @@ public struct Readiness: OptionSet, Sendable {
     public static let failed = Readiness(rawValue: 8)
 }
 
-/// A call of the system that failed, and with what.
+/// A failed system call, and its error number.
 public struct SystemFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public let call: String
     public let code: Int32
@@ -52,7 +52,8 @@ public final class DescriptorWatcher {
         self.ready = ready
     }
 
-    /// Level-triggered: told again and again while it is ready.
+    /// Changes the interest. Watching is level-triggered: the watcher is called again while the
+    /// descriptor stays ready.
     public func change(_ interest: Interest) {
         guard ready != nil, interest != self.interest else { return }
         self.interest = interest
@@ -66,7 +67,8 @@ public final class DescriptorWatcher {
     }
 }
 
-/// epoll, and the eventfd by which other threads end its wait. Touched by the loop's thread alone, apart from `wake`.
+/// epoll, and the eventfd by which other threads end its wait. Only the loop's thread uses it,
+/// except `wake`.
 final class Poller {
     private static let wakeToken = UInt64.max
 
@@ -95,7 +97,8 @@ final class Poller {
         events.deallocate()
     }
 
-    /// From any thread. The descriptor lives as long as the loop, and a write to an eventfd is atomic.
+    /// Wakes the loop. It may be called from any thread: the descriptor lives as long as the loop,
+    /// and a write to an eventfd is atomic.
     func wake() {
         var one: UInt64 = 1
         _ = write(wakeFD, &one, 8)
@@ -133,7 +136,8 @@ final class Poller {
         var event = epoll_event()
         epoll_ctl(epoll, EPOLL_CTL_DEL, watch.fd, &event)
         watches[watch.slot] = nil
-        // What epoll_wait has already handed over for this slot must not reach the slot's next watch.
+        // Events that epoll_wait has already returned for this slot must not reach the slot's next
+        // watcher.
         generations[watch.slot] &+= 1
         free.append(watch.slot)
     }
@@ -147,7 +151,8 @@ final class Poller {
         return event
     }
 
-    /// Waits for at most `milliseconds` (-1: for ever) and tells what became ready.
+    /// Waits for at most `milliseconds` (-1: without limit), and calls the watchers of the ready
+    /// descriptors.
     func wait(milliseconds: Int32) {
         let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), milliseconds)
         guard count > 0 else { return }

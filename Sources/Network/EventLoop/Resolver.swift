@@ -2,11 +2,13 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Finds the addresses of a name, on a thread of its own: getaddrinfo blocks, for as long as a name server likes.
+/// Resolves names to addresses on a separate thread, because getaddrinfo may block as long as the
+/// name servers do.
 public enum Resolver {
     private static let worker = Mutex<WorkerThread?>(nil)
 
-    /// On a loop's task only; comes back to that loop. An address is taken as it stands. Asks afresh every time.
+    /// Resolves a name; an address is returned without a look-up. Nothing is cached. Call it from a
+    /// task on a loop; it returns to that loop.
     public static func addresses(host: String, port: UInt16) async -> Result<[SocketAddress], ResolverFailure> {
         if let address = SocketAddress(host: host, port: port) { return .success([address]) }
         let thread: WorkerThread

@@ -2,7 +2,7 @@ import Synchronization
 import World
 
 extension EventLoop {
-    /// Does one piece of work on a loop of its own, on the calling thread, and gives back what came of it.
+    /// Runs one piece of work on a new loop on the calling thread, and returns its result.
     public static func run<Value: Sendable>(
         _ name: String, time: any TimeSource, _ work: @escaping @Sendable (EventLoop) async -> Value
     ) throws(SystemFailure) -> Value {

@@ -1,9 +1,10 @@
 import CLinux
 import Glibc
 
-/// TCP sockets that do not block.
+/// Non-blocking TCP sockets.
 public enum Socket {
-    /// `SO_REUSEPORT`: every loop has a listener of its own on the same port, and the kernel spreads the connections.
+    /// Makes a listening socket with `SO_REUSEPORT`: every loop listens on the same port, and the
+    /// kernel distributes the connections.
     static func listen(_ address: SocketAddress, backlog: Int32) throws(SystemFailure) -> Int32 {
         let fd = try open(address.family)
         set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
@@ -14,8 +15,9 @@ public enum Socket {
         return fd
     }
 
-    /// Fails if somebody listens there. Listeners that share a port do not notice each other, not even those of another
-    /// process: it would quietly get a part of our connections, or we of its.
+    /// Throws if another program listens on the address. Listeners that share a port do not notice
+    /// each other, not even those of another process. Without this check another process could get
+    /// a part of our connections, or we of its connections.
     public static func requireFree(_ address: SocketAddress) throws(SystemFailure) {
         let fd = try open(address.family)
         set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
@@ -24,7 +26,8 @@ public enum Socket {
         close(fd)
     }
 
-    /// Begins to connect. The socket is writable once it has, or has not: ask `connectionError`.
+    /// Starts to connect. The socket becomes writable when that has succeeded or failed;
+    /// `connectionError` tells which.
     public static func connect(_ address: SocketAddress) throws(SystemFailure) -> Int32 {
         let fd = try open(address.family)
         setNoDelay(fd)
@@ -33,25 +36,26 @@ public enum Socket {
         return fd
     }
 
-    /// Zero if the connection stands.
+    /// The error of the connection attempt; 0 if it succeeded.
     public static func connectionError(_ fd: Int32) -> Int32 {
         var code: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         return getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &length) == 0 ? code : errno
     }
 
-    /// Small frames leave at once.
+    /// Sends small frames without delay.
     public static func setNoDelay(_ fd: Int32) { set(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
 
-    /// The kernel gives a connection up whose bytes nobody has acknowledged for so long: how a half-open one is found.
+    /// Makes the kernel close a connection if sent bytes are not acknowledged for `duration`. This
+    /// detects half-open connections.
     public static func setUserTimeout(_ fd: Int32, _ duration: Duration) {
         set(fd, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(clamping: duration.components.seconds * 1000))
     }
 
-    /// A peer that has gone without a word is found even if nothing is written.
+    /// Detects a peer that has disappeared, even if nothing is written.
     public static func setKeepAlive(_ fd: Int32) { set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) }
 
-    /// Closing will reset the connection: what the peer has not taken is not kept for it any longer.
+    /// Makes `close` reset the connection. Bytes that the peer has not taken are dropped.
     public static func setReset(_ fd: Int32) {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))

@@ -14,7 +14,8 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Nil unless `host` is an address: names are for `Resolver`. `[::1]` and `::1` are one.
+    /// Parses an address; nil if `host` is a name, which `Resolver` resolves. `[::1]` and `::1` are
+    /// the same.
     public init?(host: String, port: UInt16) {
         var text = Substring(host)
         if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
@@ -33,7 +34,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         self = Self.wrap(&six)
     }
 
-    /// An address of 4 or 16 bytes, as it goes over the wire.
+    /// Makes an address from its 4 or 16 bytes in network order; nil for another length.
     public init?(bytes: [UInt8], port: UInt16) {
         switch bytes.count {
         case 4:
@@ -60,7 +61,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// What a socket is bound to, or what its other end is.
+    /// Reads the local or remote address of a socket.
     static func read(_ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32) -> Self? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -89,7 +90,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// 4 or 16 bytes, as they go over the wire.
+    /// The 4 or 16 bytes of the address in network order; empty for another family.
     package var bytes: [UInt8] {
         withUnsafeBytes(of: storage) { bytes in
             switch family {
@@ -100,7 +101,8 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Where a socket for IPv6 names an address of IPv4 in its own form, that address (RFC 4291 §2.5.5.2).
+    /// The IPv4 address, if this is an IPv4 address in IPv6 form (RFC 4291 §2.5.5.2); otherwise the
+    /// same address.
     public var unmapped: SocketAddress {
         let bytes = bytes
         guard bytes.count == 16, bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]) else { return self }
@@ -126,7 +128,7 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Only this machine itself can reach it.
+    /// Whether only this machine can reach the address.
     public var isLoopback: Bool {
         withUnsafeBytes(of: storage) { bytes in
             switch family {

@@ -1,9 +1,10 @@
 import CLinux
 import Glibc
 
-/// A thread of the system that runs `body` once. Join it or let it go.
+/// A system thread that runs `body` once. The owner must join or detach it.
 ///
-/// `@unchecked Sendable`: the handle is written once, before anybody else sees it, and only given to pthread_join.
+/// `@unchecked Sendable`: the handle is written once, before another thread sees it, and is only
+/// passed to pthread functions.
 struct SystemThread: @unchecked Sendable {
     private let handle: pthread_t
 
@@ -32,7 +33,8 @@ private final class ThreadBody: Sendable {
     }
 }
 
-/// A global function, because a closure here might be checked for an actor that this thread is not.
+/// The start routine of a thread. It is a global function, because a closure here might be checked
+/// for an actor that this thread does not run.
 private nonisolated func threadMain(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     guard let context else { return nil }
     let thread = Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue()

@@ -1,13 +1,14 @@
 import World
 
-/// Names a timer. A stale one names nothing: the slot's generation has moved on.
+/// The name of a timer. After the timer has fired, its id is invalid, because the slot has another
+/// generation.
 public struct TimerID: Hashable, Sendable {
     fileprivate let slot: Int32
     fileprivate let generation: UInt32
 }
 
-/// A binary heap of deadlines that knows where each timer stands, so that a cancelled one leaves at once.
-/// Timers of one deadline fire in the order in which they were added.
+/// A binary heap of deadlines that knows the position of each timer, so that a cancelled timer is
+/// removed at once. Timers with the same deadline fire in the order in which they were added.
 package struct TimerHeap<Work> {
     private struct Entry {
         let deadline: Instant
@@ -57,7 +58,7 @@ package struct TimerHeap<Work> {
         return true
     }
 
-    /// The earliest timer's work, if its deadline is not after `now`.
+    /// Removes the earliest timer and returns its work, if its deadline is not after `now`.
     package mutating func popDue(_ now: Instant) -> Work? {
         guard let first = entries.first, first.deadline <= now else { return nil }
         let work = slots[Int(first.slot)].work

@@ -3,14 +3,14 @@ import Glibc
 import Synchronization
 import World
 
-/// Takes work and does it, one piece after the other.
+/// Runs posted work, one piece after the other.
 public protocol Worker: Sendable {
     func post(_ work: @escaping @Sendable () -> Void)
 }
 
 extension EventLoop: Worker {}
 
-/// One thread for libraries that block. First in, first out.
+/// A thread for libraries that block. It runs work in the order in which it was posted.
 public final class WorkerThread: Worker {
     private struct Queue {
         var work: [@Sendable () -> Void] = []
@@ -26,7 +26,7 @@ public final class WorkerThread: Worker {
         try SystemThread(name: name) { [queue = QueueOf(self)] in queue.worker.body() }.detach()
     }
 
-    /// What is posted after `stop()` is dropped.
+    /// Adds work. After `stop()`, it is dropped.
     public func post(_ work: @escaping @Sendable () -> Void) {
         let mustRing = queue.withLock { queue in
             guard !queue.stopped else { return false }
@@ -38,7 +38,7 @@ public final class WorkerThread: Worker {
         if mustRing { bell.signal() }
     }
 
-    /// Does what has been posted already, then ends the thread. Does not wait for it.
+    /// Ends the thread after the work that has been posted already. It does not wait for that.
     public func stop() {
         let mustRing = queue.withLock { queue in
             queue.stopped = true
@@ -49,7 +49,8 @@ public final class WorkerThread: Worker {
         if mustRing { bell.signal() }
     }
 
-    /// Waits until a stopped worker has done everything; false if that takes longer. Not from the worker itself.
+    /// Waits until a stopped worker has done everything. Returns false if that takes longer. Do not
+    /// call it on the worker itself.
     @discardableResult public func join(within limit: Duration) -> Bool {
         guard ended.wait(for: limit) else { return false }
         ended.signal()
@@ -70,15 +71,15 @@ public final class WorkerThread: Worker {
         }
     }
 
-    /// Keeps the worker alive for its thread; a closure in `init` may not capture `self` by itself.
+    /// Keeps the worker alive for its thread. A closure in `init` may not capture `self` itself.
     private struct QueueOf: Sendable {
         let worker: WorkerThread
         init(_ worker: WorkerThread) { self.worker = worker }
     }
 }
 
-/// A semaphore. `@unchecked Sendable`: sem_post and sem_wait are made for several threads, and the memory lives as long
-/// as the object.
+/// A semaphore. `@unchecked Sendable`: sem_post and sem_wait may be called from several threads,
+/// and the memory lives as long as the object.
 private final class WakeSemaphore: @unchecked Sendable {
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
@@ -92,9 +93,9 @@ private final class WakeSemaphore: @unchecked Sendable {
     func signal() { sem_post(semaphore) }
     func wait() { while sem_wait(semaphore) != 0 {} }
 
-    /// False if it was not rung in time.
+    /// Waits for a signal. Returns false if none came in time.
     func wait(for limit: Duration) -> Bool {
-        // The system waits by its own clock, whatever time a test has.
+        // The system waits by its own clock, even if a test has another.
         let (seconds, nanoseconds) = (SystemTime().instant() + limit).nanoseconds.quotientAndRemainder(
             dividingBy: 1_000_000_000)
         var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
