@@ -1,6 +1,6 @@
-/// What is spoken inside TLS, and agreed on in the handshake.
+/// The application protocol inside TLS, as ALPN names it.
 public enum Application: Sendable, Equatable {
     case http2
-    /// Something that has no name there: it is agreed on by whom one connects to.
+    /// A protocol without an ALPN name: client and server are configured for it.
     case unnamed
 }

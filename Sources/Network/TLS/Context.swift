@@ -1,8 +1,9 @@
 import Bytes
 import COpenSSL
 
-/// What both sides have in common: TLS 1.2 and 1.3, forward secrecy, authenticated encryption, and no session that
-/// outlives its connection — so a revocation counts from the next connection on.
+/// Makes an OpenSSL context with the settings that servers and clients share: TLS 1.2 and 1.3,
+/// forward secrecy and authenticated encryption. Sessions are not resumed, so a revocation applies
+/// to every new connection.
 func makeContext(_ method: OpaquePointer?) throws(TLSFailure) -> OpaquePointer {
     ERR_clear_error()
     guard let context = SSL_CTX_new(method) else { throw .collected("TLS context") }
@@ -11,7 +12,8 @@ func makeContext(_ method: OpaquePointer?) throws(TLSFailure) -> OpaquePointer {
         SSL_CTX_free(context)
         throw .collected("ciphers")
     }
-    // OpenSSL's own list includes finite fields: a replayed ClientHello for ffdhe8192 costs the server 154 ms.
+    // OpenSSL's default list includes finite fields: a replayed ClientHello for ffdhe8192 costs the
+    // server 154 ms.
     guard copenssl_tls_set_groups(context, "X25519:P-256:P-384") == 1 else {
         SSL_CTX_free(context)
         throw .collected("groups")
@@ -21,12 +23,13 @@ func makeContext(_ method: OpaquePointer?) throws(TLSFailure) -> OpaquePointer {
         copenssl_tls_op_no_ticket | copenssl_tls_op_no_renegotiation | copenssl_tls_op_no_compression)
     SSL_CTX_set_num_tickets(context, 0)
     copenssl_tls_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
-    // An idle connection gives its 34 KB of buffers back. A write that could not be finished is repeated from wherever
-    // its bytes have moved to.
+    // An idle connection returns its 34 KB of buffers. An incomplete write may be repeated from
+    // another address in memory.
     copenssl_tls_set_mode(
         context,
         copenssl_tls_mode_release_buffers | copenssl_tls_mode_partial_write | copenssl_tls_mode_moving_buffer)
-    // One read for all the records that have come, where OpenSSL would make two for each.
+    // Reads all records that have arrived with one system call. Otherwise OpenSSL would make two
+    // calls for each record.
     copenssl_tls_set_read_ahead(context, 1)
     return context
 }

@@ -1,24 +1,27 @@
 import COpenSSL
 
-// TLS 1.3 lets a client change its keys as often as it likes, and OpenSSL sets no limit: each
-// KeyUpdate of 27 bytes costs as much as some requests. OpenSSL calls back at every step of its
-// handshake machine, which runs for nothing else once the handshake is over, so counting costs the
-// records of requests nothing. The owner reads `keyUpdates` after each read.
+// TLS 1.3 lets a client change its keys without limit, and OpenSSL sets no limit either. Each
+// KeyUpdate of 27 bytes costs as much as several requests. OpenSSL calls back at every step of its
+// handshake state machine. After the handshake that machine runs only for such messages, so the
+// count adds no cost to other records. The owner reads `keyUpdates` after each read. Tests:
+// `KeyUpdateTests`.
 
 extension TLSSession {
-    /// Attempts to renegotiate (TLS 1.2) that are answered with an alert. Then the session takes no
-    /// more: OpenSSL would go on answering within one read for as long as more of them come.
+    /// Attempts to renegotiate (TLS 1.2) that are answered with an alert. After that the session
+    /// accepts no more: OpenSSL would otherwise continue within one read as long as more attempts
+    /// come.
     static let renegotiations = 16
 
-    /// To be called when the handshake is over.
+    /// Starts the count. Call it when the handshake is complete.
     func countKeyUpdates() {
-        // The pointer stays valid: this object frees the session when it goes.
+        // The pointer stays valid, because this object frees the session.
         SSL_set_ex_data(session, 0, Unmanaged.passUnretained(self).toOpaque())
         SSL_set_info_callback(session, noteStep)
         copenssl_tls_do_not_retry(session)
     }
 
-    /// Changes the keys for what this side sends, as tests of such clients want it. False if that fails.
+    /// Changes the keys for sending, for tests that play such a client. Returns false if that
+    /// fails.
     func updateKeys() -> Bool {
         SSL_key_update(session, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(session) == 1
     }

@@ -1,9 +1,9 @@
 import Bytes
 import COpenSSL
 
-/// What PEM text holds, read with OpenSSL.
+/// Reads certificates, revocation lists and keys from PEM text with OpenSSL.
 enum PEM {
-    /// Every certificate in the text, in order.
+    /// Reads every certificate in the text, in order.
     static func certificates(_ text: [UInt8]) throws(TLSFailure) -> [OwnedCertificate] {
         var found: [OwnedCertificate] = []
         let complete = withBIO(text) { bio in
@@ -47,17 +47,19 @@ enum PEM {
 
     private static func withBIO<Value>(_ text: UnsafeRawBufferPointer, _ body: (OpaquePointer) -> Value) -> Value {
         ERR_clear_error()
-        // OpenSSL takes no null for an empty text.
+        // OpenSSL does not accept a null pointer for an empty text.
         guard !text.isEmpty else { return withBIO([UInt8(ascii: "\n")], body) }
         guard let bio = BIO_new_mem_buf(text.baseAddress, Int32(text.count)) else {
-            // It fails only when there is no memory left, and Swift ends the process for that everywhere else.
+            // It fails only if memory runs out, and Swift ends the process for that everywhere
+            // else.
             fatalError("out of memory")
         }
         defer { BIO_free(bio) }
         return body(bio)
     }
 
-    /// The last error of a loop over PEM blocks must be that there was no further block.
+    /// Whether a loop over PEM blocks ended because there was no further block. OpenSSL reports
+    /// that as the last error.
     private static func endedCleanly() -> Bool {
         let error = ERR_peek_last_error()
         guard ERR_GET_LIB(error) == ERR_LIB_PEM, ERR_GET_REASON(error) == PEM_R_NO_START_LINE else { return false }
@@ -66,12 +68,14 @@ enum PEM {
     }
 }
 
-/// A daemon has no terminal to ask for a passphrase at; without this OpenSSL would.
+/// Refuses to give a passphrase. Without this OpenSSL would ask at a terminal, which a daemon does
+/// not have.
 private nonisolated func refusePassphrase(
     _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ forWriting: Int32, _ context: UnsafeMutableRawPointer?
 ) -> Int32 { -1 }
 
-/// `@unchecked Sendable`: an X509 is only read once it has been parsed, and its reference count is atomic.
+/// `@unchecked Sendable`: an X509 is only read once it has been parsed, and its reference count is
+/// atomic.
 final class OwnedCertificate: @unchecked Sendable {
     let pointer: OpaquePointer
     init(takingOwnership pointer: OpaquePointer) { self.pointer = pointer }

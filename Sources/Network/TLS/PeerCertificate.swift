@@ -1,12 +1,12 @@
 import COpenSSL
 
-/// Which of the two authorities stands behind a client's certificate.
+/// The authority that issued a client's certificate.
 public enum PeerAuthority: Sendable, Equatable { case websites, phones }
 
 /// A client's certificate after verification.
 public struct PeerCertificate: Sendable, Equatable {
     public let authority: PeerAuthority
-    /// Every URI among the subject's alternative names, as they stand.
+    /// Every URI among the subject's alternative names, unchanged.
     public let uris: [String]
     /// SHA-256 of the SubjectPublicKeyInfo.
     public let keyThumbprint: [UInt8]
@@ -21,7 +21,8 @@ public struct PeerCertificate: Sendable, Equatable {
         for index in 0..<copenssl_tls_name_count(names) {
             guard let uri = copenssl_tls_uri_at(names, index) else { continue }
             let bytes = UnsafeBufferPointer(start: ASN1_STRING_get0_data(uri), count: Int(ASN1_STRING_length(uri)))
-            // What is not UTF-8 becomes a text that no website is registered under, but it still counts as a name.
+            // Bytes that are not UTF-8 become a text that no website is registered under. The name
+            // still counts.
             uris.append(String(decoding: bytes, as: UTF8.self))
         }
         self.uris = uris

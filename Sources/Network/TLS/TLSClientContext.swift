@@ -2,18 +2,19 @@ import Bytes
 import COpenSSL
 import Glibc
 
-/// How a client speaks TLS: whom it believes, and its certificate if it has one.
+/// The TLS settings of a client: the authorities that it trusts, and its certificate if it has one.
 ///
-/// `@unchecked Sendable`: as `TLSServerContext`.
+/// `@unchecked Sendable`: for the same reason as `TLSServerContext`.
 public final class TLSClientContext: @unchecked Sendable {
     public enum Roots: Sendable {
-        /// The machine's.
+        /// The authorities of the operating system.
         case system
-        /// These alone.
+        /// Only these authorities.
         case pem([UInt8])
-        /// The machine's, and these.
+        /// The authorities of the operating system, and these.
         case systemAnd([UInt8])
-        /// The authority with this key (SHA-256 of its SubjectPublicKeyInfo), whose certificate the server sends, alone.
+        /// Only the authority with this key (SHA-256 of its SubjectPublicKeyInfo). The server sends
+        /// its certificate.
         case pinned([UInt8])
     }
 
@@ -42,7 +43,7 @@ public final class TLSClientContext: @unchecked Sendable {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         guard application == .http2 else { return }
         let offer: [UInt8] = [2, UInt8(ascii: "h"), UInt8(ascii: "2")]
-        // Zero is success here.
+        // OpenSSL returns zero for success here.
         guard SSL_CTX_set_alpn_protos(context, offer, UInt32(offer.count)) == 0 else { throw .collected("ALPN") }
     }
 
@@ -59,7 +60,7 @@ public final class TLSClientContext: @unchecked Sendable {
         }
     }
 
-    /// Says on the session whom it must be talking to.
+    /// Sets the name or address that the certificate of the server must have.
     func expect(_ host: String, on session: OpaquePointer) throws(TLSFailure) {
         let parameters = SSL_get0_param(session)
         X509_VERIFY_PARAM_set_hostflags(

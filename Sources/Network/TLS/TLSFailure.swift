@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What went wrong in TLS: everything that OpenSSL had queued, first cause first, as one value.
+/// A failure in TLS, with all errors in OpenSSL's queue, first cause first.
 public struct TLSFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public let what: String
     public let reasons: [String]
@@ -14,13 +14,14 @@ public struct TLSFailure: Error, Sendable, Equatable, CustomStringConvertible {
         reasons.isEmpty ? what : what + ": " + reasons.joined(separator: "; ")
     }
 
-    /// Empties this thread's queue, so that nothing of it is taken for the next call's failure.
+    /// Takes all errors from this thread's queue, so that none is mistaken for an error of the next
+    /// call.
     static func collected(_ what: String) -> TLSFailure {
         var reasons: [String] = []
         while true {
             let code = ERR_get_error()
             guard code != 0 else { break }
-            // The reason alone: the file and the function of OpenSSL's sources tell an operator nothing.
+            // Only the reason: file and function in OpenSSL's sources do not help an operator.
             if let text = ERR_reason_error_string(code) {
                 reasons.append(String(cString: text))
             } else {

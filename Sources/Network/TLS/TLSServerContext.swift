@@ -1,21 +1,24 @@
 import Bytes
 import COpenSSL
 
-/// How a server speaks TLS: its certificate, and whose clients' certificates it believes. Never changed after `init`;
-/// a reload makes a new one for the connections to come.
+/// The TLS settings of a server: its certificate, and the authorities of its clients. It never
+/// changes after `init`; a reload makes a new one for new connections.
 ///
-/// `@unchecked Sendable`: OpenSSL allows SSL_new on one SSL_CTX from several threads once it is set up, and it is set up
-/// by `init` alone.
+/// `@unchecked Sendable`: OpenSSL allows SSL_new on one SSL_CTX from several threads after its
+/// set-up, which `init` completes.
 public final class TLSServerContext: @unchecked Sendable {
-    /// The most bytes of certificates that a client may send. More ends the handshake before any of them is parsed.
+    /// The most bytes of certificates that a client may send. More bytes end the handshake before
+    /// any of them is parsed.
     static let maxClientCertificateBytes = 16_384
 
     let context: OpaquePointer
     let application: Application
     private let verification: ClientVerification
 
-    /// With neither authority no client is asked for a certificate. A list of revocations is looked into for the
-    /// certificates of its issuer, and one that has run out refuses them all.
+    /// - Parameter websitesCA: the authorities of websites (PEM). If this and `phonesCA` are empty,
+    ///   clients are not asked for a certificate.
+    /// - Parameter crl: revocation lists (PEM). A list applies to the certificates of its issuer;
+    ///   an expired list refuses all of them.
     public init(
         certificateChainPEM: [UInt8], privateKeyPEM: Secret, websitesCA: [UInt8] = [], phonesCA: [UInt8] = [],
         crl: [UInt8]? = nil, application: Application = .http2
@@ -31,7 +34,7 @@ public final class TLSServerContext: @unchecked Sendable {
         let lists: [OwnedRevocationList]
         if let crl { lists = try PEM.revocationLists(crl) } else { lists = [] }
         verification = ClientVerification(websites: websiteDigests, phones: phoneDigests, lists: lists)
-        // From here on `deinit` frees it, also when this throws.
+        // From here on `deinit` frees it, even if this throws.
         context = try makeContext(TLS_server_method())
         try useCertificate(certificateChainPEM, key: privateKeyPEM, in: context)
         if !websites.isEmpty || !phones.isEmpty { try believe(websites + phones, lists) }
@@ -52,17 +55,19 @@ public final class TLSServerContext: @unchecked Sendable {
         for list in lists {
             guard X509_STORE_add_crl(store, list.pointer) == 1 else { throw .collected("revocation list") }
         }
-        // Asked for, not demanded: an activation code is handed in before there is a certificate.
+        // A certificate is requested, but not required: a phone sends its activation code before it
+        // has one.
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         SSL_CTX_set_verify_depth(context, 4)
-        // A chain from one of our authorities has a few kilobytes. OpenSSL would read 100.
+        // A chain from our authorities has a few kilobytes. OpenSSL's default limit is 100 KB.
         copenssl_tls_set_max_certificate_bytes(context, Self.maxClientCertificateBytes)
-        // The pointer stays valid: every session holds this object, and this object holds `verification`.
+        // The pointer stays valid: every session keeps this object alive, and this object keeps
+        // `verification`.
         SSL_CTX_set_cert_verify_callback(
             context, verifyClient, Unmanaged.passUnretained(verification).toOpaque())
     }
 
-    /// The certificate of a client whose handshake is complete.
+    /// The certificate of a client after its handshake; nil if it has none that was verified.
     func peer(of session: OpaquePointer) -> PeerCertificate? {
         guard SSL_get_verify_result(session) == Int(X509_V_OK), let leaf = SSL_get0_peer_certificate(session),
             let chain = SSL_get0_verified_chain(session)
@@ -76,7 +81,7 @@ public final class TLSServerContext: @unchecked Sendable {
     }
 }
 
-/// What `verifyClient` needs to know.
+/// The authorities and revocation lists that `verifyClient` uses.
 final class ClientVerification: Sendable {
     let websites: Set<[UInt8]>
     let phones: Set<[UInt8]>
@@ -88,15 +93,17 @@ final class ClientVerification: Sendable {
         self.lists = lists
     }
 
-    /// Whether there is a list by the issuer of this certificate: only then can the certificate be looked up.
+    /// Whether there is a revocation list of this certificate's issuer. Only then can OpenSSL check
+    /// the revocation.
     func hasList(forIssuerOf certificate: OpaquePointer) -> Bool {
         let issuer = X509_get_issuer_name(certificate)
         return lists.contains { X509_NAME_cmp(X509_CRL_get_issuer($0.pointer), issuer) == 0 }
     }
 }
 
-/// OpenSSL's own verification, and two things it does not ask for: a list of revocations where we have one, and that
-/// clientAuth stands among the extended usages (OpenSSL takes a certificate that has none at all).
+/// OpenSSL's verification with two additions: the revocation check if we have a list, and the
+/// requirement that the extended key usage contains clientAuth. OpenSSL alone accepts a certificate
+/// without any extended key usage.
 private nonisolated func verifyClient(_ store: OpaquePointer?, _ argument: UnsafeMutableRawPointer?) -> Int32 {
     guard let store, let argument, let leaf = X509_STORE_CTX_get0_cert(store) else { return 0 }
     let verification = Unmanaged<ClientVerification>.fromOpaque(argument).takeUnretainedValue()
@@ -114,7 +121,7 @@ private nonisolated func verifyClient(_ store: OpaquePointer?, _ argument: Unsaf
     return 1
 }
 
-/// h2 or nothing.
+/// Selects h2 in ALPN, and refuses a client that does not offer it.
 private nonisolated func selectHTTP2(
     _ session: OpaquePointer?, _ selected: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
     _ selectedLength: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredLength: UInt32,

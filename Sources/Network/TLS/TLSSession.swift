@@ -2,8 +2,8 @@ import COpenSSL
 import EventLoop
 import Glibc
 
-/// TLS over one socket that does not block. Not having got on for now is an outcome, apart from failure.
-/// The socket belongs to the caller, who closes it after this is gone.
+/// TLS over one socket that does not block. Not having got on for now is an outcome, apart from
+/// failure. The socket belongs to the caller, who closes it after this is gone.
 public final class TLSSession {
     public enum Handshake {
         case complete
@@ -31,7 +31,8 @@ public final class TLSSession {
     private let client: TLSClientContext?
     private let application: Application
     private var broken = false
-    /// Number of times that the client of a server's session has changed its keys, or tried to renegotiate.
+    /// Number of times that the client of a server's session has changed its keys, or tried to
+    /// renegotiate.
     public internal(set) var keyUpdates = 0
 
     public init(server context: TLSServerContext, fd: Int32) throws(TLSFailure) {
@@ -91,8 +92,8 @@ public final class TLSSession {
         }
     }
 
-    /// What stands in the thread's queue would be taken for this call's failure. To clear it costs far more than to see that
-    /// nothing stands there.
+    /// What stands in the thread's queue would be taken for this call's failure. To clear it costs
+    /// far more than to see that nothing stands there.
     private func forgetErrors() {
         if ERR_peek_error() != 0 { ERR_clear_error() }
     }
@@ -122,7 +123,8 @@ public final class TLSSession {
         ERR_clear_error()
     }
 
-    /// The client behind a server's session, once its certificate has been verified. Nil if it gave none.
+    /// The client behind a server's session, once its certificate has been verified. Nil if it gave
+    /// none.
     public var peer: PeerCertificate? { server?.peer(of: session) }
 
     /// `TLSv1.3`
