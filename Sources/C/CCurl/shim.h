@@ -1,7 +1,7 @@
 #pragma once
 #include <curl/curl.h>
 
-// Curl: variadics, one twin for each type of what is set.
+// Curl: variadic functions, one variant for each type of value.
 
 static inline CURLcode ccurl_set_number(CURL *transfer, CURLoption option, long value) {
     return curl_easy_setopt(transfer, option, value);
@@ -15,12 +15,12 @@ static inline CURLcode ccurl_set_text(CURL *transfer, CURLoption option, const c
     return curl_easy_setopt(transfer, option, value);
 }
 
-/// What callbacks get, and bodies and lists, which are of many types.
+/// Sets the context of callbacks, and bodies and lists, which have various types.
 static inline CURLcode ccurl_set_pointer(CURL *transfer, CURLoption option, const void *value) {
     return curl_easy_setopt(transfer, option, value);
 }
 
-/// Copies the bytes.
+/// Sets bytes, which libcurl copies.
 static inline CURLcode ccurl_set_bytes(CURL *transfer, CURLoption option, const void *bytes, size_t count) {
     struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
     return curl_easy_setopt(transfer, option, &blob);
@@ -54,7 +54,7 @@ static inline CURLcode ccurl_set_progress(CURL *transfer, curl_xferinfo_callback
     return curl_easy_setopt(transfer, CURLOPT_XFERINFOFUNCTION, value);
 }
 
-/// How many connections were opened for it.
+/// The number of connections that were opened for this transfer.
 static inline long ccurl_connects(CURL *transfer) {
     long connects = 0;
     return curl_easy_getinfo(transfer, CURLINFO_NUM_CONNECTS, &connects) == CURLE_OK ? connects : 0;
@@ -69,7 +69,7 @@ static inline CURLMcode ccurl_multi_set_number(CURLM *multi, CURLMoption option,
     return curl_multi_setopt(multi, option, value);
 }
 
-/// Both callbacks get `context`.
+/// Sets both callbacks, which get `context`.
 static inline void ccurl_multi_set_callbacks(
     CURLM *multi, void *context, curl_socket_callback socket, curl_multi_timer_callback timer) {
     curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
@@ -78,7 +78,7 @@ static inline void ccurl_multi_set_callbacks(
     curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
 }
 
-/// The next transfer that has ended, and how; null when there is none.
+/// Returns the next transfer that has ended, and its result; null if there is none.
 static inline CURL *ccurl_multi_ended(CURLM *multi, CURLcode *result) {
     int left = 0;
     CURLMsg *message;
@@ -91,7 +91,7 @@ static inline CURL *ccurl_multi_ended(CURLM *multi, CURLcode *result) {
     return NULL;
 }
 
-/// Whether a name that is looked up holds up nobody else.
+/// Whether libcurl resolves names without blocking the calling thread.
 static inline int ccurl_looks_up_aside(void) {
     return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS) != 0;
 }

@@ -1,9 +1,10 @@
-// What Linux has and Swift's Glibc module leaves out.
+// Linux functions that Swift's Glibc module does not have.
 #pragma once
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
-// Glibc's Swift module knows `fd_set` by its plain-C member names; the same type must not look different here.
+// Glibc's Swift module knows `fd_set` by its plain C member names. The type must look the same
+// here.
 #include <features.h>
 #undef __USE_XOPEN
 #include <sys/select.h>
@@ -31,41 +32,45 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/// Gives free memory of the heap back to the system. Glibc by itself gives back what lies at the top alone.
+/// Returns free heap memory to the system. Glibc by itself returns only memory at the top of the
+/// heap.
 static inline void clinux_return_memory(void) { malloc_trim(0); }
 
-/// `stderr` is a mutable global to Swift; this is not.
+/// Writes to `stderr`, which Swift treats as a mutable global.
 static inline int clinux_write_stderr(const void *bytes, size_t count) {
     return (int)write(STDERR_FILENO, bytes, count);
 }
 
-// EventLoop: variadics.
+// EventLoop: variadic functions.
 
-/// The name that `top` and a debugger show for the calling thread; the kernel keeps 15 characters of it.
+/// Sets the name of the calling thread that `top` and a debugger show. The kernel keeps 15
+/// characters.
 static inline void clinux_name_thread(const char *name) {
     prctl(PR_SET_NAME, (unsigned long)name, 0, 0, 0);
 }
 
-/// Glibc's Swift module has semaphore.h without this.
+/// Declared here because Glibc's Swift module has semaphore.h without it.
 extern int sem_clockwait(sem_t *, clockid_t, const struct timespec *);
 
 static inline int clinux_wait_until(sem_t *semaphore, clockid_t clock, const struct timespec *end) {
     return sem_clockwait(semaphore, clock, end);
 }
 
-/// `environ` is a mutable global to Swift; this is not.
+/// Returns `environ`, which Swift treats as a mutable global.
 static inline char **clinux_environment(void) {
     return environ;
 }
 
-/// Under _GNU_SOURCE the address is a transparent union, which Swift cannot make.
+/// Accepts a connection. With _GNU_SOURCE the address is a transparent union, which Swift cannot
+/// make.
 static inline int clinux_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-// KeyService: a struct that Glibc's Swift module leaves out.
+// KeyService: a struct that Glibc's Swift module does not have.
 
-/// The user and the process that made the other end of a Unix socket. -1 and errno if the kernel does not say.
+/// Returns the user and process at the other end of a Unix socket. -1 and errno if the kernel does
+/// not report them.
 static inline int clinux_peer(int socket, uid_t *user, pid_t *process) {
     struct ucred peer;
     socklen_t length = sizeof peer;
@@ -75,14 +80,14 @@ static inline int clinux_peer(int socket, uid_t *user, pid_t *process) {
     return 0;
 }
 
-// Hardening: variadics, and system calls that the C library has no function for.
+// Hardening: variadic functions, and system calls without a function in the C library.
 
 static inline int clinux_prctl(int option, unsigned long argument) {
     return prctl(option, argument, 0UL, 0UL, 0UL);
 }
 
-// Landlock (Documentation/userspace-api/landlock.rst). The numbers are the kernel's and the same on all architectures;
-// headers of Debian 12 know neither all rights nor the functions.
+// Landlock (Documentation/userspace-api/landlock.rst). The kernel's numbers are the same on all
+// architectures. The headers of Debian 12 have neither all rights nor the functions.
 
 struct clinux_landlock_ruleset {
     uint64_t handled_access_fs;
@@ -93,7 +98,7 @@ struct clinux_landlock_path_beneath {
     int32_t parent_fd;
 } __attribute__((packed));
 
-/// The version of the interface, or -1 and errno.
+/// Returns the version of the interface, or -1 and errno.
 static inline int clinux_landlock_version(void) {
     return (int)syscall(444, NULL, (size_t)0, (uint32_t)1);
 }

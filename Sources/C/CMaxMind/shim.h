@@ -1,9 +1,10 @@
 #pragma once
 #include <maxminddb.h>
 
-// Geo: variadics.
+// Geo: variadic functions.
 
-/// The English name that a record has under `of`, as "city"; or of the first of several, as "subdivisions".
+/// Reads the English name in a record under the key `of`, for example "city". With `several`, it
+/// reads the first of a list, for example "subdivisions".
 static inline int cmaxmind_name(MMDB_entry_s *record, MMDB_entry_data_s *name, const char *of, bool several) {
     return several ? MMDB_get_value(record, name, of, "0", "names", "en", NULL)
                    : MMDB_get_value(record, name, of, "names", "en", NULL);

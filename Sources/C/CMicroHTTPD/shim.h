@@ -2,10 +2,10 @@
 #include <microhttpd.h>
 #include <string.h>
 
-// HTTP1: variadics.
+// HTTP1: variadic functions.
 
-/// A daemon without threads and without a socket of its own: connections are given to it, and it works when it is told.
-/// All callbacks get `context`.
+/// Starts a daemon without threads and without a listening socket: connections are passed to it,
+/// and it works only when called. All callbacks get `context`.
 static inline struct MHD_Daemon *cmicrohttpd_start(
     void *context, unsigned int connections, MHD_AccessHandlerCallback access, MHD_RequestCompletedCallback completed,
     MHD_NotifyConnectionCallback connection,
@@ -18,13 +18,13 @@ static inline struct MHD_Daemon *cmicrohttpd_start(
         MHD_OPTION_URI_LOG_CALLBACK, target, context, MHD_OPTION_END);
 }
 
-/// Readable when the daemon has something to do.
+/// The descriptor that is readable when the daemon has work.
 static inline int cmicrohttpd_descriptor(struct MHD_Daemon *daemon) {
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
     return info ? info->epoll_fd : -1;
 }
 
-/// What was put by for a connection when it began.
+/// The object that was stored for a connection when it began.
 static inline void *cmicrohttpd_connection_context(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info ? info->socket_context : NULL;

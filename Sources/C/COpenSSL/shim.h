@@ -1,4 +1,5 @@
-// OpenSSL as Swift sees it. Only macros and variadics that Swift cannot import get an inline twin here.
+// OpenSSL for Swift. Macros and variadic functions that Swift cannot import have an inline variant
+// here.
 #pragma once
 #include <openssl/bio.h>
 #include <openssl/bn.h>
@@ -14,7 +15,7 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-// TLS: macros only, each under its own name with a prefix.
+// TLS: macros only, each under its original name with a prefix.
 
 static const uint64_t copenssl_tls_op_no_ticket = SSL_OP_NO_TICKET;
 static const uint64_t copenssl_tls_op_no_renegotiation = SSL_OP_NO_RENEGOTIATION;
@@ -29,12 +30,12 @@ static inline void copenssl_tls_set_min_version(SSL_CTX *context, int version) {
     SSL_CTX_set_min_proto_version(context, version);
 }
 
-/// The key exchange groups, best first, such as `X25519:P-256`. Zero on failure.
+/// Sets the key exchange groups, best first, for example `X25519:P-256`. Returns zero on failure.
 static inline int copenssl_tls_set_groups(SSL_CTX *context, const char *groups) {
     return (int)SSL_CTX_set1_groups_list(context, groups);
 }
 
-/// The most bytes of certificates that a peer may send.
+/// Sets the most bytes of certificates that a peer may send.
 static inline void copenssl_tls_set_max_certificate_bytes(SSL_CTX *context, long bytes) {
     SSL_CTX_set_max_cert_list(context, bytes);
 }
@@ -43,7 +44,7 @@ static inline void copenssl_tls_set_mode(SSL_CTX *context, long mode) {
     SSL_CTX_set_mode(context, mode);
 }
 
-/// Makes a read return after a message of the handshake's protocol, instead of going on for as long as more come.
+/// Makes a read return after a handshake message, instead of continuing while more of them come.
 static inline void copenssl_tls_do_not_retry(SSL *session) {
     SSL_clear_mode(session, SSL_MODE_AUTO_RETRY);
 }
@@ -76,7 +77,7 @@ static inline int copenssl_tls_name_count(const GENERAL_NAMES *names) {
     return names ? sk_GENERAL_NAME_num(names) : 0;
 }
 
-/// The bytes of a URI among alternative names; null when the name there is of another kind.
+/// The bytes of a URI among the alternative names; null if the name has another kind.
 static inline const ASN1_IA5STRING *copenssl_tls_uri_at(const GENERAL_NAMES *names, int index) {
     const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, index);
     return name->type == GEN_URI ? name->d.uniformResourceIdentifier : NULL;

@@ -1,8 +1,8 @@
 #pragma once
 #include <sqlite3.h>
 
-/// `SQLITE_TRANSIENT` is a cast that Swift does not see. An empty text may have no address, and to SQLite no address is
-/// NULL.
+/// Binds a text. `SQLITE_TRANSIENT` is a cast that Swift cannot import. An empty text may have a
+/// null address, which SQLite would store as NULL.
 static inline int csqlite_bind_text(sqlite3_stmt *statement, int place, const char *text, int count) {
     return sqlite3_bind_text(statement, place, text ? text : "", count, SQLITE_TRANSIENT);
 }
@@ -12,13 +12,13 @@ static inline int csqlite_bind_blob(sqlite3_stmt *statement, int place, const vo
     return sqlite3_bind_blob(statement, place, bytes, count, SQLITE_TRANSIENT);
 }
 
-/// `sqlite3_db_config` is variadic. "text" in double quotes is a name and nothing else; the file cannot change the schema
-/// behind our back.
+/// Hardens a connection; `sqlite3_db_config` is variadic. A text in double quotes is only a name,
+/// and SQL cannot corrupt the database file or use a malicious schema.
 static inline void csqlite_harden(sqlite3 *database) {
     sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DML, 0, (int *)0);
     sqlite3_db_config(database, SQLITE_DBCONFIG_DQS_DDL, 0, (int *)0);
     sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
     sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
-    /* A trigger that somebody put into the file would change rows between their writing and their signing. */
+    /* A trigger that an attacker put into the file would change rows between their writing and their signing. */
     sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (int *)0);
 }

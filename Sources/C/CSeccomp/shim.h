@@ -1,4 +1,4 @@
-// libseccomp as Swift sees it. Only macros that Swift cannot import get an inline twin here.
+// libseccomp for Swift. Macros that Swift cannot import have an inline variant here.
 #pragma once
 #include <seccomp.h>
 
