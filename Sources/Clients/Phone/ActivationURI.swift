@@ -1,16 +1,22 @@
 import Bytes
 import HTTP
 
-/// What a phone reads out of the QR code that binds it: where the relay is, how to recognise it, and the code.
+/// The content of the QR code that binds a phone: the relay's address and pin, the website, the
+/// user and the code.
+///
+/// Invariant: two parsers cannot read the same URI differently. A duplicate parameter is therefore
+/// an error. Tested in `ActivationURITests.swift`.
 public struct ActivationURI: Sendable {
     public let relay: WebAddress
     public let website: String
-    /// The user.
+    /// The opaque id of the user.
     public let token: String
     public let code: String
-    /// SHA-256 of the key of the relay's authority: who shows another is not the relay.
+    /// The SHA-256 of the public key of the relay's authority. A server with another authority is
+    /// not the relay.
     public let pin: [UInt8]
-    /// A secret that the relay never sees, where the website drew the code itself.
+    /// The website's secret, which the relay never sees; nil unless the website drew the QR code
+    /// itself.
     public let websiteKey: Secret?
 
     public struct Malformed: Error, Sendable, Equatable, CustomStringConvertible {
@@ -21,7 +27,7 @@ public struct ActivationURI: Sendable {
 
     public static let start = "twoefay://enrol?"
 
-    /// Parameters that are not known are passed over: a later relay may have more to say.
+    /// Parses a URI. Unknown parameters are ignored, because a later relay may add some.
     public init(_ text: String) throws(Malformed) {
         guard text.hasPrefix(Self.start) else { throw Malformed("it does not begin with \(Self.start)") }
         let parameters = try Self.parameters(text.dropFirst(Self.start.count))
@@ -68,7 +74,7 @@ public struct ActivationURI: Sendable {
             guard parts.count == 2, let name = decoded(parts[0]), let value = decoded(parts[1]) else {
                 throw Malformed("\(pair) is no parameter")
             }
-            // Whichever of two was believed, somebody else could believe the other.
+            // With two values, this parser might use one and another parser the other.
             guard found.updateValue(value, forKey: name) == nil else { throw Malformed("\(name) stands twice") }
         }
         return found

@@ -2,24 +2,30 @@ import Bytes
 import JSON
 import World
 
-/// A request that waits for the person's answer.
+/// A pending challenge that the phone may show to the person.
 public struct ChallengePrompt: Sendable {
     public let challenge: String
     public let nonce: String
-    /// The context's exact bytes: these are what an answer is about.
+    /// The exact bytes of the context, which the phone's signature covers.
     public let bytes: [UInt8]
     public let context: ShownContext
-    /// How long it may still be answered, by the relay's clock.
+    /// The time left for an answer, by the relay's clock.
     public let timeLeft: Duration
 
-    /// A request that this phone must not answer, and why.
+    /// A challenge that this phone must not answer, with the reason.
     public struct Refused: Error, Sendable, Equatable {
-        /// Nil where not even that could be read.
+        /// The id of the challenge; nil if it could not be read.
         public let challenge: String?
         public let reason: String
     }
 
-    /// - Parameter website: the one that this phone is bound to.
+    /// Reads an entry of `/pending`, and refuses a challenge that is incomplete, unreadable or for
+    /// another website.
+    ///
+    /// - Parameters:
+    ///   - value: the entry.
+    ///   - website: the website that this phone is bound to.
+    ///   - now: the relay's time, from the same answer.
     init(_ value: JSONValue, website: String, now: Timestamp) throws(Refused) {
         guard let object = value.object, let challenge = object["challenge"]?.string, RelayAnswer.isID(challenge)
         else {

@@ -5,7 +5,12 @@ import JSON
 import Synchronization
 import World
 
-/// Says with each request that the sender holds the key (RFC 9449): for phones that cannot show a client certificate.
+/// Adds a DPoP proof to each request (RFC 9449), for phones that cannot use a client certificate.
+///
+/// A proof shows that the sender holds the key. It covers the method, the URL and the time, and a
+/// nonce from the relay if there is one. It is valid for one request. The relay refuses a proof
+/// with a missing or old nonce (401) and returns a fresh nonce. `send` then repeats the request
+/// once.
 final class DPoP: Sendable {
     static let field = "dpop"
     static let nonceField = "dpop-nonce"
@@ -14,7 +19,7 @@ final class DPoP: Sendable {
     private let origin: String
     private let time: any TimeSource
     private let randomness: any Randomness
-    /// The newest that the relay handed out.
+    /// The latest nonce from the relay.
     private let nonce = Mutex<String?>(nil)
 
     init(key: P256PrivateKey, origin: String, time: any TimeSource, randomness: any Randomness) {
@@ -24,7 +29,7 @@ final class DPoP: Sendable {
         self.randomness = randomness
     }
 
-    /// A proof for one request, which no other can use, and the nonce in it.
+    /// Returns a proof for one request, and the nonce in it. No other request can use the proof.
     private func proof(_ method: String, _ path: String) throws(CryptoFailure) -> (text: String, nonce: String?) {
         let nonce = nonce.withLock { $0 }
         let text = try Self.proof(
@@ -32,7 +37,12 @@ final class DPoP: Sendable {
         return (text, nonce)
     }
 
-    /// - Parameter url: without query and fragment.
+    /// Returns a DPoP proof.
+    ///
+    /// - Parameters:
+    ///   - url: the URL without query and fragment.
+    ///   - nonce: the relay's nonce; nil if there is none yet.
+    ///   - id: the `jti`, which must be unique.
     static func proof(
         _ method: String, _ url: String, nonce: String?, id: String, at now: Timestamp, key: P256PrivateKey
     ) throws(CryptoFailure) -> String {
@@ -44,7 +54,8 @@ final class DPoP: Sendable {
             header: ["typ": "dpop+jwt", "jwk": .object(key.publicKey.jwk)], payload: JSONWriter.write(claims), key: key)
     }
 
-    /// Sends the call with a proof, and again, once, with a nonce that it should have had.
+    /// Sends a request with a proof. If the relay refuses the nonce, it sends the request again
+    /// once, with a fresh nonce.
     func send(_ call: RelayConnection.PhoneRequest, over line: RelayConnection) async throws(CallFailure) -> RelayAnswer
     {
         var hasTriedAgain = false
@@ -59,14 +70,16 @@ final class DPoP: Sendable {
                 throw .unable(error.description)
             }
             let answer = try await line.send(proved)
-            // The first proof has no nonce yet, or one that is too old by now.
+            // The first proof has no nonce yet, or one that has expired.
             guard takes(answer, to: used), !hasTriedAgain else { return answer }
             hasTriedAgain = true
         }
     }
 
-    /// Keeps the nonce of an answer. True if the request is worth sending again: it was refused, and there is a nonce now
-    /// that it did not have.
+    /// Stores the nonce of an answer.
+    ///
+    /// - Returns: true if the request was refused and the answer has a nonce that the request did
+    ///   not have.
     private func takes(_ answer: RelayAnswer, to used: String?) -> Bool {
         guard let fresh = answer.fields[Self.nonceField], !fresh.isEmpty else { return false }
         nonce.withLock { $0 = fresh }

@@ -5,19 +5,25 @@ import JSON
 import TLS
 import World
 
-/// Binds a phone: sends its new key with an activation code, until the relay says that it is bound.
+/// Binds a phone: it sends the new key with an activation code, and repeats this until the relay
+/// confirms the binding.
 ///
-/// The enrolment must be kept before the first attempt and until the last: the relay binds one key once, so that the same
-/// may be sent again after an answer that nobody saw; another key would need another code.
+/// Invariant: the caller stores the enrolment before the first attempt, and keeps it until the
+/// last. If an answer is lost, the relay accepts the same key again, but another key would need
+/// another code. Tested in `EnrollerTests.swift` and `RealRelayTests.swift`.
 public final class Enroller: Sendable {
     public enum Outcome: Sendable {
-        /// - Parameter revocationCode: for the person to write down; the relay does not say it again to anybody else.
+        /// The phone is bound.
+        ///
+        /// - Parameter revocationCode: the code that the person should write down. The relay
+        ///   returns it again only for the same key and activation code.
         case verified(Enrolment, revocationCode: String)
-        /// The user has to approve first, on a phone that is bound already, with the number that this one shows.
+        /// The user must first approve on a phone that is already bound, with the number that this
+        /// phone shows.
         case wait(device: String, number: String?)
     }
 
-    /// A code lives for ten minutes, and the time that its phone waits for an approval ends with it.
+    /// The lifetime of an activation code. The phone's wait for an approval ends with it.
     public static let codeLife: Duration = .seconds(600)
 
     public let enrolment: Enrolment
@@ -54,7 +60,7 @@ public final class Enroller: Sendable {
         dpop = DPoP(key: enrolment.key, origin: enrolment.relay.text, time: loop.time, randomness: randomness)
     }
 
-    /// On the loop: one attempt.
+    /// Makes one attempt. It must be called on the loop.
     public func attempt() async throws(CallFailure) -> Outcome {
         let answer = try await line.send(.init("/verify", body: body))
         switch try answer.text("login") {
@@ -69,14 +75,19 @@ public final class Enroller: Sendable {
         }
     }
 
-    /// On the loop: what became of a key whose attempt is refused. The relay may have bound it before, with an answer that
-    /// nobody saw; it says so to whoever has the key, but not the revocation code.
+    /// Finds out whether a key is bound although its attempt was refused. It must be called on the
+    /// loop.
     ///
-    /// - Returns: nil if the key is no active phone's: nothing is lost with it.
+    /// The relay may have bound the key earlier with an answer that was lost. It reports this to
+    /// the holder of the key, but without the revocation code.
+    ///
+    /// - Returns: the bound enrolment; nil if the key belongs to no active phone. The key can then
+    ///   be discarded.
     public func bindingWithoutAnswer() async throws(CallFailure) -> Enrolment? {
         let answer = try await dpop.send(.init("/device", body: ["certificate": true]), over: line)
         if answer.status == 401 {
-            // A nonce that is not taken, as by a relay that was just started, says nothing of the key.
+            // A refused nonce, for example after a restart of the relay, does not show whether the
+            // key is bound.
             if answer.fields["www-authenticate"]?.contains("use_dpop_nonce") == true { try answer.accepted() }
             return nil
         }

@@ -4,12 +4,18 @@ import HTTP
 import JSON
 import World
 
-/// One phone at one website: its key, which is used for nothing else, and what the relay gave for it.
+/// A phone's enrolment at one website: its key, which has no other use, and the values that the
+/// relay returned.
 public struct Enrolment: Sendable {
     public enum State: Sendable {
-        /// On the way. The code is used up once the relay has said yes, and forgotten then.
+        /// The phone is not bound yet. The code is used up and deleted when the relay confirms the
+        /// binding.
         case asked(code: String, websiteKey: Secret?)
-        /// - Parameter certificate: PEM.
+        /// The phone is bound.
+        ///
+        /// - Parameters:
+        ///   - device: the id of the phone at the relay.
+        ///   - certificate: the phone's client certificate.
         case bound(device: String, certificate: Certificate)
     }
 
@@ -17,19 +23,19 @@ public struct Enrolment: Sendable {
         case ios, android, web, other
     }
 
-    /// Which of a push service's two worlds the push token is from.
+    /// The environment of the push service that assigned the push token.
     public enum PushService: String, Sendable, CaseIterable {
         case production, sandbox
     }
 
     public let relay: WebAddress
-    /// SHA-256 of the key of the relay's authority.
+    /// The SHA-256 of the public key of the relay's authority.
     public let pin: [UInt8]
     public let website: String
-    /// The user, as the website knows it.
+    /// The opaque id of the user.
     public let token: String
     public let key: P256PrivateKey
-    /// Where a push service finds the phone; nil for one that asks the relay by itself.
+    /// The device token of the push service; nil if the phone polls the relay.
     public var pushToken: String?
     public var name: String?
     public let platform: Platform
@@ -54,21 +60,23 @@ public struct Enrolment: Sendable {
         state = .asked(code: activation.code, websiteKey: activation.websiteKey)
     }
 
-    /// Whom everything signed is for: no other relay and no other website can use it.
+    /// The audience of everything that this phone signs. No other relay or website accepts it.
     public var audience: String { "\(relay.text)#\(website)" }
 
-    /// What names this phone where it has no device yet: RFC 7638.
+    /// The thumbprint of the key (RFC 7638), which identifies the phone before it has a device id.
     public var thumbprint: String { key.publicKey.thumbprint }
 
+    /// The id of the phone; nil until it is bound.
     public var device: String? {
         if case .bound(let device, _) = state { device } else { nil }
     }
 
+    /// The phone's client certificate; nil until it is bound.
     public var certificate: Certificate? {
         if case .bound(_, let certificate) = state { certificate } else { nil }
     }
 
-    /// Whether this is an attempt to use that very activation.
+    /// Whether this enrolment is an attempt to use exactly this activation.
     public func isFor(_ activation: ActivationURI) -> Bool {
         guard case .asked(let code, _) = state else { return false }
         return code == activation.code && relay == activation.relay && website == activation.website
@@ -76,7 +84,8 @@ public struct Enrolment: Sendable {
     }
 }
 
-/// How an enrolment is kept. The text holds the private key: whoever reads it is the phone.
+/// Stores an enrolment as JSON. The text contains the private key: anyone who reads it can act as
+/// the phone.
 extension Enrolment {
     static let version: Int64 = 1
 

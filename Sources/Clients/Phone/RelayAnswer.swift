@@ -2,11 +2,11 @@ import Crypto
 import HTTP
 import JSON
 
-/// What the relay said.
+/// The relay's answer to a request, refusals included.
 public struct RelayAnswer: Sendable {
     public let status: Int
     public let fields: Fields
-    /// Empty where there is none.
+    /// The JSON body; empty if there is none or if it is unreadable.
     public let body: JSONObject
     private let isReadable: Bool
 
@@ -18,20 +18,21 @@ public struct RelayAnswer: Sendable {
         isReadable = object != nil || response.body.isEmpty
     }
 
-    /// The body of an answer that is no refusal.
+    /// Returns the body, or throws the refusal.
     @discardableResult public func accepted() throws(CallFailure) -> JSONObject {
         guard (200..<300).contains(status) else { throw .refused(refusal) }
         guard isReadable else { throw odd("not with a JSON object") }
         return body
     }
 
-    /// A text that must be there.
+    /// Returns a required text.
     public func text(_ name: String) throws(CallFailure) -> String {
         guard let text = try accepted()[name]?.string else { throw odd("without \(name)") }
         return text
     }
 
-    /// What the relay made up to name something: on screens and in commands it is what it seems.
+    /// Returns an id that the relay assigned. Its characters are restricted, so it cannot imitate
+    /// other text on a screen or in a command.
     func id(_ name: String) throws(CallFailure) -> String {
         let id = try text(name)
         guard Self.isID(id) else { throw odd("with a \(name) that is none") }
@@ -48,7 +49,7 @@ public struct RelayAnswer: Sendable {
             }
     }
 
-    /// The number that the person carries to another phone, where there is one.
+    /// Returns the number that the person enters on another phone; nil if there is none.
     func number() throws(CallFailure) -> String? {
         guard let value = try accepted()["number"], !value.isNull else { return nil }
         guard let number = value.string, (1...9).contains(number.utf8.count),
@@ -57,7 +58,7 @@ public struct RelayAnswer: Sendable {
         return number
     }
 
-    /// The certificate that must be there, for that key.
+    /// Returns the required certificate, and checks that it is for this key.
     func certificate(for key: P256PrivateKey) throws(CallFailure) -> Certificate {
         let text = try text("certificate")
         guard let certificate = try? Certificate(pem: Array(text.utf8)) else {
@@ -69,7 +70,7 @@ public struct RelayAnswer: Sendable {
         return certificate
     }
 
-    /// No refusal, and not what was agreed either.
+    /// Makes an error for an answer that is not a refusal but does not follow the protocol.
     public func odd(_ what: String) -> CallFailure {
         .refused(
             RelayRefusal(status: status, code: nil, detail: ScreenText.visible(what, limit: 1000), retryAfter: nil))
@@ -83,13 +84,13 @@ public struct RelayAnswer: Sendable {
     }
 }
 
-/// A problem document (RFC 9457), as far as a caller goes by it.
+/// The part of a problem document (RFC 9457) that callers use.
 public struct RelayRefusal: Sendable, Equatable {
     public let status: Int
-    /// The stable word, where there is one.
+    /// The stable code of the problem; nil if the answer has none.
     public let code: String?
     public let detail: String
-    /// Seconds.
+    /// The requested pause in seconds; nil if the answer names none.
     public let retryAfter: Int64?
 
     public init(status: Int, code: String?, detail: String, retryAfter: Int64? = nil) {
@@ -100,14 +101,15 @@ public struct RelayRefusal: Sendable, Equatable {
     }
 }
 
-/// Why a call came to nothing.
+/// The reason why a call failed.
 public enum CallFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The relay has certainly done nothing.
+    /// The relay was not reached, so it has certainly done nothing.
     case notSent(String)
-    /// Nobody knows what the relay has done.
+    /// The answer is missing, so the result is ambiguous: the relay may or may not have done the
+    /// work.
     case ambiguous(String)
     case refused(RelayRefusal)
-    /// The caller's own affair, before anything was sent.
+    /// The caller's own configuration or state is at fault, and nothing was sent.
     case unable(String)
 
     public var description: String {
@@ -121,7 +123,8 @@ public enum CallFailure: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Worth another try, later: it was not reached, said nothing, or asked for patience.
+    /// Whether a later attempt may succeed: the relay was not reached, did not answer, or failed
+    /// temporarily.
     public var mayPass: Bool {
         switch self {
         case .notSent, .ambiguous: true

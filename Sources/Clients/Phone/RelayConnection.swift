@@ -6,9 +6,10 @@ import Log
 import Synchronization
 import TLS
 
-/// One side's way to the relay: an HTTP/2 connection that is opened when it is first needed, and again when it is gone.
+/// A connection to the relay over HTTP/2. It is opened for the first request, and opened again if
+/// it was closed.
 public final class RelayConnection: Sendable {
-    /// What goes over it.
+    /// A request to the relay.
     public struct PhoneRequest: Sendable {
         public var method: String
         public let path: String
@@ -28,7 +29,7 @@ public final class RelayConnection: Sendable {
         }
     }
 
-    /// For who wants to look on.
+    /// A request or an answer, as an observer sees it.
     public enum Exchange: Sendable {
         case call(PhoneRequest)
         case answer(RelayAnswer)
@@ -49,7 +50,8 @@ public final class RelayConnection: Sendable {
         self.witness = witness
     }
 
-    /// On the loop. Whatever the relay answers comes back, refusals too.
+    /// Sends a request and returns the relay's answer, refusals included. It must be called on the
+    /// loop.
     public func send(_ call: PhoneRequest) async throws(CallFailure) -> RelayAnswer {
         witness?(.call(call))
         let client = try await opened()
@@ -69,7 +71,7 @@ public final class RelayConnection: Sendable {
         }
     }
 
-    /// On whatever thread; what is under way is given up.
+    /// Closes the connection and gives up the requests under way. It may be called on any thread.
     public func close() {
         guard let client = client.withLock({ $0 }) else { return }
         loop.post { client.value.close() }

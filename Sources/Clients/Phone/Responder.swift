@@ -5,29 +5,31 @@ import JSON
 import TLS
 import World
 
-/// A bound phone at work: asks what there is to answer, answers it, and keeps itself known.
+/// The client of a bound phone: it polls for challenges, answers them, and maintains the phone's
+/// data at the relay. Tested in `ResponderTests.swift`, `RealRelayTests.swift` and
+/// `HostileRelayTests.swift`.
 public final class Responder: Sendable {
-    /// How the relay knows who is calling.
+    /// The method by which the relay authenticates the phone.
     public enum Identity: Sendable {
         case certificate
         case dpop
     }
 
-    /// What waits for an answer.
+    /// The pending challenges of this phone.
     public struct Pending: Sendable {
         public var questions: [ChallengePrompt] = []
-        /// What this phone must not answer.
+        /// The challenges that this phone must not answer.
         public var refused: [ChallengePrompt.Refused] = []
 
         public var isEmpty: Bool { questions.isEmpty && refused.isEmpty }
         public var challenges: [String] { questions.map(\.challenge) + refused.compactMap(\.challenge) }
     }
 
-    /// A certificate with less than this left is renewed.
+    /// The remaining lifetime below which a certificate is renewed.
     public static let renewal: Duration = .seconds(30 * 86_400)
-    /// The longest that the relay holds a request.
+    /// The longest time for which the relay holds a request, in seconds.
     public static let longestWait: Int = 60
-    /// What the relay takes as known.
+    /// The most known challenges that the relay accepts in one request.
     private static let mostKnown = 16
 
     public let enrolment: Enrolment
@@ -36,7 +38,8 @@ public final class Responder: Sendable {
     private let time: any TimeSource
     private let dpop: DPoP?
 
-    /// A certificate whose time is over is of no use in TLS: then the key alone says who is calling.
+    /// Creates a responder for a bound phone. If the certificate has expired, TLS cannot use it, so
+    /// the responder uses DPoP with the key instead.
     public init(
         _ enrolment: Enrolment, by identity: Identity = .certificate, loop: EventLoop,
         randomness: any Randomness = SystemRandomness(), witness: RelayConnection.Observer? = nil
@@ -69,7 +72,12 @@ public final class Responder: Sendable {
 
     // MARK: Requests
 
-    /// What is pending now; with `seconds`, the relay waits so long until that is something else than what is known.
+    /// Returns the pending challenges.
+    ///
+    /// - Parameters:
+    ///   - seconds: how long the relay holds the request, until its pending challenges differ from
+    ///     `known`. 0 returns at once.
+    ///   - known: the ids of the challenges that this phone already has.
     public func pending(waiting seconds: Int = 0, knowing known: [String] = []) async throws(CallFailure) -> Pending {
         var call = RelayConnection.PhoneRequest("/pending")
         if seconds > 0 {
@@ -92,7 +100,13 @@ public final class Responder: Sendable {
         return pending
     }
 
-    /// What the relay makes of the answer: `success` or `failure`.
+    /// Signs and sends the person's decision.
+    ///
+    /// - Parameters:
+    ///   - decision: the person's decision.
+    ///   - question: the challenge.
+    ///   - uv: the method by which the phone verified its owner.
+    /// - Returns: the result at the relay, `success` or `failure`.
     public func answer(
         _ decision: SignedStatement.Decision, to question: ChallengePrompt, uv: SignedStatement.UserVerification = .none
     ) async throws(CallFailure) -> String {
@@ -114,16 +128,19 @@ public final class Responder: Sendable {
 
     // MARK: The phone itself
 
-    /// Whether the certificate has little time left, or none.
+    /// Whether the certificate has expired or will expire soon.
     public var isToRenew: Bool {
         guard let certificate = enrolment.certificate else { return false }
         return certificate.notAfter - time.now() < Self.renewal
     }
 
-    /// Changes what is given, and nothing else.
+    /// Changes the given values at the relay, and no others.
     ///
-    /// - Parameter pushToken: empty for a phone that asks by itself from now on.
-    /// - Returns: the enrolment as it is from now on. A renewed certificate is used by a new responder.
+    /// - Parameters:
+    ///   - pushToken: the new device token; empty if the phone polls from now on.
+    ///   - name: the new name.
+    ///   - renews: whether the relay issues a new certificate.
+    /// - Returns: the changed enrolment. A new responder is needed to use a renewed certificate.
     public func change(
         pushToken: String? = nil, name: String? = nil, renews: Bool = false
     ) async throws(CallFailure) -> Enrolment {
@@ -151,7 +168,7 @@ public final class Responder: Sendable {
         return changed
     }
 
-    /// The relay knows this phone no more.
+    /// Removes this phone from its user at the relay.
     public func unbind() async throws(CallFailure) {
         try await send(.init("/device", method: "DELETE")).accepted()
     }
@@ -163,9 +180,15 @@ public final class Responder: Sendable {
     }
 }
 
-/// Takes back what was bound, without the phone: with the code that the person wrote down.
+/// Removes a phone without the phone itself, by the revocation code that the person wrote down.
 public enum Revocation {
-    /// - Parameter tls: whom to believe; a pin, where one is known.
+    /// Removes the phone to which the code belongs.
+    ///
+    /// - Parameters:
+    ///   - code: the revocation code.
+    ///   - relay: the address of the relay.
+    ///   - roots: the roots to trust: the pin, if it is known.
+    ///   - loop: the event loop of the connection.
     public static func revoke(
         _ code: String, at relay: WebAddress, believing roots: TLSClientContext.Roots, loop: EventLoop
     ) async throws(CallFailure) {

@@ -1,7 +1,11 @@
-/// Labels and texts for a screen of so many columns, where no text can look like a row that it is not: nothing is left to
-/// the screen to wrap, and what goes on in a further line has a mark where a row has its label.
+/// Lays out labels and texts for a screen with a fixed number of columns.
+///
+/// Invariant: no text can look like a row of its own. A website or an attacker may choose the
+/// texts, and a text that imitates another row could deceive the person. The layout therefore
+/// breaks all lines itself, and starts each continuation line with a mark in place of a label.
+/// Tested in `ScreenTests.swift`.
 public enum ScreenRows {
-    /// Of a label; a longer one goes on like a text.
+    /// The greatest width of the label column. A longer label continues in the next line.
     private static let widestLabel = 24
     private static let mark = "| "
     private static let indent = 2
@@ -9,7 +13,7 @@ public enum ScreenRows {
     public static func text(
         _ title: String, _ rows: [(label: String, text: String)], columns: Int
     ) -> String {
-        // A screen may need the last column for its own end of the line.
+        // Some terminals wrap when the last column is used, so it stays empty.
         let room = max(columns, 20) - 1
         let rows = rows.map { row in (label: label(row.label), text: ScreenText.visible(row.text)) }
         let labels = min(rows.map { width($0.label) }.max() ?? 0, widestLabel, room / 3)
@@ -25,12 +29,13 @@ public enum ScreenRows {
         return text
     }
 
-    /// A row that begins with nothing would look like the end of the one before.
+    /// Returns the visible label. An empty label would make the row look like the end of the
+    /// previous one.
     private static func label(_ label: String) -> String {
         label.allSatisfy(\.isWhitespace) ? "(no label)" : ScreenText.visible(label)
     }
 
-    /// Cut where a line is full, so that nothing is added and nothing is lost.
+    /// Breaks a text where a line is full. It adds and removes no characters.
     private static func wrapped(_ text: String, first: Int, then: Int) -> [String] {
         var lines = [String.UnicodeScalarView()]
         var left = first
@@ -47,7 +52,8 @@ public enum ScreenRows {
 
     private static func width(_ text: String) -> Int { text.unicodeScalars.reduce(0) { $0 + width($1) } }
 
-    /// At most: how wide others are is for the screen and its font to say.
+    /// Returns the greatest width of a character. The width of non-ASCII characters depends on the
+    /// screen and its font.
     private static func width(_ scalar: Unicode.Scalar) -> Int { scalar.isASCII ? 1 : 2 }
 
     private static func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }

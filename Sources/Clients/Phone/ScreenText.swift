@@ -1,7 +1,9 @@
-/// Texts of others on their way to somebody's screen.
+/// Makes texts from other parties safe for a screen.
 public enum ScreenText {
-    /// With everything visible: what drives a screen, turns the direction of reading or is not seen at all stands there by
-    /// its number, as `\u{202e}`.
+    /// Returns the text with its invisible characters escaped. Control characters, marks of text
+    /// direction and invisible characters are shown by their number, as `\u{202e}`.
+    ///
+    /// - Parameter limit: the number of characters (Unicode scalars) after which the text is cut.
     public static func visible(_ text: String, limit: Int = .max) -> String {
         var visible = String.UnicodeScalarView()
         for scalar in text.unicodeScalars.prefix(limit) {
@@ -17,7 +19,7 @@ public enum ScreenText {
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
-        // Fillers and selectors count as letters and marks, and are not seen either.
+        // Fillers and variation selectors count as letters and marks, but are invisible too.
         default: !scalar.properties.isDefaultIgnorableCodePoint
         }
     }

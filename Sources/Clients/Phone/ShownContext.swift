@@ -1,7 +1,11 @@
 import JSON
 import World
 
-/// What the person is shown about a request, read from the bytes that the answer is about.
+/// The content of a challenge that the phone shows, read from the exact bytes that the phone signs.
+///
+/// Invariant: the person sees everything that the signature covers, except the nonce `request`. The
+/// phone therefore refuses a context that it cannot show faithfully: with another version, a
+/// missing member, or a text with invisible characters. Tested in `ShownContextTests.swift`.
 public struct ShownContext: Sendable, Equatable {
     public struct Line: Sendable, Equatable {
         public let label: String
@@ -18,27 +22,27 @@ public struct ShownContext: Sendable, Equatable {
     public let username: String
     public let service: String?
     public let action: String?
-    /// In the website's own words.
+    /// The labelled lines that the website added.
     public let details: [Line]
     public let ip: String?
     public let place: String?
     public let userAgent: String?
-    /// The website's own nonce; shown to no one.
+    /// The website's nonce, which is not shown.
     public let request: String?
-    /// How many digits the person has to carry over; 0 for none.
+    /// The number of digits that the person must enter; 0 for none.
     public let numberDigits: Int
-    /// What is to be bound, where that is what is asked.
+    /// The phone to be bound, if the challenge is an approval to bind one; otherwise nil.
     public let device: String?
     public let createdAt: Timestamp
     public let expiresAt: Timestamp
 
-    /// Why nothing may be signed about these bytes.
+    /// The reason why the phone must not sign this context.
     public struct Malformed: Error, Sendable, Equatable, CustomStringConvertible {
         public let description: String
     }
 
-    /// The version that this phone knows. Members that it does not know are passed over: whoever adds one that must be
-    /// shown raises the version.
+    /// The version that this phone knows. It ignores unknown members: a relay that adds a member
+    /// that must be shown raises the version.
     static let version: Int64 = 1
 
     public init(_ bytes: [UInt8]) throws(Malformed) {
@@ -72,7 +76,7 @@ public struct ShownContext: Sendable, Equatable {
         expiresAt = try reading.moment("expires_at")
     }
 
-    /// What to show, in this order: the whole of what was asked, first what is asked of whom, then where it comes from.
+    /// The lines to show, in this order: the user, the request, then its origin.
     public var lines: [Line] {
         var lines = [Line("user", username)]
         func add(_ label: String, _ value: String?) {
@@ -90,7 +94,8 @@ public struct ShownContext: Sendable, Equatable {
     }
 }
 
-/// Members of a context. A text that cannot be shown as it is cannot be agreed to either.
+/// Reads the members of a context. It refuses a text that cannot be shown as it is, since nobody
+/// can agree to an unseen text.
 private struct ContextReader {
     let object: JSONObject
 
@@ -128,8 +133,9 @@ private struct ContextReader {
         return lines
     }
 
-    /// Refuses control characters, which could paint over the screen, marks of text direction, which turn an amount
-    /// around, and invisible characters, by which two texts differ that look the same.
+    /// Refuses three kinds of characters. Control characters could overwrite the screen. Marks of
+    /// text direction could reverse an amount. Invisible characters could make two different texts
+    /// look equal.
     private func check(_ text: String, _ name: String) throws(ShownContext.Malformed) {
         for scalar in text.unicodeScalars {
             switch scalar.value {

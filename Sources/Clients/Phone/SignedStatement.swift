@@ -3,14 +3,18 @@ import Crypto
 import JSON
 import World
 
-/// What a phone signs. Each kind has its own `typ`, so that none can stand for another, and names whom it is for.
+/// The statements that a phone signs.
+///
+/// Invariant: one kind of statement cannot be used as another, because each has its own `typ`. It
+/// cannot be used at another relay or website either, because `aud` names both. Tested in
+/// `ProtocolPageTests.swift` and `ResponderTests.swift`.
 public enum SignedStatement {
-    /// What the person decided.
+    /// The person's decision about a challenge.
     public enum Decision: Sendable, Equatable {
-        /// With the number that the person read on the website, where one is asked.
+        /// An approval, with the number from the website if the challenge has one.
         case approve(number: String?)
         case deny
-        /// It was not me.
+        /// A report that another person is trying to log in.
         case fraud
 
         public var word: String {
@@ -22,12 +26,13 @@ public enum SignedStatement {
         }
     }
 
-    /// How the phone made sure of its owner.
+    /// The method by which the phone verified its owner.
     public enum UserVerification: String, Sendable, CaseIterable {
         case none, passcode, biometric
     }
 
-    /// I hold this key, and bind it to this activation alone, and to this push token or to none.
+    /// Makes the proof of an enrolment: the phone holds this key, and binds it to this activation
+    /// code and push token (or to none).
     static func enrolment(_ enrolment: Enrolment, code: String, at now: Timestamp) throws(CryptoFailure) -> String {
         var claims: JSONObject = [
             "v": 1, "aud": .string(enrolment.audience), "id_token": .string(enrolment.token),
@@ -38,7 +43,8 @@ public enum SignedStatement {
         return try sign("twoefay-enrol+jwt", ("jwk", .object(enrolment.key.publicKey.jwk)), claims, enrolment.key)
     }
 
-    /// For the website alone, under the key that it put into the activation: this is the phone's key. The relay only
+    /// Makes the binding: a statement to the website that this is the phone's key. It is
+    /// authenticated with the secret that the website added to the activation URI. The relay only
     /// passes it on.
     static func binding(_ enrolment: Enrolment, websiteKey: Secret) -> String {
         let claims: JSONObject = [
@@ -49,7 +55,8 @@ public enum SignedStatement {
             header: ["typ": "twoefay-binding+jwt"], payload: JSONWriter.write(claims), secret: websiteKey)
     }
 
-    /// What the person decided about what was shown, byte for byte.
+    /// Makes the signed decision. It contains the digest of the exact context bytes that the phone
+    /// showed.
     static func decision(
         _ decision: Decision, about question: ChallengePrompt, by enrolment: Enrolment, device: String,
         uv: UserVerification,
@@ -58,7 +65,7 @@ public enum SignedStatement {
         var claims: JSONObject = [
             "v": 1, "aud": .string(enrolment.audience), "challenge": .string(question.challenge),
         ]
-        // The website's nonce: what it did not say is left out here too.
+        // The website's nonce is left out if the context has none.
         if let request = question.context.request { claims.set("request", .string(request)) }
         claims.set("decision", .string(decision.word))
         if case .approve(let number?) = decision { claims.set("number", .string(number)) }
@@ -69,7 +76,8 @@ public enum SignedStatement {
         return try sign("twoefay-decision+jwt", ("kid", .string(device)), claims, enrolment.key)
     }
 
-    /// The push service finds me there from now on; nowhere, where it is empty.
+    /// Makes the statement that sets the phone's device token; an empty token means that the phone
+    /// polls.
     static func pushToken(
         _ token: String, of enrolment: Enrolment, device: String, at now: Timestamp
     ) throws(CryptoFailure) -> String {
