@@ -5,14 +5,26 @@ import Log
 import Relay
 import World
 
-/// The relay over HTTP: finds the route, finds out who calls, reads, lets a verb act, and answers.
+/// The HTTP API of the relay.
+///
+/// For each request it finds the route, reads the presented identity and chooses the form for this
+/// kind of caller. Then it looks up the caller, reads the body, runs the verb and returns the
+/// answer. `RequestContext` does the part that needs the store.
+///
+/// Invariants: a request is answered or held by the deadline. Each caller has a quota of requests
+/// in work. Each answer has a request id, which its line in the access log has too. The only
+/// exception is the health check, which has neither.
+///
+/// Tests: `APITests/RoutingTests.swift`, `BadInputTests.swift`, `QuotaTests.swift` and
+/// `IdentityTests.swift`.
 public final class API: Handler {
     public struct Settings: Sendable {
-        /// `https://host:port`, as websites and phones know this installation.
+        /// The origin `https://host:port` by which websites and phones reach this installation.
         public var origin: String
-        /// How long a request may take that is not held.
+        /// The longest time for a request that is not held.
         public var deadline: Duration
-        /// What browsers subscribe to pushes with; nil where they are not pushed.
+        /// The public key with which browsers subscribe to pushes; nil if Web Push is not
+        /// configured.
         public var applicationServerKey: String?
 
         public init(origin: String, deadline: Duration = .seconds(10), applicationServerKey: String? = nil) {
@@ -22,10 +34,10 @@ public final class API: Handler {
         }
     }
 
-    /// After which a caller may try again that had too many requests in work, or held.
+    /// The `Retry-After` of a caller that has too many requests in work or held.
     static let quotaPause = Duration.seconds(1)
 
-    /// A larger body never gets here.
+    /// The largest body, in bytes. HTTP2 refuses larger ones before they reach the API.
     public static let bodyLimit = 64 * 1024
 
     let settings: Settings
@@ -43,7 +55,7 @@ public final class API: Handler {
             + Decide.routes
             + LoginResults.routes
             + PendingList.routes + PushKeys.routes + OpenAPIDocument.routes)
-    /// Of the API, for machines; made once.
+    /// The OpenAPI document, built once.
     let description: [UInt8]
 
     public init(
@@ -62,7 +74,8 @@ public final class API: Handler {
     }
 
     public func handle(_ request: Request) -> Reply {
-        // Asked more often than everything else, by machines that want nothing but speed: no id, no log.
+        // Health checks are more frequent than all other requests and only need a fast answer, so
+        // they get no request id and no log line.
         if request.path == Health.path, request.method == "GET", request.query == nil, request.body.isEmpty {
             return .now(Health.response)
         }
@@ -97,7 +110,7 @@ public final class API: Handler {
                     guard case .website(let key) = subject else { return await inbound.outcome() }
                     await turns.begin(key)
                     defer { turns.end(key) }
-                    // The caller has been told so at the deadline.
+                    // The caller got an answer at the deadline already.
                     guard !access.isLate else { return .response(inbound.refusal(.unavailable)) }
                     return await inbound.outcome()
                 })

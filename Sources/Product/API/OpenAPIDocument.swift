@@ -2,7 +2,7 @@ import Domain
 import JSON
 import Relay
 
-/// The description of the API for machines: OpenAPI 3.1, drawn from the declarations that the routes themselves use.
+/// The OpenAPI 3.1 description of the API, built from the same declarations that the routes use.
 enum OpenAPIDocument {
     static let routes = [
         Route(
@@ -75,7 +75,7 @@ enum OpenAPIDocument {
         }
     }
 
-    /// What may stand in the header.
+    /// The header fields that the route accepts.
     private static func fields(_ route: Route) -> [JSONValue] {
         let isWebsites = route.forms.contains { if case .website = $0.action { true } else { false } }
         guard route.method == "POST" else { return [] }
@@ -125,7 +125,7 @@ extension Form {
         return .object(schema)
     }
 
-    /// Any one of these.
+    /// The alternative ways to authenticate.
     fileprivate var security: [JSONValue] {
         switch action {
         case .anyone: [[:]]

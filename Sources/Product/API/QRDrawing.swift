@@ -8,7 +8,7 @@ public protocol QRDrawing: Sendable {
     func svg(of text: String) async -> String?
 }
 
-/// Draws at once, in the caller's own time.
+/// Draws at once, on the caller's thread.
 public struct ImmediateQRDrawing: QRDrawing {
     public init() {}
 
@@ -17,7 +17,7 @@ public struct ImmediateQRDrawing: QRDrawing {
 
 extension VerbCall {
     func qr(_ uri: String) async throws(Refusal) -> JSONValue {
-        // An origin or a display name of some thousand characters is the one way in which this fails.
+        // This fails only if an origin or display name has thousands of characters.
         guard let svg = await api.drawing.svg(of: uri) else { throw .broken }
         return .string(svg)
     }

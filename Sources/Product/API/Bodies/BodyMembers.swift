@@ -2,9 +2,9 @@ import Bytes
 import JSON
 import Relay
 
-/// The members of an object against the parameters that are declared for it.
+/// The check of a JSON object against its declared parameters.
 enum BodyMembers {
-    /// Adds a fault for everything that is wrong, so that a developer sees all of it at once.
+    /// Adds a fault for every error, so that a developer sees all of them at once.
     static func check(
         _ object: JSONObject, _ parameters: [Parameter], oneOf: [String] = [], inside prefix: String = "",
         _ faults: inout [FieldFault]
@@ -23,13 +23,15 @@ enum BodyMembers {
         let names = parameters.map(\.name)
         for name in object.names where !names.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
             guard faults.count < mostUnknown else { break }
-            // Guessing costs more than refusing: a body full of unknown or endless names is not worth it.
+            // A guess costs more than a refusal, so the relay does not guess for many faults or for
+            // long names.
             let mayGuess = faults.count < 16 && name.utf8.count <= 32
             faults.append(unknown(name, inside: prefix, among: names, mayGuess: mayGuess))
         }
     }
 
-    /// A body can hold thousands of unknown names, and the answer would be many times as large.
+    /// The largest number of faults for unknown names. A body can have thousands of them, and the
+    /// answer would be many times as large.
     private static let mostUnknown = 100
 
     private static func unknown(_ name: String, inside prefix: String, among names: [String], mayGuess: Bool)
@@ -42,7 +44,7 @@ enum BodyMembers {
         return FieldFault(prefix + shown, .unknown, "is not known here; did you mean \(nearest)?")
     }
 
-    /// JSON Schema of an object with these parameters.
+    /// The JSON Schema of an object with these parameters.
     static func schema(_ parameters: [Parameter], oneOf: [String] = []) -> JSONObject {
         var properties = JSONObject()
         for parameter in parameters {

@@ -2,16 +2,17 @@ import Domain
 import JSON
 import Relay
 
-/// One parameter of a body, declared once: how it is read, what is said when it is wrong, and how it is described.
+/// A parameter of a body, declared once. The declaration defines how the parameter is read, which
+/// faults it can have, and how OpenAPI describes it.
 struct Field<Value: Sendable>: Sendable {
     let name: String
     let summary: String
-    /// JSON Schema.
+    /// The JSON Schema.
     let schema: JSONObject
-    /// Nil when the value is wrong; then at least one fault was added.
+    /// Reads the value; returns nil after it has added at least one fault.
     let read: @Sendable (JSONValue, _ parameter: String, inout [FieldFault]) -> Value?
 
-    /// Null is a value too: it takes away what is there.
+    /// The same field, which also accepts null to delete the stored value.
     var orNull: Field<Value?> {
         var schema = schema
         schema.set("type", .array([schema["type"] ?? "string", "null"]))
@@ -26,7 +27,7 @@ struct Field<Value: Sendable>: Sendable {
     var optional: Parameter { Parameter(self, isRequired: false) }
 }
 
-/// A field whose type nobody needs to know any more.
+/// A field without its static type.
 struct Parameter: Sendable {
     let name: String
     let summary: String
@@ -44,7 +45,8 @@ struct Parameter: Sendable {
 }
 
 extension Field where Value == String {
-    /// A text of up to `limit` characters for which the rule has no complaint.
+    /// A text of up to `limit` characters that the rule accepts. The rule returns the message of a
+    /// fault, or nil.
     static func text(
         _ name: String, limit: Int, mayBeEmpty: Bool = false, _ summary: String,
         rule: @escaping @Sendable (String) -> String?
@@ -70,7 +72,7 @@ extension Field where Value == String {
         }
     }
 
-    /// A text that its verb judges; a body has room for no more than so much.
+    /// A text that the verb checks itself. Its length is limited only by the body.
     static func plain(_ name: String, _ summary: String) -> Field {
         Field(name: name, summary: summary, schema: ["type": "string"]) { value, parameter, faults in
             if value.string == nil { faults.append(FieldFault(parameter, .type, "must be a string")) }
@@ -78,19 +80,19 @@ extension Field where Value == String {
         }
     }
 
-    /// A line to be shown to a person.
+    /// A line of text that is shown to a person.
     static func line(_ name: String, limit: Int, _ summary: String) -> Field {
         text(name, limit: limit, summary) { FieldRule.line($0, limit: limit) }
     }
 
-    /// Something opaque: an id, a token, a signed object.
+    /// An opaque text, such as an id, a token or a signed object.
     static func opaque(_ name: String, limit: Int, mayBeEmpty: Bool = false, _ summary: String) -> Field {
         text(name, limit: limit, mayBeEmpty: mayBeEmpty, summary) { text in
             text.utf8.allSatisfy { (0x21...0x7e).contains($0) } ? nil : "must be visible ASCII characters"
         }
     }
 
-    /// ASCII digits, exactly as typed: nothing is trimmed and no other script's digits are taken.
+    /// ASCII digits, exactly as typed: nothing is trimmed, and digits of other scripts are refused.
     static func digits(_ name: String, _ counts: ClosedRange<Int>, _ summary: String) -> Field {
         text(name, limit: counts.upperBound, summary) { text in
             text.utf8.count >= counts.lowerBound && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
@@ -100,7 +102,9 @@ extension Field where Value == String {
 }
 
 extension Field where Value: RawRepresentable<String> & CaseIterable {
-    /// - Parameter choices: those that may be said; all where nil.
+    /// A word of a fixed set.
+    ///
+    /// - Parameter choices: the accepted values; nil for all.
     static func word(_ name: String, _ summary: String, of choices: [Value]? = nil) -> Field {
         let words = (choices ?? Array(Value.allCases)).map(\.rawValue)
         return Field(
@@ -168,7 +172,7 @@ extension Field {
         }
     }
 
-    /// A list of values, each of which is as the field says.
+    /// A list of values that are each read by the same field.
     static func values<Element: Sendable>(
         _ name: String, limit: Int, _ summary: String, of field: Field<Element>
     ) -> Field where Value == [Element] {

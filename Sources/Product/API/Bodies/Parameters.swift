@@ -2,7 +2,7 @@ import Domain
 import JSON
 import Relay
 
-/// Every parameter of the wire. Lengths are those of the database's columns.
+/// All parameters of the API. The lengths are those of the database columns.
 enum Parameters {
     // Users.
     static let username = Field.text(
@@ -40,7 +40,7 @@ enum Parameters {
     static let revocationCode = Field.opaque(
         "revocation_code", limit: 20, "20 letters, digits, - and _, as the phone got it from /verify")
 
-    // Factors that are answered by codes.
+    // Code factors.
     static let seed = Field.text(
         "secret", limit: 512, "The token's secret: base32, or hexadecimal behind hex:; 16 to 128 bytes"
     ) { TokenSeed.secret($0) == nil ? "must be 16 to 128 bytes as base32, or as hexadecimal behind hex:" : nil }
@@ -64,7 +64,7 @@ enum Parameters {
         "known", "true: the website knows the browser as this user's, from a login that succeeded there")
     static let request = Field.line(
         "request", limit: 128, "The website's own nonce, shown to no one and part of the context")
-    /// Any text at all: what is wrong with it is for the verb to say, and to write down.
+    /// Any text: the verb checks it, and records a refused decision in the audit.
     static let answer = Field.plain("answer", "A twoefay-decision+jwt, where answers are signed")
     static let number = Field.digits("number", 2...6, "The number that the person carries to the phone")
     static let ip = Field.text("ip", limit: 45, "Where the login comes from", rule: FieldRule.ip)
@@ -83,7 +83,8 @@ enum Parameters {
     static let expiresIn = Field.integer(
         "expires_in", Policy.lifetimes, "Seconds until the challenge expires; the policy's where nothing is said")
     static let otp = Field.digits("otp", 6...10, "The code that the user typed")
-    /// Nothing is trimmed from digits, and no other script's are taken.
+    /// A code, exactly as typed: nothing is trimmed from digits, and digits of other scripts are
+    /// refused.
     static let anyCode = Field.text(
         "otp", limit: 64, "The code that the user typed: 6 to 8 digits, or a recovery code",
         rule: { CodeWindow.isCode($0) ? nil : "must be 6 to 8 digits, or a recovery code" })

@@ -3,8 +3,8 @@ import JSON
 import Relay
 
 extension Form {
-    /// Body and custom header fields as one object with everything right in it, or the problem that names all that is
-    /// wrong. A missing body is an empty object.
+    /// Reads the body and the custom header fields into one object. All its members are valid, or
+    /// the thrown problem names all faults. A missing body is an empty object.
     func read(_ request: Request, pathParameters: [String: String], method: String) throws(Problem) -> JSONObject {
         var object = JSONObject()
         if !request.body.isEmpty {
@@ -22,7 +22,8 @@ extension Form {
         return object
     }
 
-    /// The original's custom header fields: they count where the body says nothing, and may not say something else.
+    /// Adopts a custom header field of the original form. It counts if the body has no value, and
+    /// must not contradict the body or path.
     private func adopt(
         _ name: String, _ values: [String], pathParameters: [String: String], into object: inout JSONObject,
         _ faults: inout [FieldFault]
@@ -63,7 +64,8 @@ extension Form {
         return object
     }
 
-    /// Parameters may follow; a character set must be UTF-8, which is what JSON is.
+    /// Whether the content type is JSON. It may have parameters; a `charset` must be UTF-8, the
+    /// encoding of JSON.
     static func isJSON(_ type: String) -> Bool {
         let parts = type.lowercased().split(separator: ";", omittingEmptySubsequences: false).map(\.trimmed)
         guard parts[0] == "application/json" else { return false }

@@ -1,9 +1,9 @@
 import JSON
 import Relay
 
-/// A refusal as RFC 9457 has it: what `application/problem+json` says.
+/// A problem document (RFC 9457), the content of `application/problem+json`.
 struct Problem: Error, Sendable {
-    /// The stable word that programs look at.
+    /// The stable code that programs check.
     enum Code: String, Sendable, CaseIterable {
         case malformed, invalid, unauthenticated, forbidden, conflict, limited, unavailable
         case approvalRequired = "approval_required"
@@ -15,7 +15,7 @@ struct Problem: Error, Sendable {
         case tooLarge = "too_large"
         case unsupportedType = "unsupported_type"
         case idempotencyMismatch = "idempotency_mismatch"
-        /// A bug of ours.
+        /// A bug in the relay.
         case `internal`
 
         var status: Int {
@@ -61,11 +61,11 @@ struct Problem: Error, Sendable {
     let code: Code
     let detail: String
     var faults: [FieldFault] = []
-    /// Whole seconds, for Retry-After.
+    /// The value of `Retry-After`, in whole seconds.
     var retryAfter: Int64?
-    /// The methods there are, for Allow.
+    /// The allowed methods, for `Allow`.
     var allow: String?
-    /// Further members.
+    /// Further members of the document.
     var members = JSONObject()
 
     init(_ code: Code, _ detail: String, faults: [FieldFault] = [], retryAfter: Int64? = nil) {
@@ -87,7 +87,8 @@ struct Problem: Error, Sendable {
 }
 
 extension FieldFault {
-    /// `message_key` is what a translation is looked up under: the parameter without its place in a list, and the code.
+    /// The fault as JSON. `message_key` is the key for translations: the parameter without its list
+    /// index, and the code.
     var json: JSONObject {
         var key = ""
         var inBrackets = false
@@ -96,7 +97,8 @@ extension FieldFault {
             if !inBrackets { key.append(character) }
             if character == "]" { inBrackets = false }
         }
-        // The name of an unknown parameter is the sender's; there is one message for all of them.
+        // The sender chooses the name of an unknown parameter, so all unknown parameters share one
+        // key.
         let messageKey = code == .unknown ? "unknown" : "\(key).\(code.rawValue)"
         return [
             "parameter": .string(parameter), "code": .string(code.rawValue), "message_key": .string(messageKey),

@@ -4,7 +4,7 @@ import Relay
 import World
 
 extension Problem {
-    /// What the outside is told when a verb refuses.
+    /// The problem that is returned when a verb refuses.
     init(_ refusal: Refusal) {
         switch refusal {
         case .unauthenticated: self = .unauthenticated
@@ -39,7 +39,8 @@ extension Problem {
     static let unauthenticated = Problem(
         .unauthenticated, "What was presented does not prove who is calling, or its name is not registered")
 
-    /// One and the same for paths that do not exist and for all that is not the caller's.
+    /// The same problem for paths that do not exist and for everything that belongs to another
+    /// caller.
     static let notFound = Problem(.notFound, "There is no such thing, or it is not yours")
 
     static let shownOnce = Problem(

@@ -2,12 +2,13 @@ import HTTP
 import JSON
 import Relay
 
-/// An answer before it has a request id.
+/// An answer before it gets its request id.
 struct APIResponse: Sendable {
     var status: Int
     var body: [UInt8]
     var fields: [Fields.Field] = []
-    /// It holds something that is shown once, so it must not be kept for a repeated request.
+    /// Whether the body has a secret that is shown once. Then it is not stored for a repeated
+    /// request.
     var holdsSecret = false
 
     init(_ status: Int, _ body: JSONObject) {
@@ -15,7 +16,7 @@ struct APIResponse: Sendable {
         self.body = JSONWriter.write(body)
     }
 
-    /// An answer as it was kept.
+    /// An answer that was stored under an idempotency key.
     init(status: Int, body: [UInt8]) {
         self.status = status
         self.body = body
@@ -48,10 +49,11 @@ struct APIResponse: Sendable {
     static let noStore = Fields.Field("cache-control", "no-store")
 }
 
-/// What a verb comes to: an answer, or a request that waits for one.
+/// The outcome of a verb: an answer, or a held request.
 enum VerbOutcome: Sendable {
     case answer(APIResponse)
-    /// `finish` makes the answer once what is waited for has happened, or the time is over; or holds again.
+    /// A held request with its longest time. `finish` makes the answer after the event or the
+    /// timeout, or holds the request again.
     case hold(HeldRequests.Ticket, Duration, finish: @Sendable () async throws(Refusal) -> VerbOutcome)
 }
 

@@ -1,7 +1,8 @@
 import Domain
 import HTTP
 
-/// `Accept-Language` (RFC 9110 §12.5.4), which a website hands on from its visitor. What is not understood is no error: it is not there.
+/// The `Accept-Language` field (RFC 9110 §12.5.4), which a website passes on from its visitor. An
+/// invalid or too long value is ignored.
 enum AcceptLanguage {
     static let longest = 256
 

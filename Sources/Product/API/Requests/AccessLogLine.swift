@@ -4,7 +4,8 @@ import Relay
 import Synchronization
 import World
 
-/// One request's line in the log, written when the request has its answer, or when nobody waits for one any more.
+/// The line of one request in the access log. It is written when the request is answered, or when
+/// its caller is gone (`deinit`).
 final class AccessLogLine: Sendable {
     let id: String
     private let method: String?
@@ -45,7 +46,7 @@ final class AccessLogLine: Sendable {
         log.debug("request.held", [.request: id, .route: route])
     }
 
-    /// Whether the request has waited for so long that its caller has been told that it is too late.
+    /// Whether the deadline has passed, so that the caller has got its answer already.
     var isLate: Bool { time.instant() - started >= deadline }
 
     func ended(_ status: Int) {
@@ -54,7 +55,8 @@ final class AccessLogLine: Sendable {
             return state
         }
         let taken = time.instant() - started
-        // Whoever asked was told `unavailable` at the deadline; this is what became of the work all the same.
+        // The caller got `unavailable` at the deadline. This line reports how the work ended
+        // afterwards.
         let isLate = !last.isHeld && taken >= deadline
         write(last, taken, status: status, outcome: isLate ? "late" : nil)
     }
@@ -80,7 +82,8 @@ final class AccessLogLine: Sendable {
         if Health.isCheck(route) { log.debug("request", fields) } else { log.info("request", fields) }
     }
 
-    /// Callers without an identity who were refused share some lines a second. Checks are on level debug alone.
+    /// Whether the line is written. Refused callers without an identity share a few lines each
+    /// second (`RequestSampling`). Health checks are logged only at level debug.
     private func isWritten(_ state: State, _ status: Int?) -> Bool {
         guard case .anyone = state.caller, !Health.isCheck(route), (status ?? 499) >= 400 else { return true }
         return sampled.admit(

@@ -5,23 +5,25 @@ import JSON
 import Relay
 import World
 
-/// The `DPoP` field of a request (RFC 9449): a phone proves that it holds the key with which it was bound, where its
-/// connection has no certificate.
+/// The `DPoP` field of a request (RFC 9449). With it a phone proves possession of its bound key on
+/// a connection without a certificate.
 enum DPoP {
     static let field = "dpop"
     static let nonceField = "dpop-nonce"
 
     enum Fault: Error, Sendable, Equatable {
-        /// The proof is right as far as it was read, and needs a nonce of now.
+        /// The proof is valid as far as it was read, but needs a current nonce.
         case nonce
         case invalid(String)
     }
 
-    /// Clocks of phones may be wrong by a day: the nonce decides how old a proof is.
+    /// The largest difference of a phone's clock, one day. The age of a proof is limited by the
+    /// nonce.
     private static let clockFault: Int64 = 24 * 3600
 
-    /// Everything about a proof that can be known at little cost: its form, and that it was made for this request. The
-    /// signature is looked at when the key is known (`Relay.device(provedBy:from:)`).
+    /// Reads a proof and makes all checks that cost little: its form, and that it was made for this
+    /// request. The signature is checked after the key was looked up
+    /// (`Relay.device(provedBy:from:)`).
     static func read(
         _ request: Request, origin: String, nonces: Nonces, at now: Timestamp
     ) throws(Fault) -> PresentedProof {
@@ -54,7 +56,7 @@ enum DPoP {
         return PresentedProof(ProofOfPossession(key: key, id: id, step: step), signed: proof, by: jwk)
     }
 
-    /// Scheme and host mean the same in capitals, and 443 is the port where none is named.
+    /// The URL with scheme and host in lower case and without the default port 443.
     private static func plain(_ url: String) -> String {
         guard let scheme = url.firstRange(of: "://") else { return url }
         let end = url[scheme.upperBound...].firstIndex(of: "/") ?? url.endIndex
@@ -62,12 +64,13 @@ enum DPoP {
         return (authority.hasSuffix(":443") ? String(authority.dropLast(4)) : authority) + url[end...]
     }
 
-    /// How somebody without a proof that holds is told what a proof needs.
+    /// The value of `WWW-Authenticate` for a caller without a valid proof.
     static func challenge(_ error: String) -> String { "DPoP error=\"\(error)\", algs=\"ES256\"" }
 }
 
 extension API {
-    /// On routes for phones, callers without a certificate get what their next proof needs.
+    /// Adds to the answer what a phone without a certificate needs for its next proof: the nonce
+    /// and, after a refusal, `WWW-Authenticate`. Other answers are returned unchanged.
     func inviting(_ answer: APIResponse, to claim: PresentedIdentity, on route: Route) -> APIResponse {
         guard route.isForPhones else { return answer }
         let error: String
@@ -80,7 +83,7 @@ extension API {
         if answer.status == Problem.Code.unauthenticated.status {
             answer.add("www-authenticate", DPoP.challenge(error))
         } else if case .key = claim {
-            // Every answer brings the nonce for the next proof.
+            // Every answer to a proof has the nonce for the next one.
         } else {
             return answer
         }

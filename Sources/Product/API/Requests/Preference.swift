@@ -1,10 +1,11 @@
 import HTTP
 
-/// `Prefer: wait=N` (RFC 7240). A preference that is not understood is no error: it is not applied.
+/// The preference `Prefer: wait=N` (RFC 7240). An invalid preference is no error and is ignored.
 enum Preference {
     static let longestWait = 60
 
-    /// The seconds to wait; the first `wait` counts.
+    /// The seconds to wait, at most `longestWait`; nil if there is no valid preference. Only the
+    /// first `wait` counts.
     static func wait(_ fields: Fields) -> Int? {
         for value in fields.values("prefer") {
             for preference in value.split(separator: ",") {
@@ -24,7 +25,7 @@ enum Preference {
 }
 
 extension Substring {
-    /// Without the spaces and tabs at both ends.
+    /// The text without spaces and tabs at both ends.
     var trimmed: String {
         var rest = self
         while let first = rest.first, first == " " || first == "\t" { rest.removeFirst() }

@@ -3,19 +3,21 @@ import HTTP
 import Relay
 import World
 
-/// Who a certificate, or a proof in its place, says is calling. Whether that holds is looked up for every request.
+/// The identity that a certificate or a DPoP proof presents. Each request looks up whether it is
+/// valid.
 enum PresentedIdentity: Sendable, Equatable {
     case nobody
     case website(name: String, key: [UInt8])
-    /// By its certificate, or by what it has proved before.
+    /// A phone with its certificate, or with a proof that was accepted before.
     case phone(DeviceID, key: [UInt8], isCertified: Bool)
-    /// Without a certificate: whoever holds this key, if the signature is right.
+    /// A caller without a certificate, whose proof names a key. The signature is not checked yet.
     case key(PresentedProof)
     case unproved(DPoP.Fault)
-    /// A certificate of ours without exactly one name, or with one of the other authority's kind.
+    /// A certificate of this installation without exactly one name, or with a name of the other
+    /// authority's kind.
     case unusable
 
-    /// A certificate counts, whatever else the request holds.
+    /// Reads the identity. A certificate takes precedence over everything else in the request.
     init(_ request: Request, for route: Route, in api: API) {
         if let certificate = request.certificate {
             self.init(certificate)
@@ -47,7 +49,8 @@ enum PresentedIdentity: Sendable, Equatable {
         }
     }
 
-    /// By bytes: Swift's `hasPrefix` takes different spellings of a character for the same.
+    /// Compares bytes, because Swift's `hasPrefix` treats different encodings of a character as
+    /// equal.
     private static func name(in uri: String, after prefix: String) -> String? {
         guard uri.utf8.starts(with: prefix.utf8) else { return nil }
         return String(uri.utf8.dropFirst(prefix.utf8.count))
@@ -55,13 +58,13 @@ enum PresentedIdentity: Sendable, Equatable {
 }
 
 extension PresentedIdentity {
-    /// The website's name, as its certificate has it.
+    /// The website's name in its certificate.
     var website: String? {
         guard case .website(let name, _) = self else { return nil }
         return name
     }
 
-    /// The caller that is charged for a request in work.
+    /// The subject whose quota counts a request in work.
     func subject(from remote: String) -> QuotaUse.Subject {
         switch self {
         case .website(_, let key): .website(key: key)
@@ -71,27 +74,29 @@ extension PresentedIdentity {
         }
     }
 
-    /// On whose behalf the store is asked who that is.
+    /// The tenant in whose queue the store looks up the caller.
     func tenant(from remote: String) -> Tenant {
         switch self {
         case .website(_, let key): .key(key)
         case .phone(let id, _, _): .phone(id)
-        // Anybody can make a key: it is the address that is known.
+        // Anybody can create a key, so only the address identifies such a caller.
         case .nobody, .key, .unproved, .unusable: .anonymous(remote)
         }
     }
 }
 
-/// Who is calling, looked up.
+/// The caller after it was looked up.
 enum Caller: Sendable {
     case anyone
     case website(Website)
     case phone(PhoneCredential)
 
-    /// On whose behalf the request is answered; nil where that is as it was before the caller was looked up.
+    /// The tenant in whose queue the request is answered; nil if it is the same as before the
+    /// lookup.
     var tenant: Tenant? { website.map { .website($0.id) } }
 
-    /// The website whose request it is, or whose user the phone is; nil where nobody has to say.
+    /// The website that sent the request, or to which the phone's user belongs; nil on routes that
+    /// need no caller.
     var website: (id: WebsiteID, name: String)? {
         switch self {
         case .anyone: nil
@@ -100,7 +105,8 @@ enum Caller: Sendable {
         }
     }
 
-    /// What is looked up again before a held request is answered: a proof has done its service once.
+    /// The identity to look up again before a held request is answered. A proof is valid only once,
+    /// so the phone's identity replaces it.
     func claim(after claim: PresentedIdentity) -> PresentedIdentity {
         guard case .phone(let phone) = self else { return claim }
         return .phone(phone.id, key: phone.key, isCertified: phone.isCertified)

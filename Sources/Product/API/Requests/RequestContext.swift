@@ -3,7 +3,16 @@ import HTTP
 import JSON
 import Relay
 
-/// A request on its way through: who calls, what was sent, whether it came before, and what the verb makes of it.
+/// A request with its route and form: it looks up the caller, reads the body, runs the verb and
+/// returns the answer or the held request.
+///
+/// A POST of a website with an `Idempotency-Key` runs once: its answer is stored, and a repetition
+/// gets the stored answer. A held request has a slot of the website's quota until it is answered or
+/// its caller is gone. Before it is answered, its caller is looked up again, because it may have
+/// been revoked.
+///
+/// Tests: `APITests/IdempotencyTests.swift`, `TwoRelayIdempotencyTests.swift` and
+/// `HeldRequestTests.swift`.
 struct RequestContext: Sendable {
     let api: API
     let request: Request
@@ -25,7 +34,7 @@ struct RequestContext: Sendable {
 
     func refusal(_ problem: Problem) -> Response { end(APIResponse(problem)) }
 
-    /// Whoever is not known yet does not queue in the line of those who are.
+    /// Looks up the caller. An unknown caller does not wait in the queue of known ones.
     private func caller(_ claim: PresentedIdentity) async -> Result<Caller, Refusal> {
         await claim.tenant(from: request.remote).run {
             do throws(Refusal) {
@@ -60,8 +69,9 @@ struct RequestContext: Sendable {
         }
     }
 
-    /// Whoever may not use this form need not be told how it is filled in, or what it does not find. (A challenge that
-    /// was asked while the policy was another one is answered under that one.)
+    /// The problem for a website whose policy does not allow this form; nil if the policy allows
+    /// it. It replaces faults and `not_found`, which would not help this caller. A challenge that
+    /// was opened under another policy can still be answered under that policy.
     private func notTheirs(_ caller: Caller) -> Problem? {
         guard form.isOriginal, case .website(let website) = caller, website.policy.answers != .website else {
             return nil
@@ -69,7 +79,8 @@ struct RequestContext: Sendable {
         return Problem(.forbidden, "This website's policy is answers: \(website.policy.answers.rawValue)")
     }
 
-    /// Under an Idempotency-Key: what was answered before is answered again.
+    /// Runs a request under an idempotency key. If its answer is stored, that answer is returned
+    /// again.
     private func act(_ caller: Caller, _ body: JSONObject, once repeated: IdempotentRequest) async throws(Problem)
         -> Outcome
     {
@@ -119,13 +130,18 @@ struct RequestContext: Sendable {
                 }
             }
             access.held()
-            // Whoever holds may go away without a word. A repetition then has not to wait: it only reads.
+            // The caller of a held request may disconnect without notice. The key is released now,
+            // so that a repetition need not wait for it. That is safe, because a held request only
+            // reads.
             if let repeated { await api.relay.release(repeated, operation) }
         }
         return await come(to: verdict, caller, operation, repeated, place)
     }
 
-    /// - Parameter place: the held request's, which it has until it is answered or its caller is gone.
+    /// Turns the outcome of a verb into an answer or a held request.
+    ///
+    /// - Parameter place: the slot of the held request, which is kept until the request is answered
+    ///   or its caller is gone.
     private func come(
         to verdict: VerbOutcome, _ caller: Caller, _ operation: Operation, _ repeated: IdempotentRequest?,
         _ place: HeldRequestSlot?
@@ -135,7 +151,7 @@ struct RequestContext: Sendable {
         case .hold(let ticket, let duration, let finish):
             return .held(
                 Hold(duration: duration, owner: caller.website?.name ?? "", wait: ticket) {
-                    // A caller that was revoked meanwhile learns nothing.
+                    // A caller that was revoked meanwhile gets no result.
                     if case .failure(let refusal) = await self.caller(caller.claim(after: claim)) {
                         return await come(
                             to: .answer(APIResponse(Problem(refusal))), caller, operation, repeated, place)
@@ -163,7 +179,8 @@ struct RequestContext: Sendable {
                 try await api.relay.finish(
                     repeated, operation, status: answer.status, body: answer.body, holdsSecret: answer.holdsSecret)
             } catch {
-                // It happened, and the caller is told so. A repetition runs again under the same operation.
+                // The change happened, and the caller gets its answer. A repetition runs again
+                // under the same operation.
                 await api.relay.release(repeated, operation)
             }
         }
@@ -175,7 +192,8 @@ struct RequestContext: Sendable {
         return api.inviting(answer, to: claim, on: route).response(to: access.id)
     }
 
-    /// Everything in the request that has a meaning, each part with its length.
+    /// The parts of the request that have a meaning, each with its length, and the body at the end.
+    /// Two requests under one idempotency key are the same if their fingerprints are equal.
     private var fingerprint: [UInt8] {
         let header = ["token", "username"].map { request.fields.values($0).joined(separator: "\n") }
         var content: [UInt8] = []
@@ -187,11 +205,11 @@ struct RequestContext: Sendable {
     }
 }
 
-/// 1 to 255 visible ASCII characters, given once.
+/// An idempotency key: 1 to 255 visible ASCII characters, given once.
 struct IdempotencyKey {
     let text: String
 
-    /// Nil where there is none.
+    /// Reads the key; nil if the request has none.
     init?(_ fields: Fields) throws(Problem) {
         let values = fields.values("idempotency-key")
         guard let value = values.first else { return nil }

@@ -2,17 +2,20 @@ import Log
 import Synchronization
 import World
 
-/// Bounds the lines about refused requests of callers without an identity: a flood of them must not drown the log.
+/// Limits the log lines about refused requests of callers without an identity, so that a flood of
+/// them does not drown the log.
 ///
-/// Some requests of each class are written every second. The others are counted, and a line gives their number.
+/// Some requests of each class are logged every second. The others are counted, and one line
+/// reports their number.
 struct RequestSampling: Sendable {
-    /// Lines of one class in a second.
+    /// The lines of one class in a second.
     static let perSecond = 10
 
     struct Class: Hashable, Sendable {
-        /// The status of the answer; nil if nobody waited for it any more.
+        /// The status of the answer; nil if the caller was gone.
         let status: Int?
-        /// A certificate of ours that let nobody in: a flood without one must not hide it.
+        /// Whether the caller has a certificate of this installation that was not accepted. It has
+        /// a class of its own, so that a flood without certificates does not hide it.
         let hasCertificate: Bool
 
         fileprivate var order: Int { (status ?? 0) * 2 + (hasCertificate ? 1 : 0) }
@@ -26,7 +29,7 @@ struct RequestSampling: Sendable {
 
     private var windows: [Class: Window] = [:]
 
-    /// Whether this request has a line of its own.
+    /// Whether this request is logged.
     mutating func admit(_ kind: Class, at now: Instant) -> Bool {
         var window = windows[kind] ?? Window(since: now)
         if now - window.since >= .seconds(1) {
@@ -39,7 +42,7 @@ struct RequestSampling: Sendable {
         return isWritten
     }
 
-    /// Those without a line since the last call.
+    /// The number of requests in each class that were not logged since the last call.
     mutating func takeLeft() -> [(kind: Class, count: Int)] {
         let left = windows.filter { $0.value.left > 0 }.map { ($0.key, $0.value.left) }
         for (kind, _) in left { windows[kind]?.left = 0 }
@@ -47,7 +50,7 @@ struct RequestSampling: Sendable {
     }
 }
 
-/// Shared by the loops.
+/// The sampling that all loops share.
 final class SampledRequests: Sendable {
     private let sampling = Mutex(RequestSampling())
 
@@ -56,7 +59,8 @@ final class SampledRequests: Sendable {
 }
 
 extension API {
-    /// Called by the daemon's timer every second, and before it ends.
+    /// Logs the number of requests without a line. The daemon's timer calls this every second, and
+    /// once before the relay ends.
     public func logSampledRequests() {
         for (kind, count) in sampled.takeLeft() {
             let caller = kind.hasCertificate ? "certificate" : "anonymous"

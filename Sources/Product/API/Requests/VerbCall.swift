@@ -3,32 +3,33 @@ import JSON
 import Log
 import Relay
 
-/// A request once it has been read, checked and told whose it is: what a verb gets.
+/// The input of a verb: a request after its caller was looked up and its parameters were checked.
 struct VerbCall: Sendable {
     let api: API
-    /// What stood in the path's places, decoded.
+    /// The decoded parameters of the path.
     let pathParameters: [String: String]
-    /// The parameters, all of them right.
+    /// The parameters of the body, all of them valid.
     let body: JSONObject
-    /// Under which a change is made; the same when the request comes again under its Idempotency-Key.
+    /// The operation of the change. It is the same if the request comes again under its idempotency
+    /// key.
     let operation: Operation
-    /// The address that the request came from.
+    /// The source address of the request.
     let remote: String
-    /// How long the caller would wait for an answer (`Prefer: wait=N`).
+    /// The seconds that the caller is willing to wait (`Prefer: wait=N`).
     let waitLimit: Int?
-    /// What the person reads, as far as the caller says so (`Accept-Language`).
+    /// The user's preferred languages, if the caller sends them (`Accept-Language`).
     let language: String?
 
     var relay: Relay { api.relay }
 
-    /// The parameter's value, if it was given.
+    /// The value of a parameter; nil if it was not given.
     subscript<Value>(field: Field<Value>) -> Value? {
         guard let value = body[field.name] else { return nil }
         var faults: [FieldFault] = []
         return field.read(value, field.name, &faults)
     }
 
-    /// The value of a parameter without which the request would have been refused.
+    /// The value of a required parameter. A request without it was refused before.
     func required<Value>(_ field: Field<Value>) throws(Refusal) -> Value {
         guard let value = self[field] else {
             api.log.error("api.undeclared", [.name: field.name])
@@ -37,7 +38,7 @@ struct VerbCall: Sendable {
         return value
     }
 
-    /// What stood in a place of the path.
+    /// The value of a parameter in the path.
     func place(_ name: String) throws(Refusal) -> String {
         guard let text = pathParameters[name] else {
             api.log.error("api.undeclared", [.name: name])
@@ -46,7 +47,8 @@ struct VerbCall: Sendable {
         return text
     }
 
-    /// Malformed ids are told apart from wrong ones by nobody.
+    /// The id in a parameter; nil if it was not given. A malformed id gets the same answer as an
+    /// unknown one.
     func id<Thing>(_ field: Field<String>) throws(Refusal) -> Identifier<Thing>? {
         guard let text = self[field] else { return nil }
         guard let id = Identifier<Thing>(text) else { throw .notFound }

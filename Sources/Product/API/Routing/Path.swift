@@ -1,8 +1,8 @@
-/// The path of a route, as in `/user/{username}/activation`.
+/// The path pattern of a route, such as `/user/{username}/activation`.
 struct PathPattern: Sendable {
     enum Segment: Sendable, Equatable {
         case word(String)
-        /// Anything that is not empty, under this name.
+        /// A non-empty segment that becomes a parameter with this name.
         case parameter(String)
     }
 
@@ -20,7 +20,7 @@ struct PathPattern: Sendable {
         }
     }
 
-    /// What stands in the places, still encoded; nil where the path is another one.
+    /// The parameters of a path, still encoded; nil if the path does not match.
     func match(_ path: [Substring]) -> [String: Substring]? {
         guard path.count == segments.count else { return nil }
         var places: [String: Substring] = [:]
@@ -35,13 +35,14 @@ struct PathPattern: Sendable {
         return places
     }
 
-    /// The parts of a request's path, still encoded.
+    /// The segments of a request's path, still encoded.
     static func split(_ path: String) -> [Substring]? {
         guard path.utf8.first == UInt8(ascii: "/") else { return nil }
         return path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
     }
 
-    /// Nil for a percent sign without two digits, and for bytes that are no UTF-8.
+    /// Decodes percent-encoding; nil if a percent sign has no two digits after it, or if the bytes
+    /// are not UTF-8.
     static func decode(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

@@ -1,11 +1,12 @@
 import Relay
 
-/// A method at a path, declared once: matching, reading, refusing and the description for others come from it.
+/// A method and path, declared once. Matching, reading, refusals and the OpenAPI description use
+/// this declaration.
 struct Route: Sendable {
     let method: String
     let path: PathPattern
     let summary: String
-    /// One for each kind of caller, who may send different parameters.
+    /// The forms, one for each kind of caller, because they may send different parameters.
     let forms: [Form]
 
     init(_ method: String, _ path: String, _ summary: String, _ forms: Form...) {
@@ -19,7 +20,7 @@ struct Route: Sendable {
         forms.contains { if case .phone = $0.action { true } else { false } }
     }
 
-    /// The form that is meant by who calls, or why there is none.
+    /// The form for this kind of caller. If there is none, the thrown problem names the reason.
     func form(for claim: PresentedIdentity) throws(Problem) -> Form {
         let own = forms.first { form in
             switch (form.action, claim) {
@@ -41,7 +42,7 @@ struct Route: Sendable {
     }
 }
 
-/// What one kind of caller sends to a route, and what then happens.
+/// The parameters that one kind of caller sends to a route, and the verb that they lead to.
 struct Form: Sendable {
     enum Action: Sendable {
         case anyone(@Sendable (VerbCall) async throws(Refusal) -> VerbOutcome)
@@ -51,11 +52,12 @@ struct Form: Sendable {
 
     let action: Action
     var parameters: [Parameter] = []
-    /// Of these at least one must be there.
+    /// The parameters of which at least one must be given.
     var oneOf: [String] = []
-    /// For websites whose policy is `answers: website`. For others the route does not exist in this form.
+    /// Whether this is the original form, in which a website answers for its own users. It is only
+    /// for websites whose policy is `answers: website`. Other websites are refused.
     var isOriginal = false
-    /// What is answered, for the description.
+    /// The answers, for the OpenAPI description.
     var answers: [(status: Int, content: String)] = []
 
     init(
@@ -83,7 +85,7 @@ struct Form: Sendable {
     }
 }
 
-/// All routes.
+/// The table of all routes.
 struct RouteTable: Sendable {
     enum Match: Sendable {
         case route(Route, pathParameters: [String: String])

@@ -2,7 +2,7 @@ import Domain
 import JSON
 import Relay
 
-/// Enrol: what a website changes about its user, and the addresses that a code has to confirm.
+/// Enrol: changes of a user by the website, and the addresses that a code must confirm.
 enum Addresses {
     typealias P = Parameters
 

@@ -3,7 +3,7 @@ import JSON
 import Relay
 import World
 
-/// Ask: /login, going on to another factor, and taking it back.
+/// Ask: `/login`, the start of another factor, and the cancellation of a challenge.
 enum Ask {
     typealias P = Parameters
 

@@ -2,8 +2,8 @@ import Domain
 import JSON
 import Relay
 
-/// Answer: /success and /failure, from the phone or in the original's form from the website, /backup, and letting a user
-/// be asked again.
+/// Answer: `/success` and `/failure` from the phone or, in the original form, from the website;
+/// `/backup`; and the unlocking of a user.
 enum Decide {
     typealias P = Parameters
 
@@ -78,7 +78,7 @@ enum Decide {
         let token: UserToken? = try call.id(P.token)
         let told = try await call.relay.backup(
             challenge, of: token, code: try call.required(P.anyCode), by: website, as: call.operation)
-        // The challenge may be open still: of the code it is said that it was wrong.
+        // The challenge may still be open. Then `login` reports that the code was wrong.
         return .answer(APIResponse(200, told.json(login: told.result == .success ? nil : "failure")))
     }
 

@@ -2,8 +2,8 @@ import Domain
 import JSON
 import Relay
 
-/// Enrol: what becomes of bound phones. By their website, /user/{username}/devices/{device}; by themselves, /device; by
-/// whoever has the code, /revoke.
+/// Enrol: changes of bound phones. The website uses `/user/{username}/devices/{device}`, the phone
+/// itself `/device`, and anybody with the revocation code `/revoke`.
 enum Devices {
     typealias P = Parameters
 

@@ -3,7 +3,7 @@ import JSON
 import QR
 import Relay
 
-/// Enrol: /register, /user/{username} and /verify.
+/// Enrol: `/register`, `/user/{username}` and `/verify`.
 enum Enrol {
     typealias P = Parameters
 
@@ -91,7 +91,8 @@ enum Enrol {
     }
 
     @Sendable static func verify(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
-        // Which element was wrong is told to no one, so a malformed token is one more that is not right.
+        // The answer must not reveal which value was wrong, so a malformed token is replaced by a
+        // random one that cannot match.
         let token = UserToken(try call.required(P.idToken)) ?? call.relay.operations.draw()
         let binding = try await call.relay.bind(
             BindRequest(
@@ -109,26 +110,28 @@ enum Enrol {
         return .answer(APIResponse(200, ["login": "verified"]))
     }
 
-    /// A name that no user can have is nobody's.
+    /// The username in the path. A name that no user can have is not found.
     static func username(_ call: VerbCall) throws(Refusal) -> String {
         let username = try call.place("username")
         guard FieldRule.username(username) == nil else { throw .notFound }
         return username
     }
 
-    /// The phones, if the user can be asked by them, or could if they were not waiting, suspended, locked or frozen.
+    /// The factor of the user's phones, push or pull, with the best state of the phones or, if the
+    /// user is not active, the user's state. The list is empty if no phone is active, suspended or
+    /// waiting.
     private static func pushed(_ devices: [DeviceView], of user: UserRow, by relay: Relay) -> [JSONValue] {
         let states = devices.map(\.state)
         guard let best = [DeviceState.active, .suspended, .waiting].first(where: states.contains) else { return [] }
         let state: JSONValue = user.state == .active ? .word(best) : .word(user.state)
-        // Phones that ask by themselves are no others for their user, but nothing rings there.
+        // A phone that polls is as good as a pushed one for its user, but it gets no notification.
         let isPushed = relay.arePushed(devices.filter { $0.state == best })
         return [.object(["kind": .word(isPushed ? Factor.push : .pull), "state": state])]
     }
 }
 
 extension VerbOutcome {
-    /// Created, with something in it that is shown once.
+    /// An answer 201 with a secret that is shown once.
     static func secret(_ body: JSONObject) -> VerbOutcome {
         var answer = APIResponse(201, body)
         answer.holdsSecret = true

@@ -3,7 +3,7 @@ import JSON
 import Relay
 import World
 
-/// Enrol: factors that are answered by codes, under /user/{username}.
+/// Enrol: code factors, under `/user/{username}`.
 enum Factors {
     typealias P = Parameters
 
@@ -116,7 +116,8 @@ enum Factors {
 }
 
 extension VerbCall {
-    /// The challenge with which the user has approved. A malformed one is told apart from a wrong one by nobody.
+    /// The challenge by which the user approved the change; nil if none was given. A malformed id
+    /// is replaced by a random one, so it gets the same answer as an unknown one.
     var approval: ChallengeID? {
         self[Parameters.approval].map { ChallengeID($0) ?? relay.operations.draw() }
     }
@@ -132,8 +133,8 @@ extension TOTPSetup {
 }
 
 extension CodeFactor {
-    /// Returns the JSON that a website sees of a user's factor. An active factor is shown as locked
-    /// or frozen while its user is, and as locked while all codes are.
+    /// The JSON of a user's factor for the website. An active factor is shown as locked or frozen
+    /// if its user is, and as locked if all codes are locked.
     func json(of user: UserRow) -> JSONObject {
         let barred: UserState? = user.state != .active ? user.state : user.codes.isLocked ? .locked : nil
         var object: JSONObject = [

@@ -4,14 +4,16 @@ import Log
 import Relay
 import Synchronization
 
-/// Something without which the relay is of no use, by the name under which /ready shows it.
+/// A dependency without which the relay cannot serve, with the name that `/ready` shows.
 public struct Dependency: Sendable {
     public let name: String
-    /// Nil when it is there, else why not: for the log, never for the answer.
+    /// Checks the dependency; returns nil if it is there, and the reason otherwise. The reason goes
+    /// to the log and never into the answer.
     public let fault: @Sendable () async -> String?
-    /// Whether it is needed now.
+    /// Whether the dependency is needed now.
     public let isNeeded: @Sendable () -> Bool
-    /// Whether the relay serves without it: it is named as missing, and the relay is ready all the same.
+    /// Whether the relay can serve without it. Then it is shown as missing, and the relay is ready
+    /// all the same.
     public let isAdvisory: Bool
 
     public init(
@@ -25,17 +27,18 @@ public struct Dependency: Sendable {
     }
 }
 
-/// What was missing when it was looked for last: checks come every second, and the log is told what has changed.
+/// The dependencies that were missing at the last check. Checks come every second, so only changes
+/// are logged.
 final class ReadinessLog: Sendable {
     private let names = Mutex<Set<String>>([])
 
-    /// Whether it was otherwise before.
+    /// Records the state of a dependency; returns whether it has changed.
     func logChange(_ name: String, isMissing: Bool) -> Bool {
         names.withLock { isMissing ? $0.insert(name).inserted : $0.remove(name) != nil }
     }
 }
 
-/// Alive, and of use.
+/// Liveness and readiness.
 enum Health {
     static let routes = [
         Route("GET", "/health", "Alive", Form(.anyone(alive), answers: [(200, "status: alive")])),
@@ -59,11 +62,12 @@ enum Health {
     private static let readyOfOnePath = "/ready/{dependency}"
     private static let body: JSONObject = ["status": "alive"]
 
-    /// Made once: /health is asked often, and says always the same.
+    /// The answer of `/health`, built once because it is requested often and never changes.
     static let response = Response(
         status: 200, fields: Fields([APIResponse.json, APIResponse.noStore]), body: JSONWriter.write(body))
 
-    /// Asked by machines every second, of whom nobody wants a line each: what changes is logged by itself.
+    /// Whether the route is a health check. Machines request these every second, so only changes
+    /// are logged at level info and above.
     static func isCheck(_ route: String) -> Bool { [path, readyPath, readyOfOnePath].contains(route) }
 
     @Sendable static func alive(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {

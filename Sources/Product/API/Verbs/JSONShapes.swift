@@ -5,7 +5,7 @@ import Log
 import Relay
 import World
 
-/// How the values of the product look on the wire.
+/// The JSON of the product's values.
 extension JSONValue {
     static func timestamp(_ moment: Timestamp?) -> JSONValue { text(moment?.rfc3339) }
 }
@@ -20,7 +20,7 @@ extension Activation {
 }
 
 extension DeviceView {
-    /// A phone that its website bound in the original's form has no key.
+    /// The JSON of a phone. A phone that its website bound in the original form has no key.
     func json(_ call: VerbCall) throws(Refusal) -> JSONObject {
         var jwk = JSONValue.null
         var thumbprint: String?

@@ -2,7 +2,7 @@ import Domain
 import JSON
 import Relay
 
-/// Tell: /auth, at once or held until there is something to tell.
+/// Notify: `/auth`, which answers at once or holds the request until the challenge ends.
 enum LoginResults {
     typealias P = Parameters
 
@@ -30,11 +30,11 @@ enum LoginResults {
             }
             return try await call.relay.result(challenge, of: token, to: website)
         }
-        // By token, the first reading says which challenge to wait for.
+        // If the website gives only a token, the first read finds the challenge to wait for.
         var known = challenge
         if call.waitLimit != nil, known == nil { known = try await read()?.challenge }
         guard let patience = call.waitLimit, let known else { return .answer(answer(try await read(), call)) }
-        // The ticket comes before the reading: an end between the two is not missed.
+        // The ticket is taken before the read, so that an end between the two is not missed.
         let ticket = call.relay.heldRequests.ticket(for: .challenge(known))
         let told: ChallengeResult?
         do throws(Refusal) {

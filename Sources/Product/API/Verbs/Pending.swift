@@ -4,7 +4,8 @@ import JSON
 import Relay
 import World
 
-/// Tell, to phones: /pending, at once or held until something else waits than the phone knows.
+/// Notify: `/pending`, which answers at once or holds the request until the pending challenges
+/// differ from those that the phone knows.
 enum PendingList {
     typealias P = Parameters
 
@@ -28,9 +29,9 @@ enum PendingList {
     private static func news(
         beyond texts: [String], _ call: VerbCall, _ phone: PhoneCredential, until end: Instant, again: Bool = false
     ) async throws(Refusal) -> VerbOutcome {
-        // What is no id is nothing that could be pending.
+        // A text that is no id cannot be pending.
         let known = Set(texts.compactMap { ChallengeID($0) })
-        // The ticket comes before the reading: a login between the two is not missed.
+        // The ticket is taken before the read, so that a login between the two is not missed.
         let taken =
             again
             ? call.relay.ticketAgain(for: phone, knowing: Array(known))
@@ -49,7 +50,8 @@ enum PendingList {
             return .answer(answer(pending, call))
         }
         return .hold(ticket, duration) { () async throws(Refusal) in
-            // What was told from elsewhere may be long over, or another phone's alone.
+            // An event of the change feed may be old, or may concern only another phone. So the
+            // list is read again.
             guard ticket.hasHappened else { return .answer(answer(try await call.relay.pending(for: phone), call)) }
             return try await news(beyond: texts, call, phone, until: end, again: true)
         }

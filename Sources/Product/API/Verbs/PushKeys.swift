@@ -1,7 +1,7 @@
 import JSON
 import Relay
 
-/// What a browser has to know before it can be a phone that is pushed.
+/// The keys that a browser needs before it can receive pushes as a phone.
 enum PushKeys {
     static let routes = [
         Route(
