@@ -5,24 +5,27 @@ import Log
 import Synchronization
 import World
 
-/// Everything the five verbs need from the store. Storage implements each port beside the SQL of its verb.
+/// All the store ports that the five verbs and the periodic work of a relay need. Storage
+/// implements each port beside the SQL of its verb.
 public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
     & AddressStore & PendingStore & ChangeStore & RevocationStore & WebhookStore & HeartbeatStore & RetentionStore
     & IdempotencyStore
     & KeyRotationStore
 
-/// The product: five verbs over a store and a push service. It holds no connection and blocks no thread, and is shared
-/// by all loops; what it remembers between requests are the held ones (`heldRequests`).
+/// The product: five verbs on top of a store and the couriers. It holds no connection and blocks no
+/// thread, and all loops share it. Between requests it keeps only state in memory that it may lose:
+/// held requests, quotas, throttles and caches.
 public final class Relay: Sendable {
     public struct Settings: Sendable {
         /// `https://host:port`, as websites and phones know this installation.
         public var origin: String
         /// SHA-256 of the key of the authority that signed the relay's certificate; phones pin it.
         public var pin: [UInt8]
-        /// What holds where a website's row says nothing.
+        /// The policy values that apply if a website's row does not set them.
         public var policy: Policy
-        /// The store can have no other relay, so whoever left a row there is dead for certain.
+        /// Whether this relay is the only one that can use the store. If it is, another relay that
+        /// the store lists is certainly dead.
         public var isAlone: Bool
         public var retention: Retention
         public var quotas: Quotas
@@ -44,19 +47,19 @@ public final class Relay: Sendable {
     let store: any RelayStore
     let push: (any PushCourier)?
     private let couriers: Mutex<MessageCouriers>
-    /// Issues the certificates of phones.
+    /// The issuer of phone certificates.
     let phones: any PhoneCertificates
     public let operations: Operations
     private let sealers: Mutex<Sealer>
-    /// The state of signing rows anew under the current key.
+    /// The state of the task that signs rows again under the current key.
     let signing = Mutex<(isRunning: Bool, notBefore: Instant?)>((false, nil))
     let time: any TimeSource
     let randomness: any Randomness
     let log: Log
     let metrics: RelayMetrics
-    /// Where an address is, as people say it; nil where nobody knows.
+    /// Returns the place of an IP address as text for people; nil if it is unknown.
     let locate: @Sendable (String) -> String?
-    /// Starts work that nobody waits for, on the loop that asked.
+    /// Starts background work, for which no request waits, on the loop of the caller.
     let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     public let id: RelayID
     public let heldRequests: HeldRequests
@@ -69,12 +72,14 @@ public final class Relay: Sendable {
     public let nonces: Nonces
     let proofs = ProofReplayCache()
     let phoneKeys = PhoneKeyCache()
-    /// The budget of proofs under keys that are not known to be a phone's.
+    /// The budget of each sender for DPoP proofs under keys that are not known to belong to a
+    /// phone.
     let unknownKeys = UnknownKeyBudget()
     let peers = PeerRelays()
-    /// Of activation codes.
+    /// The throttle for wrong activation codes.
     let activationThrottle = SenderThrottle()
-    /// Of revocation codes: whoever lost a phone is not kept waiting by a neighbour's enrolment.
+    /// The throttle for revocation codes. It is separate so that enrolments from the same network
+    /// do not delay a person who lost a phone.
     let revocationThrottle = SenderThrottle()
     let running = RunningOperations()
     let refusals = RefusalBudget()
@@ -84,7 +89,8 @@ public final class Relay: Sendable {
     let notificationBudget = NotificationBudget()
     let webhooks: WebhookDispatcher
 
-    /// - Parameter later: runs work on a later turn of the loop that calls, so that others have their turn in between.
+    /// - Parameter later: runs work in a later turn of the calling loop, so that other work can run
+    ///   in between.
     public init(
         settings: Settings, store: any RelayStore, push: (any PushCourier)?,
         couriers: MessageCouriers = MessageCouriers(), webhooks: (any WebhookCourier)? = nil,
@@ -116,25 +122,28 @@ public final class Relay: Sendable {
         metrics.show(heldRequests)
     }
 
-    /// Seals answers that are kept for repeated requests, and what codes are made of. Its keys may change at any time: one
-    /// use takes it once.
+    /// The sealer of stored answers to repeated requests and of the secrets of factors. Its keys
+    /// may change at any time, so each use reads this property once.
     var sealer: Sealer { sealers.withLock { $0 } }
 
-    /// From now on.
+    /// Replaces the sealer for all later uses.
     public func replace(_ sealer: Sealer) { sealers.withLock { $0 = sealer } }
 
-    /// Nil where none is set up.
+    /// The courier for mails; nil if none is configured.
     var mail: (any MessageCourier)? { couriers.withLock { $0.mail } }
+    /// The courier for text messages; nil if none is configured.
     var texts: (any MessageCourier)? { couriers.withLock { $0.texts } }
     var smsLimits: SMSLimits { couriers.withLock { $0.smsLimits } }
 
-    /// From the next message on.
+    /// Replaces the couriers for all later messages.
     public func replace(_ couriers: MessageCouriers) { self.couriers.withLock { $0 = couriers } }
 
-    /// From 0 up to 1.
+    /// Returns a random number in the range from 0 up to, but not including, 1.
     func randomFraction() -> Double { Double(randomness.number(below: 1 << 20)) / Double(1 << 20) }
 
-    /// Asks the store, and turns its failures into refusals that say nothing to the outside.
+    /// Runs a store query, and turns a failure into a refusal that reveals nothing to the outside.
+    ///
+    /// - Parameter what: the name of the query in the log.
     func withStore<Answer: Sendable>(
         _ what: String, _ question: () async throws(StoreFailure) -> Answer
     ) async throws(Refusal) -> Answer {
@@ -145,7 +154,7 @@ public final class Relay: Sendable {
         }
     }
 
-    /// Logs and counts a failure of the store. Returns what is told to the outside.
+    /// Logs and counts a failure of the store. Returns the refusal for the caller.
     func report(_ what: String, _ failure: StoreFailure) -> Refusal {
         switch failure {
         case .unavailable(let why):

@@ -4,27 +4,28 @@ import Domain
 import Log
 import World
 
-/// A factor of a user that is answered by a code, as it stands in the store.
+/// The stored row of a user's code factor.
 public struct CodeFactor: Sendable, Equatable {
     public let id: FactorID
     public let kind: Factor
     public let state: FactorState
-    /// Sealed; nil for recovery codes, which are kept as digests.
+    /// The sealed secret; nil for recovery codes, which are stored as digests.
     public let secret: [UInt8]?
     public let algorithm: OTPAlgorithm
     public let digits: Int
-    /// Of totp: seconds that a code is shown.
+    /// The seconds for which a TOTP code is shown; nil for other kinds.
     public let period: Int?
-    /// totp: the last step that was accepted; hotp: the next that is expected; sms, mail: the next to be sent.
+    /// The counter. For TOTP, it is the last accepted time step; for HOTP, the next expected
+    /// counter. For SMS and mail, it is the counter of the next code to be sent.
     public let counter: Int64
-    /// Of sms and mail: where codes go.
+    /// The address to which codes are sent, for SMS and mail; otherwise nil.
     public let address: String?
-    /// Wrong codes since the last right one.
+    /// The number of wrong codes since the last right one.
     public let failures: Int
     public let failedAt: Timestamp?
     public let createdAt: Timestamp
     public let confirmedAt: Timestamp?
-    /// Its user was asked for it, and approved.
+    /// Whether the user was asked to approve this factor, and did.
     public let isApproved: Bool
 
     public init(
@@ -50,8 +51,9 @@ public struct CodeFactor: Sendable, Equatable {
 }
 
 extension Relay {
-    /// What the codes of a factor are made of; nil where there is nothing sealed. What does not open is our fault, or
-    /// somebody's who changed the store.
+    /// Returns the secret from which a factor's codes are computed; nil if the factor has no sealed
+    /// secret. If the secret cannot be opened, either the relay has a bug or the store was changed
+    /// from outside. The refusal is then `broken`.
     func secret(of factor: CodeFactor, user: UserID, website: WebsiteID) throws(Refusal) -> Secret? {
         guard let sealed = factor.secret else { return nil }
         do {

@@ -2,36 +2,38 @@ import Domain
 import Log
 import World
 
-/// Wrong codes slow all codes of their user down, and lock them in the end. They are counted for
-/// the user, across factors, challenges, relays and restarts.
+/// The store port that counts wrong codes. Each wrong code delays all codes of its user, and too
+/// many in a row lock them. They are counted for each user, across factors, challenges, relays and
+/// restarts.
 public protocol CodeFailureStore: Sendable {
-    /// Returns nil if the guards refused: the user has other failures than were read or is in
-    /// another state, a factor has changed, or the challenge has ended.
+    /// Counts a wrong code. Returns nil if the guards refused. In that case the user's failures or
+    /// state are not as they were read, a factor has changed, or the challenge has ended.
     func countWrong(_ wrong: WrongCode, as operation: Operation) async throws(StoreFailure) -> CountedCode?
-    /// Takes codes again, with no failures, by an approval that the user gave for that. False when
-    /// that lock is over, or when the approval was used.
+    /// Ends a code lock and resets the failures, by an approval that the user gave for exactly
+    /// this. Returns false if that lock has ended already, or if the approval was used before.
     func reopenCodes(_ reopening: CodeReopening, as operation: Operation) async throws(StoreFailure) -> Bool
 }
 
-/// A wrong code, and all factors that it could have been of.
+/// A wrong code, and all factors that it could have belonged to.
 public struct WrongCode: Sendable {
-    /// More than a user can have: of each kind one that counts and one that waits.
+    /// The most factors of one wrong code. A user cannot have more: of each kind at most one active
+    /// and one waiting.
     public static let mostFactors = 10
-    /// What the audit calls it.
+    /// The event in the audit.
     public static let event = "code.wrong"
 
     public let user: UserID
     public let factors: [CodeFactor]
-    /// The login that it was for.
+    /// The login for which the code was submitted; nil outside a login.
     public let challenge: ChallengeID?
-    /// In which state the user was; who is frozen may try recovery codes.
+    /// The state of the user as it was read. A frozen or locked user may still try recovery codes.
     public let state: UserState
-    /// As it was read: nothing is counted where it is another by now.
+    /// The code lockout as it was read. Nothing is counted if it has changed since.
     public let before: CodeLockout
     public let after: CodeLockout
     public let at: Timestamp
 
-    /// - Parameter guesses: the number of wrong codes in a row that locks.
+    /// - Parameter guesses: the number of consecutive wrong codes at which the codes are locked.
     public init(
         user: UserID, factors: [CodeFactor], challenge: ChallengeID?, state: UserState = .active,
         before: CodeLockout, guesses: Int, at: Timestamp
@@ -48,9 +50,9 @@ public struct WrongCode: Sendable {
 
 /// The outcome of counting a wrong code.
 public struct CountedCode: Sendable, Equatable {
-    /// It was the one that locked the user's codes.
+    /// Whether this wrong code locked the user's codes.
     public let locked: Bool
-    /// The user's open challenges then, where it did.
+    /// The user's open challenges at that moment, if the code locked the codes.
     public let open: [ChallengeID]
 
     public init(locked: Bool, open: [ChallengeID]) {
@@ -76,7 +78,8 @@ public struct CodeReopening: Sendable {
 }
 
 extension Relay {
-    /// False when something has changed since the factors were read: they are to be read again.
+    /// Counts a wrong code, and logs it. Returns false if something has changed since the factors
+    /// were read, so that they must be read again.
     func count(_ wrong: WrongCode, by website: Website, as operation: Operation) async throws(Refusal) -> Bool {
         let counted = try await withStore("code") { () async throws(StoreFailure) in
             try await store.countWrong(wrong, as: operation)
@@ -99,8 +102,8 @@ extension Relay {
         return true
     }
 
-    /// Continues an open challenge after codes were locked. The phone can still answer it; if there
-    /// is no phone that could, the challenge ends.
+    /// Continues an open challenge after codes were locked. A phone can still answer it. If the
+    /// user has no phone that can, the challenge ends.
     private func goOnWithoutCodes(_ challenge: ChallengeID, of user: UserID) async {
         do throws(Refusal) {
             guard let row = try await cascade(challenge) else { return }
@@ -117,7 +120,7 @@ extension Relay {
             let closing = ChallengeEnd(challenge: challenge, life: life, event: "challenge.ended", at: now)
             _ = try await end(closing, as: operations.new())
         } catch {
-            // The challenge ends by its expiry then, and no code is taken for it.
+            // The challenge then ends at its expiry, and accepts no code before.
             log.notice("challenge.without_codes", [.challenge: challenge.text, .error: "\(error)"])
         }
     }

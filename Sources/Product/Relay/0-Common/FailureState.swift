@@ -1,10 +1,11 @@
 import Synchronization
 
-/// Whether repeated work failed at its last run, so that only a change of that is logged.
+/// The outcome of the last run of repeated work, so that the relay logs only when the outcome
+/// changes.
 final class FailureState: Sendable {
     private let isFailing = Mutex(false)
 
-    /// Notes how this run went. Returns true if the last run went otherwise.
+    /// Records the outcome of this run. Returns true if it differs from the last run's.
     func changes(to isFailingNow: Bool) -> Bool {
         isFailing.withLock { isFailing in
             defer { isFailing = isFailingNow }

@@ -1,4 +1,5 @@
-/// A dictionary whose older half goes when the newer is full: its memory is bounded whatever is put into it.
+/// A dictionary with bounded memory. It has a newer and an older half. When the newer half is full,
+/// it becomes the older one, and the entries of the old half are dropped.
 struct GenerationalCache<Key: Hashable, Value> {
     private var newer: [Key: Value] = [:]
     private var older: [Key: Value] = [:]

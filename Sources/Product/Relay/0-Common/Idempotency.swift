@@ -5,26 +5,47 @@ import Log
 import Synchronization
 import World
 
-/// A request that comes again under the same Idempotency-Key gets the answer it had, and changes nothing again.
+/// The store port of idempotency keys: a request that is repeated under the same Idempotency-Key
+/// gets the first answer, and changes nothing again.
+///
+/// The first request writes a row with its fingerprint, its operation and the relay that runs it.
+/// When the request ends, the sealed answer is stored in the row for 24 hours. An answer that held
+/// a secret is not stored: the row then only records that it was shown.
+///
+/// Invariant: at any time at most one request runs an operation. Among relays, the row's holder
+/// ensures this. Within one relay, `RunningOperations` does. A repetition after an unknown end runs
+/// the same operation again, which changes nothing twice.
+///
+/// Failure modes: the relay dies, and another relay then takes over the row. The store fails when
+/// the row is to be released: other relays would see the request as running for as long as this
+/// relay lives. So the relay remembers the operation, and releases it when the store is back. A
+/// client reuses a key for another request: the fingerprint differs, and the outcome is `mismatch`.
+///
+/// Tested in `IdempotencyTests.swift`, `TwoRelayIdempotencyTests.swift` and
+/// `RunningOperationTests.swift`.
 public protocol IdempotencyStore: Sendable {
-    /// Writes the row if there is none, and reads it.
+    /// Writes the row if there is none, and reads it. Returns nil if there is no row and the
+    /// website is not active.
     func begin(_ repeatable: IdempotentRequest, as operation: OperationID, relay: RelayID, at: Timestamp)
         async throws(StoreFailure) -> IdempotencyRow?
-    /// Takes a row over that nobody runs any more. False when another was first.
+    /// Takes over a row whose operation no live relay runs. Returns false if another relay was
+    /// first.
     func resume(_ repeatable: IdempotentRequest, as operation: OperationID, relay: RelayID) async throws(StoreFailure)
         -> Bool
+    /// Stores the answer. If it was shown once and cannot be shown again, the operation's secret is
+    /// deleted.
     func finish(_ repeatable: IdempotentRequest, as operation: OperationID, _ kept: StoredResponse)
         async throws(StoreFailure)
-    /// Nobody runs these now; a later request may.
+    /// Releases operations that no longer run, so that a later request may run them.
     func release(_ ended: [OperationID: IdempotentRequest]) async throws(StoreFailure)
 }
 
-/// What makes two requests the same.
+/// The identity of a request. Two requests are the same if all these values are equal.
 public struct IdempotentRequest: Sendable, Equatable {
     public let website: WebsiteID
     /// SHA-256 of route and key.
     public let digest: [UInt8]
-    /// SHA-256 of everything in the request that has a meaning.
+    /// SHA-256 of everything in the request that affects its result.
     public let fingerprint: [UInt8]
 
     public init(website: WebsiteID, route: String, key: String, content: [UInt8]) {
@@ -34,6 +55,7 @@ public struct IdempotentRequest: Sendable, Equatable {
     }
 }
 
+/// The stored state of a request under an Idempotency-Key.
 public struct IdempotencyRow: Sendable, Equatable {
     public enum State: String, Sendable {
         case running, done, shown
@@ -42,9 +64,9 @@ public struct IdempotencyRow: Sendable, Equatable {
     public let fingerprint: [UInt8]
     public let state: State
     public let operation: OperationID
-    /// The relay that runs it, or has died while it did.
+    /// The relay that runs the request, or that died while it did.
     public let holder: RelayID?
-    /// That relay lives.
+    /// Whether that relay is alive.
     public let isHeld: Bool
     public let status: Int?
     public let sealed: [UInt8]?
@@ -65,45 +87,53 @@ public struct IdempotencyRow: Sendable, Equatable {
     }
 }
 
+/// A stored answer; `sealed` is nil if the answer held a secret.
 public struct StoredResponse: Sendable {
     public let state: IdempotencyRow.State
     public let status: Int
     public let sealed: [UInt8]?
 }
 
+/// How the relay handles a request under an Idempotency-Key.
 public enum IdempotencyOutcome: Sendable {
-    /// The first time, or a time after which nobody knows how it ended: run under this operation, then finish.
+    /// Run the request under this operation, then call `finish`. This is the first request, or an
+    /// earlier one whose end is unknown.
     case run(Operation)
+    /// The request ran before; this is its stored answer.
     case kept(status: Int, body: [UInt8])
-    /// It held a secret, which is not shown a second time.
+    /// The request ran before, and its answer held a secret, which is not shown a second time.
     case shownOnce
+    /// The same request is still running.
     case stillRunning
+    /// The key was used for another request.
     case mismatch
 }
 
-/// The operations that run in this process under an Idempotency-Key. The store knows the relay alone, and cannot be told
-/// that a request has ended when it was the store that failed.
+/// The operations that run in this process under an Idempotency-Key. The store records only which
+/// relay runs an operation. If the store itself fails, it cannot record that the request has ended.
 final class RunningOperations: Sendable {
     private struct State {
         var operations: Set<OperationID> = []
-        /// They run no more, and the store could not be told. To other relays they run as long as this one lives.
+        /// Operations that have ended, although the store could not record it. Other relays see
+        /// them as running while this relay lives.
         var ended: [OperationID: IdempotentRequest] = [:]
-        /// Of these it is not even known whether the store has them.
+        /// Operations whose begin failed: it is unknown whether the store has their rows.
         var unbegun: [OperationID: IdempotentRequest] = [:]
     }
 
-    /// More of either are not remembered. While the store is away no more begin than were under way, but more and more fail
-    /// to: they take no place of the others.
+    /// The most entries of each of `ended` and `unbegun`. While the store is unavailable no new
+    /// operations begin, but more and more requests fail to begin. They have a dictionary of their
+    /// own, so that they cannot displace ended operations.
     static let most = 10_000
-    /// The store is told of so many at once.
+    /// The number of operations that are released in one transaction.
     static let page = 100
 
     private let state = Mutex(State())
 
-    /// False when it runs already.
+    /// Adds an operation. Returns false if it runs already.
     @discardableResult func insert(_ operation: OperationID) -> Bool {
         state.withLock { state in
-            // Taken up again here: its end will be told anew.
+            // The operation runs here again, and its end will be recorded again.
             state.ended[operation] = nil
             state.unbegun[operation] = nil
             return state.operations.insert(operation).inserted
@@ -114,7 +144,9 @@ final class RunningOperations: Sendable {
 
     func remove(_ some: [OperationID: IdempotentRequest]) { state.withLock { $0.operations.subtract(some.keys) } }
 
-    /// They have ended, or did not even begin as far as is known, and the store is still to be told.
+    /// Records operations whose release failed.
+    ///
+    /// - Parameter hadBegun: whether the store certainly has their rows.
     func leave(_ some: [OperationID: IdempotentRequest], hadBegun: Bool) {
         state.withLock { state in
             state.operations.subtract(some.keys)
@@ -125,8 +157,9 @@ final class RunningOperations: Sendable {
         }
     }
 
-    /// Some of those that the store is still to be told of. Until they are removed or left again they count as running: who
-    /// took one up while the store is told would lose it again.
+    /// Returns some operations that the store has not released yet. They count as running until
+    /// they are removed or left again. Otherwise a request could resume one, and the release would
+    /// then take it away.
     func takeLeft() -> (some: [OperationID: IdempotentRequest], hadBegun: Bool) {
         state.withLock { state in
             let hadBegun = !state.ended.isEmpty
@@ -141,17 +174,21 @@ final class RunningOperations: Sendable {
 }
 
 extension Relay {
+    /// How long answers and operation secrets are stored.
     static let keptFor = Duration.seconds(24 * 3600)
 
+    /// Begins a request under an Idempotency-Key, or returns how an earlier one ended. After the
+    /// outcome `run`, the caller calls `finish` or `release`.
     public func begin(_ repeatable: IdempotentRequest) async throws(Refusal) -> IdempotencyOutcome {
         let fresh = operations.new(isRepeatable: true)
-        // Before the store has it: whoever finds it there must find it here.
+        // Added before the store has the row: a request that finds the row must also find the
+        // operation here.
         running.insert(fresh.id)
         let repetition: IdempotencyOutcome
         do throws(Refusal) {
             repetition = try await begin(repeatable, or: fresh)
         } catch {
-            // The store may have it all the same.
+            // The store may have written the row nevertheless.
             running.leave([fresh.id: repeatable], hadBegun: false)
             throw error
         }
@@ -180,7 +217,8 @@ extension Relay {
         case .running where row.operation == fresh.id: return .run(fresh)
         case .running where row.isHeld && row.holder != id: return .stillRunning
         case .running:
-            // Left by a relay that died, or by this one when the store failed before it could be told of the end.
+            // The operation was left by a relay that died, or by this one when the store failed to
+            // record its end.
             guard running.insert(row.operation) else { return .stillRunning }
             do throws(Refusal) {
                 let mine = try await withStore("idempotency") { () async throws(StoreFailure) in
@@ -196,8 +234,8 @@ extension Relay {
         }
     }
 
-    /// Keeps the answer. When the store fails here, the same request runs again under the same operation, which
-    /// changes nothing twice.
+    /// Stores the answer. If the store fails here, a repeated request runs again under the same
+    /// operation, which changes nothing twice.
     public func finish(
         _ repeatable: IdempotentRequest, _ operation: Operation, status: Int, body: [UInt8], holdsSecret: Bool
     ) async throws(Refusal) {
@@ -217,12 +255,13 @@ extension Relay {
         running.remove(operation.id)
     }
 
-    /// The request ended without an answer to keep.
+    /// Releases a request that ended without an answer to store.
     public func release(_ repeatable: IdempotentRequest, _ operation: Operation) async {
         _ = await areReleased([operation.id: repeatable], hadBegun: true)
     }
 
-    /// Called by the daemon's timer every second. Once the store can be told again, what has ended here may run at any relay.
+    /// Releases operations that ended while the store was unavailable, so that any relay may run
+    /// them. The daemon's timer calls it every second.
     public func releaseLeft() async {
         while true {
             let (some, hadBegun) = running.takeLeft()

@@ -1,37 +1,41 @@
 import Domain
 
-/// Why a verb did not do what it was asked; the API turns each into a problem document.
+/// The reason why a verb refused a request. The API turns each into a problem document.
 public enum Refusal: Error, Sendable, Equatable {
     case unauthenticated
     case forbidden(String)
-    /// A further factor needs this challenge to succeed first; then the call is repeated with it. The number is what the
-    /// person has to carry to the phone.
+    /// The user must approve the change first, with this challenge. When the challenge has
+    /// succeeded, the website repeats the request with its id. `number` is what the person must
+    /// enter on the phone.
     case approvalRequired(ChallengeID, number: String?)
     case notFound
     case invalid([FieldFault])
     case conflict([FieldFault])
-    /// Too many codes of the user were wrong: none is taken until that is lifted.
+    /// The user's codes are locked after too many wrong ones: none is accepted until the lock is
+    /// lifted.
     case codesLocked
-    /// A second answer to a challenge that has its end.
+    /// A second answer to a challenge that has ended.
     case alreadyDecided(result: String)
-    /// The request was carried out before, and what it answered is not shown a second time.
+    /// The request was carried out before, and its answer held a secret, which is not shown a
+    /// second time.
     case shownOnce
     case limited(retryAfter: Duration)
     case unavailable
-    /// A bug of ours; the log has the details.
+    /// A bug in the relay or a forged row; the log has the details.
     case broken
 }
 
 extension Refusal {
-    /// What an operator has taken out of use is theirs to bring back.
+    /// Returns the refusal for something that an operator has stopped, so that only an operator can
+    /// undo it.
     ///
-    /// - Parameter command: of `twoefay`, with which they do.
+    /// - Parameter command: the command of `twoefay` that undoes it.
     static func stopped(_ command: String) -> Refusal {
         .forbidden("An operator of the relay has stopped this, and only an operator undoes that: twoefay \(command)")
     }
 }
 
-/// What is wrong with one parameter of a request.
+/// A fault in one parameter of a request.
 public struct FieldFault: Sendable, Equatable {
     public enum Code: String, Sendable {
         case missing, unknown, type, format, length, mismatch, taken, state

@@ -1,12 +1,12 @@
 import Bytes
 import Domain
 
-/// The keys from which the relay makes ids and nonces. Both are derived from the master key, which
-/// the relay itself does not need: another process may hold that one.
+/// The keys from which the relay derives ids and nonces. Both are derived from the master key. The
+/// relay itself does not need the master key, so another process may hold it.
 public struct RelayKeys: Sendable {
-    /// The key of the ids of operations.
+    /// The key from which the ids of operations are derived.
     public let operations: Secret
-    /// The key of the nonces of proofs.
+    /// The key that authenticates the nonces of DPoP proofs.
     public let proofs: Secret
 
     public init(operations: Secret, proofs: Secret) {

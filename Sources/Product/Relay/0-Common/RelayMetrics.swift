@@ -4,7 +4,8 @@ import Metrics
 import Synchronization
 import World
 
-/// What is counted of the five verbs. Labels are words of this program: never a website, a user, or what a peer sent.
+/// The counters and gauges of the five verbs. All label values are constants of this program, and
+/// never the name of a website or user, or text from a peer.
 public struct RelayMetrics: Sendable {
     private let asked: Counters<Factor?>
     private let begun: Counters<Factor>
@@ -28,7 +29,8 @@ public struct RelayMetrics: Sendable {
         let reason: Reason?
         let proof: Proof?
 
-        /// A failure has its reason; only an answer has a proof, and a success always has one.
+        /// All combinations that can occur. A failure has a reason. A success always has a proof. A
+        /// failure has one only if an answer caused it.
         static let all =
             Proof.allCases.map { End(reason: nil, proof: $0) }
             + Reason.allCases.flatMap { reason in
@@ -40,7 +42,7 @@ public struct RelayMetrics: Sendable {
         }
     }
 
-    /// Declares all of it. Whoever does not look at the numbers gives a registry of nobody's.
+    /// Declares all series. A caller that does not read the metrics passes an unused registry.
     public init(_ registry: Registry = Registry()) {
         asked = registry.counters(
             "twoefay_challenges_asked_total",
@@ -115,7 +117,8 @@ public struct RelayMetrics: Sendable {
 }
 
 extension RelayMetrics {
-    /// A challenge was asked, which begins with that factor.
+    /// Counts a challenge that was asked, by the factor with which it began; nil if none could
+    /// begin.
     func asked(_ factor: Factor?) { asked.add(factor) }
 
     func began(_ factor: Factor) { begun.add(factor) }
@@ -124,9 +127,13 @@ extension RelayMetrics {
 
     func reached(_ limit: Limit) { limits.add(limit) }
 
-    /// A challenge has its end: a reason is a failure's, a proof is an answer's.
+    /// Counts the end of a challenge.
+    ///
+    /// - Parameters:
+    ///   - reason: the reason of a failure; nil after a success.
+    ///   - proof: how an answer was authenticated; nil if the challenge ended without one.
     func ended(_ reason: Reason?, _ proof: Proof?) {
-        // A row that somebody has written by hand may say neither.
+        // A row that was written by hand may have neither.
         guard reason != nil || proof != nil else { return }
         ended.add(End(reason: reason, proof: proof))
     }
@@ -141,13 +148,13 @@ extension RelayMetrics {
 
     func refused(_ fault: DecisionFault) { decisionsRefused.add(fault) }
 
-    /// Locked or frozen.
+    /// Counts a user whom their own answer locked or froze.
     func barred(_ state: UserState) { barred.add(state) }
 
-    /// The codes of a user were locked.
+    /// Counts a user whose codes were locked.
     func lockedCodes() { codeLocks.add() }
 
-    /// Whose number it is.
+    /// Sets the held requests whose number the gauge shows.
     func show(_ heldRequests: HeldRequests) { self.heldRequests.show(heldRequests) }
 
     func rowsDeleted(_ kind: ExpiredRows.Kind, _ count: Int) {
@@ -159,35 +166,36 @@ extension RelayMetrics {
 
 /// The cost of a DPoP proof of the right form.
 enum ProofCost: String, CaseIterable {
-    /// The store was asked for the phone with its key.
+    /// The store was queried for the phone with this key.
     case lookup
-    /// Its signature was verified.
+    /// The signature was verified.
     case signature
-    /// Refused at once: its key was not found a moment ago.
+    /// Refused at once, because the key was not found a moment ago.
     case unknown
-    /// Refused: its sender has shown too many unknown keys.
+    /// Refused, because the sender has sent too many unknown keys.
     case limited
 }
 
-/// What a relay keeps within bounds.
+/// The limits that a relay enforces.
 enum Limit: String, CaseIterable {
-    /// A user was asked too often: nothing was asked, the website got 429.
+    /// Too many logins for a user: no challenge is opened, and the website gets 429.
     case login
-    /// A user was pushed to too often: asked, but quietly.
+    /// Too many pushes to a user: the challenge is opened as a quiet one.
     case push
-    /// A wrong code came a moment ago: none is tried yet.
+    /// A code came too soon after a wrong one: it is not checked.
     case guess
-    /// A challenge had its share of pushes and messages, or had one a moment ago: none is sent.
+    /// A challenge has used up its pushes and messages, or had one a moment ago: nothing is sent.
     case sending
-    /// An address sent wrong activation codes, or many revocation codes: it has to wait.
+    /// A sender sent wrong activation codes, or many revocation codes: it has to wait.
     case code
-    /// A user, a country or the day had its share of text messages: none was begun.
+    /// The text messages of a user, a country or a day are used up: no message is begun.
     case text
-    /// A caller has as many requests in work, a website as many held or as many users, as its quota allows.
+    /// A quota is used up: the requests of a caller in work, or the held requests or the users of a
+    /// website.
     case requests, held, users
 }
 
-/// What a code was that a website handed in.
+/// The result of checking a code that a website submitted.
 enum CodeOutcome: String, CaseIterable {
     case right, wrong, void, early, locked
 }
@@ -213,7 +221,7 @@ extension PushOutcome {
     }
 }
 
-/// How many wait, as long as there is a relay.
+/// The gauge of held requests. It shows 0 until a relay is created.
 private final class HeldRequestGauge: Sendable {
     private let heldRequests = Mutex<HeldRequests?>(nil)
 
@@ -222,7 +230,7 @@ private final class HeldRequestGauge: Sendable {
     func show(_ heldRequests: HeldRequests) { self.heldRequests.withLock { $0 = heldRequests } }
 }
 
-/// How the outbox stood when it was looked at last.
+/// The gauge of the outbox. It shows the state at the last read.
 private final class BacklogGauge: Sendable {
     private let level = Mutex((late: Duration.zero, dead: Int64(0)))
 
@@ -234,7 +242,7 @@ private final class BacklogGauge: Sendable {
     }
 }
 
-/// A mail or a text message was handed over, or was not.
+/// The labels of one attempt to hand over a mail or a text message.
 private struct MessageAttempt: Hashable {
     let kind: MessageKind
     let outcome: MessageOutcome.Word

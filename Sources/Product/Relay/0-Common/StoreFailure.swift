@@ -1,10 +1,11 @@
-/// Why the store gave no answer. A refusal by a guard is not among these: that is an outcome.
+/// The reason why the store gave no answer. A refusal by a guard is no failure but an outcome.
 public enum StoreFailure: Error, Sendable, Equatable {
-    /// Down, hung, full, or too busy within the deadline. Nothing is known to have been changed.
+    /// The store is down, hung, full, or too busy to answer before the deadline. As far as the
+    /// relay knows, nothing was changed.
     case unavailable(String)
-    /// A row that should not be as it is, or a statement that should not fail: a bug of ours.
+    /// A row has invalid content, or a statement failed that cannot fail: a bug in the relay.
     case `internal`(String)
-    /// This row was not written by a relay, or was changed by somebody else since.
+    /// No relay has signed the present content of this row: its MAC is missing or wrong.
     case forged(String)
 
     var reason: String {

@@ -4,15 +4,29 @@ import Domain
 import Log
 import World
 
-/// The secret of an operation that may be repeated, sealed, as it is stored in the transaction of the change.
+/// The sealed secret of an operation that may be repeated. It is stored in the transaction of the
+/// operation's change.
 ///
-/// The row is read back by the same transaction, and the answer is always made of what was read: if two relays run one
-/// operation at once, the change of one of them is done, its secret is stored, and both answer with that one.
+/// A website may repeat a request because it never saw the answer. The answer contains a secret,
+/// such as an activation code, and a repetition must return the same one. But secrets are random
+/// and must not follow from the operation's id. So the first run draws a secret, and stores it
+/// sealed with the change. Every run makes its answer from the stored secret.
+///
+/// Invariant: the transaction that writes the secret also reads it, and the answer is always made
+/// from the secret that was read. If two relays run one operation at the same time, only one of the
+/// changes takes effect. Only its secret is stored, and both relays answer with it.
+///
+/// Failure modes: an attacker with write access to the store exchanges sealed secrets. The
+/// associated data names the operation, the verb, the user and the website, so an exchanged secret
+/// does not open. If the secret is no longer stored, the operation was answered before or its time
+/// is over, and the refusal is `shownOnce`.
+///
+/// Tested in `RepeatedSecretTests.swift` and `SealedSecretTests.swift`.
 public struct StoredSecret: Sendable {
-    /// The operation under which it is found again.
+    /// The operation to which the secret belongs; the key of its row.
     public let operation: OperationID
     public let sealed: SealedSecret
-    /// Repetitions end then, and the row is dropped.
+    /// When repetitions end and the row is deleted.
     public let expiresAt: Timestamp
 
     public init(operation: OperationID, sealed: SealedSecret, expiresAt: Timestamp) {
@@ -25,8 +39,9 @@ public struct StoredSecret: Sendable {
 extension Relay {
     func drawSecret() -> OperationSecret { OperationSecret(drawnFrom: randomness) }
 
-    /// The secret as it has to be stored with the change; nil if nobody can repeat the operation. It is kept as long as
-    /// the answer to a request under an Idempotency-Key is, and is dropped before if that answer was given.
+    /// Returns the sealed secret to be stored with the change; nil if the operation cannot be
+    /// repeated. It is stored as long as the answer to a request under an Idempotency-Key. It is
+    /// deleted earlier once that answer was given.
     func stored(
         _ secret: OperationSecret, for use: OperationSecret.Use, of operation: Operation, at now: Timestamp
     ) throws(Refusal) -> StoredSecret? {
@@ -50,8 +65,9 @@ extension Relay {
         }
     }
 
-    /// The secret that the answer is made of: of a repeatable operation the one that the store has. An operation that
-    /// was carried out and whose secret is not stored any more was answered before, or its time is over.
+    /// Returns the secret from which the answer is made. For a repeatable operation, that is the
+    /// stored one. If it is no longer stored, the operation was answered before, or its time is
+    /// over.
     func settled(
         _ drawn: OperationSecret, for use: OperationSecret.Use, of operation: Operation, found sealed: [UInt8]?
     ) throws(Refusal) -> OperationSecret {
@@ -60,7 +76,7 @@ extension Relay {
         return try opened(sealed, for: use, of: operation.id)
     }
 
-    /// A secret that was stored for another use is not opened.
+    /// Opens a stored secret. A secret that was stored for another use cannot be opened.
     func opened(
         _ sealed: [UInt8], for use: OperationSecret.Use, of operation: OperationID
     ) throws(Refusal) -> OperationSecret {

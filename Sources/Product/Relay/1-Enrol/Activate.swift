@@ -4,19 +4,21 @@ import Domain
 import Log
 import World
 
-/// Enrol: a code with which one phone can be bound.
+/// The store port for activation codes (verb Enrol). With an activation code, a user binds one
+/// phone.
 public protocol ActivateStore: Sendable {
-    /// Returns nil if there is no such user, or its approval cannot be used (any more).
+    /// Stores an activation code. Returns nil if the user does not exist, or if the approval cannot
+    /// be used, or no longer.
     func activate(
         _ activation: NewActivation, website: WebsiteID, secret: StoredSecret?, as operation: Operation
     ) async throws(StoreFailure) -> Activated?
 }
 
-/// An activation that is stored.
+/// A stored activation.
 public struct Activated: Sendable, Equatable {
-    /// Until then the code can be used.
+    /// When the code expires.
     public let expiresAt: Timestamp
-    /// The operation's secret as it is stored, sealed.
+    /// The sealed operation secret from the store; nil if none is stored.
     public let secret: [UInt8]?
 
     public init(expiresAt: Timestamp, secret: [UInt8]?) {
@@ -25,7 +27,7 @@ public struct Activated: Sendable, Equatable {
     }
 }
 
-/// The code itself: 120 bits, as text that survives being typed. The store gets its digest alone.
+/// An activation code: 120 bits, as text that a person can type. The store gets only its digest.
 public struct ActivationCode: Sendable {
     public let text: String
 
@@ -38,20 +40,22 @@ public struct ActivationCode: Sendable {
     public var digest: [UInt8] { SHA256.hash(Array(text.utf8)) }
 }
 
-/// A challenge with which the user has approved, and of what. It is used once.
+/// A challenge with which the user approved a change, and the digest of that change. An approval
+/// can be used once.
 public struct Approved: Sendable {
     public let challenge: ChallengeID
     public let digest: [UInt8]
 }
 
+/// An activation to be stored.
 public struct NewActivation: Sendable {
     public static let lifetime = Duration.seconds(600)
 
     public let digest: [UInt8]
     public let user: UserID
-    /// Whose word it is that the phone may be bound; nil where nobody was asked.
+    /// The party that approved a further phone when the code was created; nil if nobody was asked.
     public let approval: Approval?
-    /// Of the user's word: with what they gave it.
+    /// The challenge with which the user approved; nil if the user was not asked.
     public let approvedBy: Approved?
     public let createdAt: Timestamp
     public let expiresAt: Timestamp
@@ -69,7 +73,7 @@ extension NewActivation {
     }
 }
 
-/// What binds one phone: to be shown to the person once.
+/// An activation code with its URI, which binds one phone. The person sees it once.
 public struct Activation: Sendable, Equatable {
     public let code: String
     public let uri: String
@@ -88,8 +92,8 @@ public struct Activation: Sendable, Equatable {
 }
 
 extension Relay {
-    /// A code for a further phone. Once a factor of the user's own was bound, the user has to approve of it first, unless
-    /// the website's policy takes its own word for that.
+    /// Creates an activation code for a phone. If a factor of the user was ever bound, the user
+    /// must approve first, unless the website's policy lets the website approve.
     public func activate(
         username: String, approval: ChallengeID? = nil, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Activation {
@@ -126,7 +130,7 @@ extension Relay {
 }
 
 extension Policy {
-    /// Whose word an activation has from the start.
+    /// The approval that an activation has without asking the user; nil if it has none.
     var activationApproval: Approval? {
         furtherFactors == .website || answers == .website ? .website : nil
     }

@@ -1,28 +1,33 @@
 import Domain
 import World
 
-/// Enrol: what a website changes about its user, and the addresses that codes go to.
+/// The store port for changes that a website makes to its user, and for the addresses to which
+/// codes are sent (verb Enrol).
 public protocol AddressStore: Sendable {
     func change(_ writing: UserUpdate, as operation: Operation) async throws(StoreFailure) -> ChangeOutcome
-    /// The counters of the codes that were sent to confirm an address, and that still do.
+    /// Returns the counters of the valid codes that were sent to confirm an address.
     func sentCodes(of factor: FactorID, at: Timestamp) async throws(StoreFailure) -> [Int64]
-    /// The address counts from now on, as the user's own too.
+    /// Makes a waiting address active, and also stores it as an address of the user.
     ///
-    /// - Parameter isVouchedFor: as for other factors; of an address that the user had at the registration nobody is asked.
+    /// - Parameter isVouchedFor: as for other factors. An address of the user's registration needs
+    ///   no approval.
     func confirm(
         address factor: CodeFactor, of user: UserID, failures: Int, code: Int64, isVouchedFor: Bool, at: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome
+    /// Stores a code to a waiting address and its outbox entry, if the limits allow it.
     func send(_ sending: AddressCode, as operation: Operation) async throws(StoreFailure) -> SendOutcome
 }
 
+/// A change of a user that is to be stored.
 public struct UserUpdate: Sendable {
     public let user: UserID
     public let website: WebsiteID
     public let change: UserChange
-    /// They wait for a code, in the place of what waited before.
+    /// The new addresses. They wait for a code, and replace addresses that waited before.
     public let addresses: [NewFactor]
-    /// Somebody's word was given for them: without, nothing may be bound of the user's own yet.
+    /// Whether the user or the website approved the addresses. If not, they are stored only if no
+    /// factor of the user was ever bound.
     public let isVouchedFor: Bool
     public let at: Timestamp
 
@@ -38,21 +43,26 @@ public struct UserUpdate: Sendable {
     }
 }
 
+/// The outcome of a change of a user.
 public enum ChangeOutcome: Sendable, Equatable {
     case done
+    /// The user does not exist (any more).
     case gone
+    /// The user is locked or frozen.
     case barred(UserState)
+    /// Other users of the website have these addresses.
     case taken([Factor])
+    /// The approval was used before, or the user must approve by now.
     case refused
 }
 
-/// A code to an address that waits.
+/// A code to be sent to a waiting address.
 public struct AddressCode: Sendable {
     public let user: UserID
     public let code: CodeToSend
-    /// Of a text message.
+    /// The use of the SMS limits; nil for a mail.
     public let charge: SMSCharge?
-    /// The codes that it was sent since then are counted.
+    /// The start of the time in which sent codes are counted.
     public let since: Timestamp
 
     public init(user: UserID, code: CodeToSend, charge: SMSCharge?, since: Timestamp) {
@@ -63,10 +73,12 @@ public struct AddressCode: Sendable {
     }
 }
 
+/// The outcome of sending a code to an address.
 public enum SendOutcome: Sendable, Equatable {
     case sent
-    /// So many codes went there: when the oldest of them did; nil where text messages have come to their end.
+    /// A limit is reached. If it is the limit of codes to an address, `by` is the time of the
+    /// oldest counted code. If it is a limit of text messages, `by` is nil.
     case limited(by: Timestamp?)
-    /// It waits no more, or another code has just been sent.
+    /// The address no longer waits, or another code was sent at the same time.
     case changed
 }

@@ -3,7 +3,8 @@ import Domain
 import Log
 import World
 
-/// Where a user's codes go to: a mail address, or a number for text messages.
+/// An address to which a user's codes are sent: a mail address, or a phone number for text
+/// messages.
 public struct Address: Sendable, Equatable {
     /// `mail` or `sms`.
     public let kind: Factor
@@ -14,16 +15,16 @@ public struct Address: Sendable, Equatable {
 
     init(_ kind: Factor, _ text: String) { (self.kind, self.text) = (kind, text) }
 
-    /// The parameter that gives it.
+    /// The request parameter that contains an address of this kind.
     static func parameter(_ kind: Factor) -> String { kind == .mail ? "email" : "phone" }
     var parameter: String { Self.parameter(kind) }
 
     public static let kinds: [Factor] = [.mail, .sms]
 }
 
-/// What a website changes about its user; what is nil stays as it is.
+/// A change that a website makes to its user. A value that is nil stays as it is.
 public struct UserChange: Sendable {
-    /// Nil inside takes the value away.
+    /// The new display name; the inner nil removes it. The same holds for the other values.
     public var displayName: String??
     public var language: String??
     public var addresses: [Factor: String?] = [:]
@@ -31,18 +32,20 @@ public struct UserChange: Sendable {
     public init() {}
 }
 
-/// What became of a change: addresses that count once a code has confirmed them.
+/// The result of a change: the user, and the new addresses that wait for a code.
 public struct ChangedUser: Sendable {
     public let user: UserRow
     public let waiting: [Address]
 }
 
 extension Relay {
-    /// How many codes go to new addresses of one kind and user in five minutes, whichever they are.
+    /// The most codes that are sent to new addresses of one kind and user in five minutes, whatever
+    /// the addresses are.
     public static let addressCodes = 5
     static let addressWindow = Policy.limitWindow
 
-    /// Names and what is taken away change at once; a new address waits until a code has confirmed it.
+    /// Changes a user. Names change at once, and addresses are removed at once. A new address waits
+    /// until a code has confirmed it.
     public func change(
         username: String, _ change: UserChange, approval: ChallengeID?, by website: Website,
         as operation: Operation
@@ -59,7 +62,7 @@ extension Relay {
         let (now, secret) = (time.now(), drawSecret())
         var factors: [NewFactor] = []
         for address in wanted {
-            // The row of one that waits already stays, with its count of codes and failures.
+            // A waiting address keeps its row, with its number of sent codes and its failures.
             let before = known.first { $0.kind == address.kind && $0.state == .waiting }
             factors.append(
                 try factor(
@@ -83,18 +86,18 @@ extension Relay {
         return ChangedUser(user: try await self.user(named: username, of: website), waiting: wanted)
     }
 
-    /// With what the user has approved of new addresses, all at once.
+    /// Returns the user's approval of all new addresses together; nil if the user need not approve.
     private func word(
         for wanted: [Address], _ approval: ChallengeID?, _ user: UserRow, _ website: Website, _ operation: Operation
     ) async throws(Refusal) -> Approved? {
         guard let first = wanted.first else { return nil }
-        // Of two at once the user is told both.
+        // If there are two addresses, the user sees both in the approval.
         return try await word(
             for: first.kind, address: wanted.map(\.text).joined(separator: ", "), approval: approval, user, website,
             operation)
     }
 
-    /// The row of an address, with a key of its own.
+    /// Returns the factor for an address, with its own secret.
     func factor(
         for address: Address, _ state: FactorState, inPlaceOf before: CodeFactor? = nil, of user: UserID,
         _ website: WebsiteID, _ approved: Approved? = nil, at now: Timestamp, as operation: Operation,
@@ -109,7 +112,7 @@ extension Relay {
             address: address.text, approvedBy: approved, at: now)
     }
 
-    /// A code can go there.
+    /// Throws unless a code can be sent to the address.
     func requireReach(_ address: Address, _ parameter: String) throws(Refusal) {
         guard courier(for: address.kind) != nil else {
             throw .conflict([

@@ -2,27 +2,30 @@ import Crypto
 import Domain
 import World
 
-/// What a user is asked to approve of before it is done: with an ordinary challenge, by a factor that they have.
+/// A change that a user must approve before it is done. The user approves with an ordinary
+/// challenge, by a factor that they have.
 struct Approvable: Sendable {
-    /// By which an approval of this is told from an approval of anything else.
+    /// The digest of the change. It distinguishes an approval of this change from an approval of
+    /// any other.
     let digest: [UInt8]
     let details: [Context.Detail]
     var action = Relay.enrolAction
-    /// The factors that may approve; nil where any may that the policy allows.
+    /// The factors that may approve; nil for all that the policy allows.
     var factors: [Factor]?
-    /// It is asked for from a browser that the website knows.
+    /// Whether the request came from a known browser.
     var isKnown = false
+    /// The phone that is to be bound; nil for other changes.
     var device: DeviceID?
-    /// Where the new phone is.
+    /// The IP address of the new phone.
     var ip: String?
 
-    /// A code for a further phone, whichever it will be.
+    /// The creation of an activation code for any further phone.
     static func activation(of user: UserID) -> Approvable {
         Approvable(
             digest: SHA256.hash(Array("twoefay approval activation".utf8) + user.bytes), details: [factor])
     }
 
-    /// This phone with this key.
+    /// The binding of this phone with this key.
     static func phone(_ phone: NewDevice, key: P256PublicKey, sender: String) -> Approvable {
         var details = [factor]
         if let name = phone.name { details.append(Context.Detail(label: "name", value: name)) }
@@ -32,7 +35,7 @@ struct Approvable: Sendable {
             details: details, device: phone.id, ip: FieldRule.ip(sender) == nil ? sender : nil)
     }
 
-    /// A factor that is answered by codes; of an address, that one.
+    /// The binding of a code factor; for SMS and mail, of exactly this address.
     static func code(_ kind: Factor, of user: UserID, address: String?) -> Approvable {
         var details = [Context.Detail(label: "factor", value: kind.rawValue)]
         if let address { details.append(Context.Detail(label: "address", value: address)) }
@@ -40,7 +43,7 @@ struct Approvable: Sendable {
         return Approvable(digest: SHA256.hash(what), details: details)
     }
 
-    /// The end of one lock of codes. Only a phone can approve of it: codes are what is locked.
+    /// The end of one code lock. Only a phone can approve it, because codes are locked.
     static func codes(of user: UserID, lockedAt: Timestamp, isKnown: Bool) -> Approvable {
         let what = Array("twoefay approval codes".utf8) + user.bytes + Array("\(lockedAt.milliseconds)".utf8)
         return Approvable(
@@ -55,7 +58,7 @@ extension Relay {
     static let enrolAction = "enrol"
     static let unlockAction = "unlock"
 
-    /// Asks the user. The same operation asks once.
+    /// Opens the challenge for an approval. The same operation opens it once.
     func askApproval(
         _ approvable: Approvable, of token: UserToken, by website: Website, as operation: Operation
     ) async throws(Refusal) -> OpenedChallenge {
@@ -67,16 +70,18 @@ extension Relay {
         return try await login(request, by: website, as: operation)
     }
 
-    /// The challenge with which the user has approved, if it is one. Otherwise the website is told which one to wait for:
-    /// a new one where it named none.
+    /// Returns the approval if the challenge has succeeded and is for exactly this change.
+    /// Otherwise throws `approvalRequired` with the challenge to wait for, which is a new one if
+    /// the website named none. A challenge for something else is refused.
     ///
-    /// Whether it was used before is for the store to say when it is used.
+    /// The store checks whether an approval was used before, when it is used.
     func approved(
         _ approvable: Approvable, by challenge: ChallengeID?, _ user: UserRow, _ website: Website,
         _ operation: Operation
     ) async throws(Refusal) -> Approved {
         guard let challenge else {
-            // Follows from the operation: what comes again under its Idempotency-Key asks nobody twice.
+            // The operation is derived, so a repetition under the same Idempotency-Key opens no
+            // second challenge.
             let asking = operations.fixed("approval", operation.id.bytes)
             let asked = try await askApproval(approvable, of: user.token, by: website, as: asking)
             throw .approvalRequired(asked.challenge, number: asked.number)
@@ -95,10 +100,11 @@ extension Relay {
         }
     }
 
-    /// How long an approval can be used once it was given.
+    /// How long an approval can be used after it was given.
     static let approvalLifetime = NewActivation.lifetime
 
-    /// Another user's, another website's and one that there never was are told apart by nobody.
+    /// The refusal of an approval. Challenges of other users or websites and unknown challenges get
+    /// the same answer.
     static let noApproval = Refusal.forbidden(
         "What was given as approval is none of this, did not succeed, or was used: leave it out to ask the user again")
 }

@@ -4,13 +4,13 @@ import Domain
 import Log
 import World
 
-/// What a phone sends to be bound.
+/// A phone's request to be bound.
 public struct BindRequest: Sendable {
     public var token: UserToken
-    /// Empty where the phone asks by itself.
+    /// The device token; empty if the phone polls by itself.
     public var pushToken: String
     public var activationCode: String
-    /// A `twoefay-enrol+jwt`, signed by the new key.
+    /// The proof of possession: a `twoefay-enrol+jwt`, signed by the new key.
     public var proof: String
     public var binding: String?
     public var name: String?
@@ -32,12 +32,15 @@ public struct BindRequest: Sendable {
     }
 }
 
+/// How far the binding of a phone has come.
 public enum Binding: Sendable, Equatable {
     case bound(Bound)
-    /// Its user has to approve of it, with the number that the new phone shows.
+    /// The phone waits for its user's approval. The user must enter the number that the new phone
+    /// shows.
     case waiting(DeviceID, number: String?)
 }
 
+/// A bound phone, with a certificate and its revocation code.
 public struct Bound: Sendable, Equatable {
     public let device: DeviceID
     public let certificate: String
@@ -46,13 +49,14 @@ public struct Bound: Sendable, Equatable {
 
 extension Relay {
     public static let certificateDays = 90
-    /// What a phone's certificate names it by: this and its id.
+    /// The prefix of the URI in a phone's certificate; the phone's id follows.
     public static let deviceURI = "twoefay:device:"
 
-    /// Binds a phone, or tells how far that has come: a phone may send the same again, after an answer that it never saw
-    /// and to learn whether its user has approved of it.
+    /// Binds a phone, or returns how far the binding has come. A phone may repeat the same request,
+    /// if it never saw the answer, or to learn whether its user has approved.
     ///
-    /// Which element was wrong is told to no one: everything but success is `unauthenticated`, and slows the sender down.
+    /// The answer does not reveal which element of a request was wrong. Every wrong element causes
+    /// `unauthenticated`, and slows the sender down.
     public func bind(_ request: BindRequest, from sender: String = "") async throws(Refusal) -> Binding {
         try await taking(from: sender) { () async throws(Refusal) in
             let enrolment = try await withStore("verify") { () async throws(StoreFailure) in
@@ -65,7 +69,8 @@ extension Relay {
         }
     }
 
-    /// A phone that proved its key. The ids follow from key and code: they are the same whenever it sends the same.
+    /// A phone that proved its key. Its ids follow from key and code, so they are the same whenever
+    /// it repeats the request.
     private struct Candidate: Sendable {
         let enrolment: Enrolment
         let token: UserToken
@@ -75,7 +80,7 @@ extension Relay {
         let digest: [UInt8]
         let binding: Operation
         /// The secret that this request drew. If another request or relay carries out the change,
-        /// that one's secret is stored and used for the answer.
+        /// its secret is stored instead and used for the answer.
         let secret: OperationSecret
         let use: OperationSecret.Use
         private(set) var device: NewDevice
@@ -90,7 +95,7 @@ extension Relay {
             website = try relay.website(enrolment.website)
             digest = ActivationCode(text: request.activationCode).digest
             binding = relay.operations.fixed("bind", digest + key.spkiThumbprint)
-            // One key of one user is one phone, however often it is bound.
+            // One key of one user is always the same phone, however often it is bound.
             let phone = relay.operations.fixed("device", enrolment.user.bytes + key.spkiThumbprint)
             secret = relay.drawSecret()
             use = OperationSecret.Use(.binding, user: enrolment.user, website: website.id)
@@ -110,7 +115,8 @@ extension Relay {
         }
     }
 
-    /// One step after the other, each decided by what the store says after the one before, until one changes nothing.
+    /// Advances the binding one change at a time. Each change is decided by what the store says
+    /// after the one before. It stops when there is a result, or when nothing changed.
     private func advance(_ candidate: Candidate) async throws(Refusal) -> Binding {
         let device = candidate.device
         var before: Progress?
@@ -124,7 +130,8 @@ extension Relay {
             before = progress
             if code.usedBy == nil {
                 guard time.now() < code.expiresAt else { throw .unauthenticated }
-                // Behind the code: what is refused here tells of our network.
+                // Checked only after the activation code, because this refusal reveals something
+                // about our network.
                 try requireUsable(device.pushToken, of: device.platform)
                 let mustWait = progress.isProved && code.approval == nil && progress.phone?.state != .active
                 try await use(candidate, approval: mustWait ? approving(candidate, 0).challenge : nil)
@@ -135,12 +142,14 @@ extension Relay {
             }
             switch (phone.state, phone.approval) {
             case (.active, _):
-                // The answer holds the revocation code, which an old request must not bring to light.
+                // The answer holds the revocation code, so an old request must not be able to
+                // obtain it.
                 guard time.now() < usedAt + NewActivation.lifetime, let secret = progress.secret else {
                     throw .unauthenticated
                 }
                 let code = RevocationCode.text(try opened(secret, for: candidate.use, of: candidate.binding.id))
-                // Bound again since with another code, the phone has got another revocation code too.
+                // If the phone was bound again with another code, it has another revocation code
+                // too.
                 guard RevocationCode.digest(code) == phone.revocation else { throw .unauthenticated }
                 return .bound(try await bound(candidate, revocationCode: code))
             case (.waiting, let challenge?):
@@ -164,7 +173,8 @@ extension Relay {
 
     private func report(_ outcome: BindOutcome, _ event: StaticString, _ candidate: Candidate) throws(Refusal) {
         switch outcome {
-        // Refused: somebody was faster, or the user has become a proved one. What is so now is read again.
+        // Another request was faster, or the user has got a factor by now. The caller reads the
+        // state again.
         case .refused: break
         case .full:
             let most = candidate.website.policy.devices
@@ -192,10 +202,10 @@ extension Relay {
             revocationCode: revocationCode)
     }
 
-    /// Issues a certificate for the phone's key, as long-lived as those of other phones.
+    /// Issues a certificate for the phone's key, valid for `certificateDays`.
     ///
-    /// If the authority does not answer, the phone is told to try again. The binding stays in the
-    /// store, and the repeated request finds it.
+    /// If the authority does not answer, the refusal is `unavailable`, so that the phone tries
+    /// again. The binding stays in the store, and the repeated request finds it.
     func certificate(for key: P256PublicKey, of device: DeviceID) async throws(Refusal) -> String {
         do throws(CertificateFailure) {
             return try await phones.certificate(for: key, of: device, at: time.now())
@@ -212,18 +222,19 @@ extension Relay {
     }
 }
 
-/// Waiting until the user has approved.
+/// The wait for the user's approval.
 extension Relay {
-    /// How often a user is asked about one phone with one code, at most.
+    /// The most challenges about one phone with one code.
     static let mostApprovals = 5
 
-    /// The nth challenge about this phone with this code.
+    /// Returns the operation and id of the nth challenge about this phone with this code.
     private func approving(_ candidate: Candidate, _ number: Int) -> (operation: Operation, challenge: ChallengeID) {
         let operation = operations.fixed("approval", candidate.binding.id.bytes + [UInt8(number)])
         return (operation, operation.identifier("challenge"))
     }
 
-    /// What the phone is told, or nil when something is to be done first that has been tried now.
+    /// Returns the answer to the phone; nil if this call has changed something, so that the state
+    /// must be read again.
     private func wait(
         _ candidate: Candidate, _ challenge: ChallengeID, _ progress: Progress, _ code: Progress.Code
     ) async throws(Refusal) -> Binding? {
@@ -242,7 +253,8 @@ extension Relay {
             try await admit(candidate, by: challenge)
             return nil
         case (.failure, .expired?), (.failure, .superseded?):
-            // Nobody said no. The user is asked again while the code lives, once nothing else is asked of them.
+            // The user did not refuse. While the code is valid, the relay opens another challenge
+            // as soon as no other challenge is open for the user.
             guard now < code.expiresAt, number + 1 < Self.mostApprovals else { throw .unauthenticated }
             guard !progress.isAsked else { return .waiting(device.id, number: nil) }
             let next = approving(candidate, number + 1).challenge
@@ -254,7 +266,8 @@ extension Relay {
         }
     }
 
-    /// The phone was written down first and the challenge is asked then, once however often it is tried.
+    /// Returns the challenge, and opens it first if needed. The phone is stored before its
+    /// challenge, so this opens the challenge once, however often it is called.
     private func asked(
         _ candidate: Candidate, _ challenge: ChallengeID, as operation: Operation
     ) async throws(Refusal) -> ChallengeRow {
@@ -269,6 +282,7 @@ extension Relay {
         return row
     }
 
+    /// Makes the waiting phone active, by the approval that the challenge gave.
     private func admit(_ candidate: Candidate, by challenge: ChallengeID) async throws(Refusal) {
         let now = time.now()
         let admission = DeviceApproval(

@@ -2,9 +2,10 @@ import Domain
 import Log
 import World
 
-/// The original's form.
+/// Binding by the website, as the original product does it.
 extension Relay {
-    /// The website binds the push token of its own user's phone.
+    /// Binds the device token of a user's phone for its website. The website's policy must be
+    /// `answers: website`.
     public func bind(
         token: UserToken, pushToken: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> DeviceID {

@@ -1,43 +1,51 @@
 import Domain
 import World
 
-/// Enrol: a phone is bound, by itself with an activation code and a proof of its key, or by its website (the
-/// original's form, where the website's policy allows it).
+/// The store port for binding phones (verb Enrol). A phone binds itself with an activation code and
+/// a proof of its key. If the website's policy allows it, the website binds a phone without a key,
+/// as in the original product.
 public protocol BindStore: Sendable {
-    /// The user and its website for a token, or nil.
+    /// Returns the user with that token, and its website; nil if there is none.
     func enrolment(of token: UserToken) async throws(StoreFailure) -> Enrolment?
-    /// How far a phone of this user has come with this code.
+    /// Returns how far a phone of this user has come with this code.
     ///
-    /// - Parameter binding: the operation that is, or will be, the use of this code by this phone.
+    /// - Parameter binding: the operation of the use of this code by this phone, whether it has run
+    ///   or not.
     func progress(of device: DeviceID, user: UserID, code digest: [UInt8], binding: OperationID, at: Timestamp)
         async throws(StoreFailure) -> Progress
-    /// Uses the code and binds the phone, as the guards allow it: one that the user has to approve of waits.
+    /// Uses the code and binds the phone if the guards allow it. A phone that its user must approve
+    /// is stored as waiting.
     ///
-    /// - Parameter secret: what the phone's revocation code is derived from; stored if the phone need not wait.
+    /// - Parameter secret: the secret from which the revocation code is derived. It is stored only
+    ///   if the phone need not wait.
     func bind(_ device: NewDevice, digest: [UInt8], slots: Int, secret: StoredSecret, as operation: Operation)
         async throws(StoreFailure) -> BindOutcome
-    /// A waiting phone waits for another challenge from now on. False when it does not wait for that one.
+    /// Makes a waiting phone wait for another challenge. Returns false if it does not wait for
+    /// `challenge`.
     func await(_ next: ChallengeID, insteadOf challenge: ChallengeID, device: DeviceID)
         async throws(StoreFailure) -> Bool
-    /// Uses the approval and makes the waiting phone an active one.
+    /// Uses the approval and makes the waiting phone active.
     ///
     /// - Parameter secret: as for `bind`, and under the same operation.
     func admit(
         _ admission: DeviceApproval, slots: Int, secret: StoredSecret, as operation: Operation
     ) async throws(StoreFailure) -> BindOutcome
-    /// Binds or replaces the one keyless phone that a website keeps for its user, unless an operator has taken it away.
+    /// Binds or replaces the one phone without a key that a website has for its user, unless an
+    /// operator has suspended or unbound it.
     func bindByWebsite(_ device: NewDevice, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> WebsiteBindOutcome
 }
 
+/// The outcome of a binding by the website.
 public enum WebsiteBindOutcome: Sendable, Equatable {
     case done
-    /// There is no such user (any more).
+    /// The user does not exist (any more).
     case gone
-    /// An operator has suspended or unbound it.
+    /// An operator has suspended or unbound the phone.
     case blockedByOperator
 }
 
+/// The user of a token, and its website.
 public struct Enrolment: Sendable, Equatable {
     public let user: UserID
     public let website: WebsiteRow
@@ -48,12 +56,14 @@ public struct Enrolment: Sendable, Equatable {
     }
 }
 
+/// How far the binding of one phone with one activation code has come.
 public struct Progress: Sendable, Equatable {
+    /// The activation code.
     public struct Code: Sendable, Equatable {
         public let expiresAt: Timestamp
-        /// When it bound a phone, or made it wait.
+        /// When the code bound a phone or made it wait; nil if it is unused.
         public let usedAt: Timestamp?
-        /// The operation that used it.
+        /// The operation that used the code.
         public let usedBy: OperationID?
         public let approval: Approval?
 
@@ -65,9 +75,10 @@ public struct Progress: Sendable, Equatable {
         }
     }
 
+    /// The stored phone.
     public struct Phone: Sendable, Equatable {
         public let state: DeviceState
-        /// While it waits.
+        /// The challenge that the phone waits for; nil unless it waits.
         public let approval: ChallengeID?
         /// The digest of its revocation code.
         public let revocation: [UInt8]?
@@ -79,13 +90,15 @@ public struct Progress: Sendable, Equatable {
         }
     }
 
+    /// Whether a factor of the user was ever bound, so that a further one needs approval.
     public let isProved: Bool
-    /// The user is being asked something.
+    /// Whether the user has an open challenge.
     public let isAsked: Bool
-    /// Nil when the user has no such code.
+    /// The activation code; nil if the user does not have this code.
     public let code: Code?
+    /// The phone; nil if it is not stored yet.
     public let phone: Phone?
-    /// The secret of the binding, sealed; nil until the phone is active, and once its time is over.
+    /// The sealed secret of the binding; nil until the phone is active, and after it was deleted.
     public let secret: [UInt8]?
 
     public init(isProved: Bool, isAsked: Bool, code: Code?, phone: Phone?, secret: [UInt8]?) {
@@ -97,14 +110,16 @@ public struct Progress: Sendable, Equatable {
     }
 }
 
+/// The outcome of binding a phone or of admitting a waiting one.
 public enum BindOutcome: Sendable, Equatable {
     case done
     /// The user has as many phones as the policy allows.
     case full
-    /// What the guards ask for is not so (any more).
+    /// The guards refused: the state is not as it was read, or no longer.
     case refused
 }
 
+/// A phone to be stored.
 public struct NewDevice: Sendable {
     public let id: DeviceID
     public let user: UserID
@@ -116,23 +131,23 @@ public struct NewDevice: Sendable {
     public let thumbprint: [UInt8]?
     public let revocation: [UInt8]?
     public let binding: String?
-    /// Where it has to wait: the challenge with which its user approves of it.
+    /// The challenge with which the user approves the phone; nil if it need not wait.
     public internal(set) var approval: ChallengeID?
     public let at: Timestamp
 
     public var state: DeviceState { approval == nil ? .active : .waiting }
 }
 
-/// A waiting phone that its user has approved of.
+/// The admission of a waiting phone that its user has approved.
 public struct DeviceApproval: Sendable {
     public let device: DeviceID
     public let user: UserID
     public let challenge: ChallengeID
-    /// Of what the user approved.
+    /// The digest of the approved change.
     public let approves: [UInt8]
-    /// The digest of the code that it came with.
+    /// The digest of the activation code that the phone used.
     public let code: [UInt8]
-    /// The digest of its revocation code, which is drawn only now.
+    /// The digest of the phone's revocation code, which is created only now.
     public let revocation: [UInt8]
     public let at: Timestamp
 }

@@ -3,7 +3,8 @@ import Log
 import World
 
 extension Relay {
-    /// The code that was sent to a new address. False for a wrong one, which counts.
+    /// Confirms a new address with the code that was sent to it. Returns false if the code is
+    /// wrong; a wrong code counts.
     public func confirm(
         address: String, code: String, username: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
@@ -24,7 +25,7 @@ extension Relay {
         }
     }
 
-    /// A code once more to an address that waits.
+    /// Sends another code to a waiting address.
     public func sendCode(
         to address: String, username: String, by website: Website, as operation: Operation
     ) async throws(Refusal) {
@@ -41,7 +42,8 @@ extension Relay {
         try requireWord(for: factor, "address", user, website)
         try requireReach(Address(factor.kind, address), "address")
         let now = time.now()
-        // One request may send to a mail address and to a number; what comes again sends nothing again.
+        // One request may send to a mail address and to a phone number. Each has its own operation,
+        // so a repetition sends nothing again.
         let sending = operations.fixed("address code", operation.id.bytes + factor.id.bytes)
         let code = nextCode(
             of: factor, for: nil, language: user.language, until: now + Self.confirmationTime, at: now, as: sending)
@@ -65,7 +67,7 @@ extension Relay {
         }
     }
 
-    /// What a text message has to wait for that its limits allow no more.
+    /// The `Retry-After` of a text message that the SMS limits do not allow.
     static let textPause = Duration.seconds(3600)
 
     private static func waiting(_ address: String, _ factors: [CodeFactor]) -> CodeFactor? {

@@ -4,22 +4,24 @@ import Domain
 import Log
 import World
 
-/// Enrol: a bound phone is named, suspended, resumed and unbound: by its website, by itself, by an operator, and by
-/// whoever has the code that came with it.
+/// The store port for changes of bound phones (verb Enrol). A phone is named, suspended, resumed
+/// and unbound by its website, by itself, by an operator, or with its revocation code.
 public protocol DeviceStore: Sendable {
-    /// The phone, if it is one of that user of that website.
+    /// Returns the phone if it belongs to that user of that website.
     func device(_ id: DeviceID, ofUser username: String, of website: WebsiteID, at: Timestamp)
         async throws(StoreFailure) -> OwnedDevice?
-    /// The phone that this revocation code came with.
+    /// Returns the phone that was bound with this revocation code.
     func device(revocation digest: [UInt8]) async throws(StoreFailure) -> (id: DeviceID, user: UserID)?
-    /// The challenges that ended with it; nil when the guards refused: the phone is not in a state to be changed so.
+    /// Changes a phone. Returns the challenges that ended with the change; nil if the guards
+    /// refused, because the phone's state does not allow the change.
     func change(_ change: DeviceChange, as operation: Operation) async throws(StoreFailure) -> [ChallengeID]?
 }
 
+/// A phone with its user, as its website sees it.
 public struct OwnedDevice: Sendable, Equatable {
     public let user: UserID
     public let view: DeviceView
-    /// Who suspended or revoked it.
+    /// The author of the suspension or revocation; nil if the phone is neither.
     public let stoppedBy: ChangeAuthor?
 
     public init(user: UserID, view: DeviceView, stoppedBy: ChangeAuthor?) {
@@ -29,16 +31,17 @@ public struct OwnedDevice: Sendable, Equatable {
     }
 }
 
-/// What is to become of a phone; what is nil stays as it is.
+/// A change of a phone. A value that is nil stays as it is.
 public struct DeviceChange: Sendable {
     public let device: DeviceID
     public let user: UserID
     public var name: String?
     public var state: DeviceState?
     public var pushToken: String?
-    /// The phone has no key, is unbound, and stays so: `state` says whether its website may bind it again.
+    /// Whether the change is about an unbound phone without a key. The phone stays unbound, and
+    /// `state` says whether its website may bind it again.
     public internal(set) var isOfUnbound = false
-    /// The outcome of its audit row.
+    /// The author of the change, and the outcome in its audit row.
     public let by: ChangeAuthor
     public let at: Timestamp
 
@@ -49,7 +52,7 @@ public struct DeviceChange: Sendable {
         at = now
     }
 
-    /// What log and audit call it.
+    /// The event in log and audit.
     public var event: StaticString {
         switch state {
         case .revoked: isOfUnbound ? "device.taken" : "device.unbound"
@@ -59,10 +62,12 @@ public struct DeviceChange: Sendable {
         }
     }
 
-    /// It answers no more, and what hangs on its word goes with it.
+    /// Whether the phone can no longer answer. The change then also drops its pushes, and withdraws
+    /// unused approvals of its user. Otherwise a thief of the phone could have another phone bound.
     public var isUnbinding: Bool { !isOfUnbound && (state == .revoked || state == .suspended) }
 
-    /// What it may be before. What is unbound stays so, and one that waits is no website's to make active.
+    /// The states that the change starts from. An unbound phone stays unbound, and a website cannot
+    /// make a waiting phone active.
     public var from: [DeviceState] {
         if isOfUnbound { return [.revoked] }
         if state == .revoked { return [.active, .suspended, .waiting] }
@@ -70,6 +75,7 @@ public struct DeviceChange: Sendable {
     }
 }
 
+/// The code with which a person unbinds a lost phone: 15 bytes in base64url.
 public enum RevocationCode {
     static let bytes = 15
 
@@ -82,9 +88,11 @@ public enum RevocationCode {
     public static func digest(_ code: String) -> [UInt8] { SHA256.hash(Array(code.utf8)) }
 }
 
-/// By the website.
+/// Changes by the website.
 extension Relay {
-    /// - Returns: the phone as it is then.
+    /// Renames, suspends or resumes a phone.
+    ///
+    /// - Returns: the phone after the change.
     public func change(
         _ device: DeviceID, ofUser username: String, name: String?, state: DeviceSwitch?, by website: Website
     ) async throws(Refusal) -> DeviceView {
@@ -103,7 +111,7 @@ extension Relay {
         return try await self.owned(device, username, website).view
     }
 
-    /// That it is unbound already is no error.
+    /// Unbinds a phone. It is no error if the phone is unbound already.
     public func unbind(_ device: DeviceID, ofUser username: String, by website: Website) async throws(Refusal) {
         let owned = try await owned(device, username, website)
         try await unbind(device, of: owned.user, by: .website, website.name, as: operations.new())
@@ -120,10 +128,12 @@ extension Relay {
     }
 }
 
-/// By the phone itself.
+/// Changes by the phone itself.
 extension Relay {
+    /// Changes the phone's device token or name, or renews its certificate.
+    ///
     /// - Parameter pushToken: a `twoefay-token+jwt`.
-    /// - Returns: a new certificate, if one was asked for.
+    /// - Returns: a new certificate if one was requested.
     public func change(
         pushToken: String?, name: String?, renews: Bool, by phone: PhoneCredential
     ) async throws(Refusal) -> String? {
@@ -147,7 +157,7 @@ extension Relay {
             change.pushToken = token
         }
         let certificate = renews ? try await certificate(for: key, of: phone.id) : nil
-        // The renewal too is written down, and given only to a phone that is active still.
+        // A renewal is recorded too, and only an active phone gets the certificate.
         guard try await apply(change, phone.website.name, as: operations.by(phone)) else { throw .unauthenticated }
         return certificate
     }
@@ -157,10 +167,11 @@ extension Relay {
     }
 }
 
-/// By whoever has the code.
+/// Changes with the revocation code.
 extension Relay {
-    /// Unbinds the phone that the code came with. There may be none: nobody is told, the same is done, and a sender of
-    /// many is slowed down whichever they were. What can be no code costs the store nothing.
+    /// Unbinds the phone that was bound with the code. If there is no such phone, the relay does
+    /// the same work and gives the same answer. A sender of many codes is slowed down, whether they
+    /// are right or wrong. A text that cannot be a code causes no query.
     public func revoke(code: String, from sender: String) async throws(Refusal) {
         guard RevocationCode.isOne(code) else {
             throw .invalid([
@@ -184,12 +195,13 @@ extension Relay {
     ) async throws(Refusal) {
         var change = DeviceChange(device, of: user, by: doer, at: time.now())
         change.state = .revoked
-        // The push service need not find it any more.
+        // The relay does not need the device token any more.
         change.pushToken = ""
         _ = try await apply(change, website, as: operation)
     }
 
-    /// Writes it down, and wakes what it concerns. False when the phone is not in a state to be changed so.
+    /// Stores a change, and wakes the held requests that it concerns. Returns false if the phone's
+    /// state does not allow the change.
     private func apply(
         _ change: DeviceChange, _ website: String?, as operation: Operation
     ) async throws(Refusal) -> Bool {

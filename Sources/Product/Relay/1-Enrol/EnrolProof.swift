@@ -4,7 +4,7 @@ import JSON
 
 /// The JWS with which a phone proves that it holds its new key and knows its activation code.
 enum EnrolProof {
-    /// The proven key, or nil if anything at all is wrong.
+    /// Returns the proven key; nil if anything is wrong.
     static func key(_ request: BindRequest, origin: String, website: String) -> P256PublicKey? {
         guard let object = try? JWS.parse(request.proof, maxBytes: 8192),
             object.header["typ"]?.string == "twoefay-enrol+jwt", let jwk = object.header["jwk"],
@@ -13,7 +13,8 @@ enum EnrolProof {
             claims["v"]?.integer == 1, claims["aud"]?.string == "\(origin)#\(website)",
             claims["id_token"]?.string == request.token.text,
             claims["activation_code"]?.string == request.activationCode,
-            // What is left out and what is empty mean the same, there and here: the phone asks by itself.
+            // A missing device token and an empty one mean the same in the request and in the
+            // proof: the phone polls by itself.
             (claims["dev_token"] ?? "").string == request.pushToken, claims["iat"]?.integer != nil
         else { return nil }
         return key

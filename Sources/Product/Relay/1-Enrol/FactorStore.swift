@@ -4,41 +4,43 @@ import Domain
 import Log
 import World
 
-/// Enrol: factors that are answered by a code.
+/// The store port for code factors (verb Enrol).
 public protocol FactorStore: Sendable {
-    /// Those that count and those that wait.
+    /// Returns the active and the waiting code factors of a user.
     func factors(of user: UserID) async throws(StoreFailure) -> [CodeFactor]
+    /// Stores a new factor if the guards allow it.
     func enrol(_ enrolment: FactorEnrolment, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> EnrolOutcome
-    /// The waiting factor counts from now on, in the place of one that did.
+    /// Makes a waiting factor active, in the place of an earlier one of its kind.
     ///
     /// - Parameters:
-    ///   - failures: wrong codes of the user in a row, as they were read.
-    ///   - isVouchedFor: the website's word is enough; without, the user has approved of it, or nothing is bound of the
-    ///     user's own yet.
+    ///   - failures: the user's consecutive wrong codes, as they were read.
+    ///   - isVouchedFor: whether the website's approval is enough. If not, the user must have
+    ///     approved the factor, or no factor of the user was ever bound.
     func confirm(
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, isVouchedFor: Bool, at: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome
-    /// A hardware token was found again: its next counter.
+    /// Stores the next counter of a hardware token that was resynchronised.
     func resynchronise(
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, at: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome
-    /// Drops the factor of that kind, whether it counts or waits. False when there was none.
+    /// Removes the factor of that kind, active or waiting. Returns false if there was none.
     func drop(_ kind: Factor, of user: UserID, by doer: ChangeAuthor, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
-    /// Uses a recovery code up and makes the user active, with no wrong numbers and no wrong recovery codes. False when
-    /// there is no such code left, codes are locked or have other failures than were read, or the user is active or
-    /// locked by an operator.
+    /// Uses a recovery code, makes the user active, and resets wrong numbers and wrong recovery
+    /// codes. Returns false if the code does not exist or was used before. Also returns false if
+    /// codes are locked or their failures have changed, or if the user is active or locked by an
+    /// operator.
     func unlock(
         _ user: UserID, recovery digest: [UInt8], of factor: FactorID, failures: Int, at: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> Bool
-    /// What the audit calls the change that this operation made; nil where it has made none.
+    /// Returns the audit event of the change that this operation made; nil if it made none.
     func recordCodeUse(_ operation: OperationID) async throws(StoreFailure) -> String?
 }
 
-/// A factor as it is written.
+/// A factor to be stored.
 public struct NewFactor: Sendable {
     public let id: FactorID
     public let user: UserID
@@ -50,7 +52,7 @@ public struct NewFactor: Sendable {
     public let period: Int?
     public let counter: Int64
     public let address: String?
-    /// Of the user's word: with what they gave it.
+    /// The challenge with which the user approved; nil if the user was not asked.
     public let approvedBy: Approved?
     public let at: Timestamp
 
@@ -74,7 +76,7 @@ public struct NewFactor: Sendable {
     }
 }
 
-/// The secret of a factor as the store has it, and the id of the key that sealed it.
+/// A sealed secret, and the id of the key that sealed it.
 public struct SealedSecret: Sendable, Equatable {
     public let bytes: [UInt8]
     public let key: String
@@ -85,16 +87,17 @@ public struct SealedSecret: Sendable, Equatable {
     }
 }
 
-/// A factor with what has to be so when it is written.
+/// A factor to be stored, with the conditions for that.
 public struct FactorEnrolment: Sendable {
     public let factor: NewFactor
-    /// It may take the place of one that counts.
+    /// Whether the factor may replace an active one.
     public let mayReplace: Bool
-    /// Somebody's word was given for it: without, nothing may be bound of the user's own yet.
+    /// Whether the user or the website approved the factor. If not, it is stored only if no factor
+    /// of the user was ever bound.
     public let isVouchedFor: Bool
-    /// Of recovery codes: their digests.
+    /// The digests of recovery codes; empty for other kinds.
     public let codes: [[UInt8]]
-    /// The secret that a repetition answers with.
+    /// The sealed secret from which a repetition answers.
     public let secret: StoredSecret?
 
     public init(
@@ -108,38 +111,40 @@ public struct FactorEnrolment: Sendable {
     }
 }
 
+/// The outcome of storing a new factor.
 public enum EnrolOutcome: Sendable, Equatable {
-    /// With the operation's secret as it is stored, sealed.
+    /// The factor is stored. `secret` is the sealed operation secret from the store.
     case done(secret: [UInt8]?)
-    /// There is no such user (any more).
+    /// The user does not exist (any more).
     case gone
     /// The user is locked or frozen.
     case barred(UserState)
-    /// There is one already that counts.
+    /// The user has an active factor of this kind already.
     case taken
-    /// The approval was used, or the user has become one who has to be asked.
+    /// The approval was used before, or the user must approve by now.
     case refused
 }
 
-/// What came of writing a right code down.
+/// The outcome of storing that a right code was used.
 public enum CodeUseOutcome: Sendable, Equatable {
     case done
-    /// The factor is not as it was read.
+    /// The factor has changed since it was read.
     case changed
-    /// Another user of the website has that address by now.
+    /// Another user of the website has the address by now.
     case taken
 }
 
 extension Relay {
-    /// How long a factor waits for its first code.
+    /// How long a new factor waits for its first code.
     static let confirmationTime = NewActivation.lifetime
 
     func factors(of user: UserID) async throws(Refusal) -> [CodeFactor] {
         try await withStore("factors") { () async throws(StoreFailure) in try await store.factors(of: user) }
     }
 
-    /// In the order in which they are tried, each that counts before the one that is to take its place. What was not
-    /// confirmed in time is none.
+    /// Returns the user's code factors in the order in which they are tried, each active one before
+    /// the waiting one that is to replace it. Factors that were not confirmed before they expired
+    /// are left out.
     public func codeFactors(of user: UserRow) async throws(Refusal) -> [CodeFactor] {
         let (factors, now) = (try await factors(of: user.id), time.now())
         return Factor.codes.flatMap { kind in
@@ -160,7 +165,7 @@ extension Relay {
         }
     }
 
-    /// With what the user has approved of this factor; nil where they need not be asked.
+    /// Returns the user's approval of this factor; nil if the user need not approve.
     func word(
         for kind: Factor, address: String? = nil, approval: ChallengeID?, _ user: UserRow, _ website: Website,
         _ operation: Operation
@@ -170,8 +175,9 @@ extension Relay {
             .code(kind, of: user.id, address: address), by: approval, user, website, operation)
     }
 
-    /// What waits since a time in which nobody had to be asked counts no more without the user's approval once they have a
-    /// factor of their own: it may be somebody else's who had the session then. An address of the registration is known.
+    /// Refuses a factor that has waited since before the user had a factor of their own, unless the
+    /// user approved it. Somebody else may have had the session then. An address of the
+    /// registration needs no approval.
     func requireWord(
         for waiting: CodeFactor, _ parameter: String, _ user: UserRow, _ website: Website
     ) throws(Refusal) {
@@ -185,9 +191,9 @@ extension Relay {
         ])
     }
 
-    /// Writes a factor down.
+    /// Stores a new factor, and turns other outcomes into refusals.
     ///
-    /// - Returns: the operation's secret as it is stored, sealed.
+    /// - Returns: the sealed operation secret from the store; nil if none is stored.
     func enrol(
         _ enrolling: FactorEnrolment, for user: UserRow, by website: Website, as operation: Operation
     ) async throws(Refusal) -> [UInt8]? {
@@ -209,7 +215,7 @@ extension Relay {
             ])
         case .refused:
             guard factor.approvedBy == nil else { throw Self.noApproval }
-            // Between the reading and the writing the user has got a factor of their own.
+            // The user has got a factor of their own after it was read.
             let now = try await self.user(named: user.username, of: website)
             _ = try await word(
                 for: factor.kind, address: factor.address, approval: nil, now, website, operation)
@@ -236,14 +242,15 @@ extension SealedSecret {
 }
 
 extension CodeFactor {
-    /// It was not confirmed by a first code in time. Addresses are: a code can be sent to them again, until they are taken
-    /// away, which leaves what is counted.
+    /// Whether the factor was not confirmed before it expired. An address does not expire, because
+    /// a code can be sent to it again. A removed address counts as expired, but its row stays with
+    /// its counts.
     func isOver(at now: Timestamp) -> Bool {
         guard state == .waiting else { return false }
         return kind.isSent ? address == nil : now >= createdAt + Relay.confirmationTime
     }
 
-    /// The address, so that its owner knows it again and nobody else gets to know it.
+    /// The address in a form that its owner recognises, and that does not reveal it to others.
     public var maskedAddress: String? {
         guard let address else { return nil }
         if let at = address.lastIndex(of: "@") { return "\(address.prefix(1))…\(address[at...])" }

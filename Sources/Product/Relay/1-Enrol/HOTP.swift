@@ -3,7 +3,7 @@ import Domain
 import Log
 import World
 
-/// A hardware token that the user has: its secret, and the counter of its next code.
+/// The seed of a user's hardware token: its secret, and the counter of its next code.
 public struct TokenSeed: Sendable {
     public let secret: Secret
     public let counter: Int64
@@ -13,10 +13,12 @@ public struct TokenSeed: Sendable {
         self.counter = counter
     }
 
-    /// RFC 4226 §4 asks for 128 bits, and no hash takes more than these in.
+    /// The allowed lengths of a secret in bytes. RFC 4226 §4 requires at least 128 bits. 128 bytes
+    /// is the largest block size of the hash functions.
     static let bytes = 16...128
 
-    /// The secret as makers of tokens print it: base32, or hexadecimal behind `hex:`.
+    /// Returns the secret from the text that makers of tokens print: base32, or hexadecimal after
+    /// `hex:`.
     public static func secret(_ text: String) -> Secret? {
         let bytes =
             text.lowercased().hasPrefix("hex:")
@@ -27,10 +29,11 @@ public struct TokenSeed: Sendable {
 }
 
 extension Relay {
-    /// How far two codes in a row are looked for.
+    /// The number of counters in which two consecutive codes are searched.
     static let resynchronisation: Int64 = 1000
 
-    /// It counts at once: it was given out on the website's word, and has a counter that nobody else knows.
+    /// Adds a hardware token. It is active at once, because the website gave it out, and its
+    /// counter is known only to the website.
     public func addHOTP(
         username: String, seed: TokenSeed, shape: CodeShape, approval: ChallengeID?, by website: Website,
         as operation: Operation
@@ -53,7 +56,8 @@ extension Relay {
         return row
     }
 
-    /// Two codes in a row of a token whose button was pressed too often. False where they are none, which counts.
+    /// Resynchronises a token whose button was pressed too often, with two consecutive codes.
+    /// Returns false if they are wrong; a wrong code counts.
     public func resynchronise(
         username: String, codes: [String], by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {

@@ -2,11 +2,16 @@ import Domain
 import World
 
 extension DeviceChange {
-    /// What an operator's `device suspend`, `resume` and `revoke` do; nil where there is nothing to do. What somebody else
-    /// has stopped becomes the operator's to bring back. A phone without a key has nothing that could be resumed once it
-    /// is unbound: given back, it waits for its website to bind it, which then is told as every binding is.
+    /// Returns the change for an operator's `device suspend`, `resume` or `revoke`; nil if there is
+    /// nothing to do.
     ///
-    /// - Parameter stopper: who suspended or revoked it.
+    /// If somebody else has suspended a phone, the operator's suspension replaces that one, and
+    /// only an operator can resume the phone. A phone without a key cannot be resumed after it was
+    /// unbound. The operator's `resume` then only allows its website to bind it again, and that
+    /// binding is reported like any other. Likewise, if an operator revokes an unbound phone
+    /// without a key, its website cannot bind it again.
+    ///
+    /// - Parameter stopper: the author of the suspension or revocation.
     public static func byOperator(
         _ state: DeviceState, _ device: DeviceView, of user: UserID, stoppedBy stopper: ChangeAuthor?, at now: Timestamp
     ) -> DeviceChange? {

@@ -2,11 +2,12 @@ import Crypto
 import Domain
 import World
 
-/// The port through which certificates of phones are issued: by the authority in this process, or
-/// by another process that holds the authority's key. Binding a phone and renewing its certificate
-/// wait for it; no login does.
+/// The port that issues certificates of phones: the authority in this process, or another process
+/// that holds the authority's key. Only binding a phone and renewing a certificate wait for it; no
+/// login does.
 public protocol PhoneCertificates: Sendable {
-    /// Issues a certificate for the key of a phone, valid for `Relay.certificateDays`. Returns it in PEM.
+    /// Issues a certificate for the key of a phone, valid for `Relay.certificateDays`. Returns it
+    /// in PEM.
     func certificate(
         for key: P256PublicKey, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String
@@ -14,9 +15,9 @@ public protocol PhoneCertificates: Sendable {
 
 /// The reason why no certificate was issued.
 public enum CertificateFailure: Error, Sendable, Equatable {
-    /// The authority does not answer; later it may.
+    /// The authority does not answer now, but may later.
     case unavailable(String)
-    /// The authority answers, and issues nothing.
+    /// The authority answers, but refuses to issue the certificate.
     case failed(String)
 }
 
@@ -27,7 +28,7 @@ extension CertificateAuthority: PhoneCertificates {
         try phoneCertificate(for: key, of: device, at: now)
     }
 
-    /// Issues the certificate at once, since the key is here.
+    /// Issues the certificate at once, because this process has the key.
     public func phoneCertificate(
         for key: P256PublicKey, of device: DeviceID, at now: Timestamp
     ) throws(CertificateFailure) -> String {

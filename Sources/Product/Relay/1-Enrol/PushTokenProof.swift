@@ -3,18 +3,19 @@ import Domain
 import JSON
 
 extension Relay {
-    /// A token with which its phone could never be pushed is refused when it is brought.
+    /// Refuses a device token with which its phone could never receive a push.
     func requireUsable(_ pushToken: String, of platform: Platform) throws(Refusal) {
         guard !pushToken.isEmpty, let fault = push?.fault(in: pushToken, of: platform) else { return }
         throw .invalid([FieldFault("dev_token", .format, fault)])
     }
 }
 
-/// The JWS with which a bound phone says where the push service finds it from now on: nowhere, where it is empty.
+/// The JWS with which a bound phone changes its device token. An empty token means that the phone
+/// gets no pushes.
 enum PushTokenProof {
     static let longest = 2048
 
-    /// The proven push token, or nil if anything at all is wrong.
+    /// Returns the proven device token; nil if anything is wrong.
     static func token(_ compact: String, of device: DeviceID, key: P256PublicKey, audience: String) -> String? {
         guard let object = try? JWS.parse(compact, maxBytes: 8192), object.type == "twoefay-token+jwt",
             object.keyID == device.text, object.verify(key),

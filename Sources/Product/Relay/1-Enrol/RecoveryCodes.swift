@@ -3,7 +3,8 @@ import Log
 import World
 
 extension Relay {
-    /// Ten codes in the place of all earlier ones: shown once, each good for one time.
+    /// Creates ten recovery codes, which replace all earlier ones. They are shown once, and each
+    /// works once.
     public func addRecoveryCodes(
         username: String, approval: ChallengeID?, by website: Website, as operation: Operation
     ) async throws(Refusal) -> [String] {
@@ -24,8 +25,9 @@ extension Relay {
         return RecoveryCode.codes(try settled(drawn, for: use, of: operation, found: found))
     }
 
-    /// Whoever has one of these codes is the user: it lifts a lock or a freeze that no operator has made. False for a
-    /// wrong one, which counts. A lock of codes it cannot lift: it is a code itself.
+    /// Lifts a lock or a freeze with a recovery code, unless an operator set it. Returns false if
+    /// the code is wrong; a wrong code counts. A code lock cannot be lifted this way, because a
+    /// recovery code is itself a code.
     public func unlock(
         username: String, code: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {

@@ -2,7 +2,7 @@ import Domain
 import Log
 import World
 
-/// Enrol: a website makes a user known, looks at it, and forgets it.
+/// The store port for users (verb Enrol): a website registers a user, reads it and deletes it.
 public protocol RegisterStore: Sendable {
     func register(_ user: NewUser, activation: NewActivation, secret: StoredSecret?, as operation: Operation)
         async throws(StoreFailure) -> RegisterOutcome
@@ -11,11 +11,12 @@ public protocol RegisterStore: Sendable {
     func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
     func devices(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [DeviceView]
-    /// The challenges that ended with the user; nil when there was no such user.
+    /// Deletes a user. Returns the challenges that ended with it; nil if the user does not exist.
     func forget(_ user: UserID, website: WebsiteID, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> [ChallengeID]?
 }
 
+/// The values with which a website registers a user.
 public struct Registration: Sendable {
     public var username: String
     public var email: String?
@@ -32,24 +33,28 @@ public struct Registration: Sendable {
     }
 }
 
+/// A user to be stored.
 public struct NewUser: Sendable {
     public let id: UserID
     public let token: UserToken
     public let website: WebsiteID
     public let registration: Registration
-    /// The addresses that codes go to.
+    /// The factors for the user's addresses.
     public let factors: [NewFactor]
     public let createdAt: Timestamp
 }
 
+/// The outcome of a registration.
 public enum RegisterOutcome: Sendable, Equatable {
-    /// With the operation's secret as it is stored, sealed.
+    /// The user is stored. `secret` is the sealed operation secret from the store.
     case registered(activationExpiresAt: Timestamp, secret: [UInt8]?)
+    /// Other users of the website have these values.
     case taken(username: Bool, email: Bool, phone: Bool)
-    /// The website was disabled between the look-up and the change.
+    /// The website was disabled after it was looked up.
     case websiteGone
 }
 
+/// The stored row of a user.
 public struct UserRow: Sendable, Equatable {
     public let id: UserID
     public let token: UserToken
@@ -59,11 +64,11 @@ public struct UserRow: Sendable, Equatable {
     public let displayName: String?
     public let language: String?
     public let state: UserState
-    /// A factor of the user's own was bound once: a further one needs approval.
+    /// Whether a factor of the user was ever bound, so that a further one needs approval.
     public let isProved: Bool
-    /// The newest challenge.
+    /// The user's newest challenge.
     public let challenge: ChallengeID?
-    /// Who made it what it is, where it is not active.
+    /// The author of the lock or freeze; nil if the user is active.
     public let stoppedBy: ChangeAuthor?
     public let codes: CodeLockout
 
@@ -87,13 +92,14 @@ public struct UserRow: Sendable, Equatable {
     }
 }
 
-/// A phone as its user's website sees it.
+/// A phone as the website of its user sees it.
 public struct DeviceView: Sendable, Equatable {
     public let id: DeviceID
     public let name: String?
     public let platform: Platform
     public let state: DeviceState
-    /// Empty where the phone asks by itself, and where the push service knows it no more.
+    /// The device token; empty if the phone polls by itself, or if the push service no longer knows
+    /// the token.
     public let pushToken: String
     public let publicKey: [UInt8]?
     public let binding: String?
@@ -129,7 +135,8 @@ extension UserToken {
 }
 
 extension Relay {
-    /// To the addresses that a code has to confirm. What cannot be sent now is sent when the website asks for it.
+    /// Sends the first codes to the addresses that must be confirmed. If a code cannot be sent now,
+    /// the website can request it later.
     private func sendFirstCodes(to registration: Registration, by website: Website, as operation: Operation) async {
         guard let user = try? await user(named: registration.username, of: website) else { return }
         for address in registration.addresses where courier(for: address.kind) != nil {
@@ -137,6 +144,7 @@ extension Relay {
         }
     }
 
+    /// Registers a user, and creates the activation code for the first phone.
     public func register(
         _ registration: Registration, by website: Website, as operation: Operation
     ) async throws(Refusal) -> (token: UserToken, activation: Activation) {
@@ -180,7 +188,8 @@ extension Relay {
         }
     }
 
-    /// A website that has, or registers, too many users is told so before anything is written.
+    /// Refuses a registration if the website has, or registers, too many users, before anything is
+    /// stored.
     private func keepUserQuota(of website: Website) async throws(Refusal) {
         var verdict = userQuota.take(website.id, at: time.instant())
         if case .count = verdict, let most = settings.quotas.users {
@@ -209,13 +218,14 @@ extension Relay {
         }
     }
 
-    /// Whether a login is pushed to one of a user's phones, as far as it lies with them; otherwise they ask by themselves.
+    /// Whether a login is pushed to at least one of these phones, as far as that depends on the
+    /// phones. Otherwise the phones must poll.
     public func arePushed(_ devices: [DeviceView]) -> Bool {
         let canAsk = devices.contains { $0.publicKey != nil }
         return devices.contains { push?.reaches($0.platform, pushToken: $0.pushToken, canAsk: canAsk) == true }
     }
 
-    /// Forgets the user: every row but the audit's, which holds ids alone.
+    /// Deletes the user with all rows except those of the audit, which contain only ids.
     public func forget(username: String, by website: Website) async throws(Refusal) {
         let row = try await user(named: username, of: website)
         let operation = operations.new()

@@ -2,20 +2,21 @@ import Log
 import Synchronization
 import World
 
-/// Who sends wrong codes, by address. With each wrong code the pause grows before the sender's next one is looked at;
-/// whoever sends from elsewhere is never in its way. Forgotten by a restart: what guards a code is its size.
+/// The throttle for senders of wrong codes, by network address. After a few wrong codes, the pause
+/// before the sender's next code grows with each wrong one. Senders at other addresses are never
+/// delayed. A restart forgets the throttle; a code is protected by its length.
 final class SenderThrottle: Sendable {
-    /// People mistype.
+    /// The number of wrong codes at which pauses begin. It is not smaller because people mistype.
     static let free = 5
     static let pause = Duration.seconds(5)
-    /// An address may be a whole company's.
+    /// The longest pause. It is short, because a whole company may share an address.
     static let longestPause = Duration.seconds(60)
-    /// So long after the last pause an address is as good as any other.
+    /// How long after its last pause an address is remembered.
     static let memory = Duration.seconds(3600)
 
     private struct Record {
         var wrong = 0
-        /// Nothing is taken from the sender before.
+        /// The end of the sender's pause.
         var until: Instant
     }
 
@@ -23,9 +24,12 @@ final class SenderThrottle: Sendable {
 
     init(most: Int = 16_384) { records = Mutex(GenerationalCache(most: most)) }
 
-    /// Before anything is looked up. One at a time is taken from a sender that is slowed: many at once are many guesses.
+    /// Admits a request, or throws `limited`. It is called before any query. A throttled sender has
+    /// one request at a time, because many at once would be many guesses. So an admitted request
+    /// starts the next pause at once, in case its code is wrong.
     ///
-    /// - Returns: until when the sender is made to wait for what is taken now, if it turns out to be wrong.
+    /// - Returns: the end of the pause that this request has already started for its sender; nil if
+    ///   the sender is not throttled.
     func admit(_ address: String, at now: Instant) throws(Refusal) -> Instant? {
         let sender = Self.network(address)
         let (pause, until) = records.withLock { records -> (Duration?, Instant?) in
@@ -41,10 +45,11 @@ final class SenderThrottle: Sendable {
         return until
     }
 
-    /// What came in one burst with others, before the sender had to wait, adds nothing to the pause that they have brought.
+    /// Records a wrong code. Codes of one burst, sent before the pause began, do not make the pause
+    /// longer.
     ///
-    /// - Parameter until: what `admit` returned for it.
-    /// - Returns: how many wrong codes count.
+    /// - Parameter until: the value that `admit` returned for the request.
+    /// - Returns: the number of wrong codes that count.
     @discardableResult func wrong(_ address: String, admitted until: Instant?, at now: Instant) -> Int {
         let sender = Self.network(address)
         return records.withLock { records in
@@ -58,8 +63,8 @@ final class SenderThrottle: Sendable {
         }
     }
 
-    /// What was taken from the sender was right after all: it need not wait for that. What it waits for because of
-    /// something else it goes on waiting for.
+    /// Ends the pause that a request started, because its code was right. A pause that another
+    /// request started stays.
     func right(_ address: String, admitted until: Instant?, at now: Instant) {
         guard let until else { return }
         let sender = Self.network(address)
@@ -83,7 +88,8 @@ final class SenderThrottle: Sendable {
         min(pause * (wrong - free + 1), longestPause)
     }
 
-    /// Whom an address stands for: of IPv6, whoever has one address has 2^64 of them.
+    /// Returns the network for which an address stands. A holder of one IPv6 address has 2^64 of
+    /// them, so it is the /64 there.
     static func network(_ address: String) -> String {
         let text = Array(address.utf8)
         guard text.contains(UInt8(ascii: ":")), !text.contains(UInt8(ascii: ".")) else { return address }
@@ -99,7 +105,8 @@ final class SenderThrottle: Sendable {
 }
 
 extension Relay {
-    /// Does what a code is needed for. Its sender is slowed down for wrong ones.
+    /// Runs work that needs an activation code. A wrong code, which causes `unauthenticated`,
+    /// throttles its sender.
     func taking<Answer: Sendable>(
         from sender: String, _ work: () async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {

@@ -3,23 +3,23 @@ import Domain
 import Log
 import World
 
-/// What an app on the user's phone is set up with: shown once.
+/// The data with which an authenticator app is set up, shown once.
 public struct TOTPSetup: Sendable, Equatable {
-    /// Base32.
+    /// The secret in base32.
     public let secret: String
     public let uri: String
-    /// Until then a first code has to confirm it.
+    /// When the factor expires unless a first code has confirmed it.
     public let expiresAt: Timestamp
 }
 
-/// How the codes of an app or token are made.
+/// The parameters with which an app or token computes its codes.
 public struct CodeShape: Sendable, Equatable {
     public var algorithm: OTPAlgorithm
     public var digits: Int
-    /// Seconds; of TOTP.
+    /// The period of TOTP in seconds.
     public var period: Int
 
-    /// What nearly every app takes for granted.
+    /// The defaults are the values that nearly every app assumes.
     public init(algorithm: OTPAlgorithm = .sha1, digits: Int = 6, period: Int = 30) {
         self.algorithm = algorithm
         self.digits = digits
@@ -30,8 +30,8 @@ public struct CodeShape: Sendable, Equatable {
 }
 
 extension Relay {
-    /// A new secret for the user's app. It counts once a first code has shown that the app has it; until then one that was
-    /// there before does.
+    /// Adds a new secret for the user's app. It becomes active when a first code shows that the app
+    /// has it. Until then an earlier secret stays active.
     public func addTOTP(
         username: String, shape: CodeShape, approval: ChallengeID?, by website: Website, as operation: Operation
     ) async throws(Refusal) -> TOTPSetup {
@@ -57,11 +57,13 @@ extension Relay {
             expiresAt: now + Self.confirmationTime)
     }
 
+    /// Whether the user or the website has approved a new factor.
     func isVouchedFor(_ approved: Approved?, _ website: Website) -> Bool {
         approved != nil || website.policy.activationApproval != nil
     }
 
-    /// The first code of the app. False for a wrong one, which counts.
+    /// Confirms a new app with its first code. Returns false if the code is wrong; a wrong code
+    /// counts.
     public func confirmTOTP(
         username: String, code: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
@@ -99,7 +101,7 @@ extension Relay {
 }
 
 extension OperationSecret {
-    /// The secret that the codes of a factor are made of. RFC 4226 §4: 160 bits.
+    /// Derives the secret of a factor: 160 bits, as RFC 4226 §4 recommends.
     func factorSecret(_ kind: Factor) -> Secret { Secret(derive("\(kind.rawValue) secret", count: 20)) }
 }
 
@@ -111,7 +113,8 @@ extension CodeFactor {
 }
 
 extension CodeShape {
-    /// As apps read it out of a QR code. Neither name may hold a colon there.
+    /// Returns the `otpauth` URI that apps read from a QR code. The names in it must not contain a
+    /// colon.
     func uri(secret: String, issuer: String, account: String) -> String {
         let (issuer, account) = (Self.named(issuer), Self.named(account))
         return "otpauth://totp/\(issuer):\(account)?secret=\(secret)&issuer=\(issuer)"

@@ -4,23 +4,24 @@ import Log
 import World
 
 extension Relay {
-    /// How often factors are read again because something changed between the reading and the writing.
+    /// The most times that factors are read again because something changed between read and write.
     static let mostReadings = 20
 
-    /// A code for one factor outside a login: it confirms the factor, or finds its counter again. False for a wrong one,
-    /// which counts as one at a login does.
+    /// Checks a code for one factor outside a login, to confirm the factor or to resynchronise its
+    /// counter. Returns false if the code is wrong; a wrong code counts as one at a login does.
     ///
     /// - Parameters:
-    ///   - pick: the factor that it is for; where there is none the code is for nothing.
-    ///   - check: the counter that the code is right for.
-    ///   - write: gets the factor, the user's wrong codes as they were read, the counter, and the time.
+    ///   - pick: selects the factor; if it returns nil, the request is refused.
+    ///   - check: returns the counter for which the code is right; nil if it is wrong.
+    ///   - write: stores the result. It gets the factor, the user's wrong codes as they were read,
+    ///     the counter, and the time.
     func trying(
         _ parameter: String, of known: UserRow, by website: Website, as operation: Operation,
         pick: ([CodeFactor], Timestamp) -> CodeFactor?,
         check: (CodeFactor, Secret, Timestamp) async throws(Refusal) -> Int64?,
         write: (CodeFactor, Int, Int64, Timestamp) async throws(StoreFailure) -> CodeUseOutcome
     ) async throws(Refusal) -> Bool {
-        // Under an operation that may have run, what it did is done.
+        // If the operation may have run before, its recorded result counts.
         if operation.mayHaveRun, let noted = try await noted(operation) { return noted != WrongCode.event }
         for _ in 0..<Self.mostReadings {
             let user = try await user(named: known.username, of: website)
@@ -59,7 +60,7 @@ extension Relay {
         throw .unavailable
     }
 
-    /// What the audit calls what this operation did; nil where it has done nothing.
+    /// Returns the audit event of this operation; nil if it has changed nothing.
     func noted(_ operation: Operation) async throws(Refusal) -> String? {
         try await withStore("noted") { () async throws(StoreFailure) in try await store.recordCodeUse(operation.id) }
     }

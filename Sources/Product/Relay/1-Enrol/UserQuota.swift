@@ -2,26 +2,28 @@ import Domain
 import Synchronization
 import World
 
-/// The number of users that each website has, and has lately registered through this relay.
+/// The quota of users of each website, and of the users that it registers in a minute through this
+/// relay.
 ///
-/// Counting a website's users reads as many rows as it has, so that is done now and then only, and what was registered
-/// since is added. Where several relays register at once, a website may have a few more than its quota until the next
-/// count.
+/// Counting a website's users reads as many rows as there are users. So the relay counts only from
+/// time to time, and adds the users that it registered since. If several relays register users at
+/// the same time, a website may exceed its quota by a few users until the next count.
 final class UserQuota: Sendable {
-    /// The time for which a count is used.
+    /// How long a count is used.
     static let countLifetime = Duration.seconds(600)
-    /// The least time between two counts, however full the quota is.
+    /// The least time between two counts while the quota is used up.
     static let countPause = Duration.seconds(60)
 
     enum Verdict: Equatable {
         case allowed
-        /// The users have to be counted first.
+        /// The users must be counted first.
         case count
         case refused(retryAfter: Duration)
     }
 
     private struct Record {
-        /// Each registration moves it on by its part of a minute, and it is never further away than a minute.
+        /// The time up to which registrations have used the rate. Each registration moves it
+        /// forward by its part of a minute, and it is never more than a minute ahead.
         var paidUntil: Instant
         var users: Int?
         var countedAt: Instant?
@@ -51,14 +53,14 @@ final class UserQuota: Sendable {
         }
     }
 
-    /// The website has one more.
+    /// Adds a registered user to the count.
     func registered(_ website: WebsiteID) {
         records.withLock { records in
             if let users = records[website]?.users { records[website]?.users = users + 1 }
         }
     }
 
-    /// Notes the result of a count.
+    /// Records the result of a count.
     func counted(_ users: Int, of website: WebsiteID, at now: Instant) {
         records.withLock { records in
             records[website]?.users = users

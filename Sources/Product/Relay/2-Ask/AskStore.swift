@@ -1,24 +1,26 @@
 import Domain
 import World
 
-/// Ask: the website asks about a user; a challenge is stored and its delivery begins.
+/// The store port of the verb Ask: a website opens a challenge for a user, and its delivery begins.
 public protocol AskStore: Sendable {
+    /// Returns the user with what Ask needs; nil if the website has no such user.
     func subject(_ subject: Subject, of website: WebsiteID, within limits: AskLimits)
         async throws(StoreFailure) -> AskSubject?
-    /// Stores the challenge if there is room for one more, and then decides, with the user's row locked, what becomes of
-    /// it: a user who is locked or frozen is asked nothing, and beyond the push limit nothing is pushed.
+    /// Stores the challenge if the login limit allows one more. With the user's row locked, it then
+    /// decides how the challenge begins. If the user is locked or frozen, the challenge fails at
+    /// once. Beyond the push limit, the challenge is stored but not pushed.
     func ask(_ challenge: NewChallenge, within limits: AskLimits, as operation: Operation)
         async throws(StoreFailure) -> AskOutcome
 }
 
-/// Limits on the logins and pushes of a user in the time that begins at `since`. Logins from
-/// browsers that the website knows and logins from other browsers have separate budgets, so nobody
-/// uses up the budget of the user's own browsers.
+/// Limits on the logins and pushes of a user in the time that begins at `since`. Logins from known
+/// browsers and logins from other browsers have separate budgets. So an attacker cannot use up the
+/// budget of the user's own browsers.
 public struct AskLimits: Sendable {
     public let since: Timestamp
     public let logins: Int
     public let pushes: Int
-    /// The limits are those of known browsers.
+    /// Whether the limits are those of known browsers.
     public let isKnown: Bool
 
     public init(since: Timestamp, logins: Int, pushes: Int, isKnown: Bool = false) {
@@ -31,20 +33,22 @@ public struct AskLimits: Sendable {
 
 public enum AskOutcome: Sendable, Equatable {
     case stored(StoredChallenge)
-    /// There is room again once the challenge that was asked at this moment counts no more.
+    /// The login limit is reached. There is room again when the challenge that was asked at this
+    /// moment no longer counts.
     case limited(by: Timestamp)
-    /// The user or the website went away in between.
+    /// The user was deleted, or the website disabled, after it was read.
     case gone
 }
 
-/// What became of a new challenge; the same when the operation is carried out again.
+/// A stored challenge. It is the same when the operation is carried out again.
 public struct StoredChallenge: Sendable, Equatable {
     public let life: ChallengeLife
     public let number: String?
+    /// The factor with which the challenge began; nil if none has begun.
     public let factor: Factor?
-    /// Of the pushes that were planned, those that are to be sent.
+    /// The planned pushes that are in the outbox and are to be sent.
     public let pushes: [OutboxEntryID]
-    /// The challenges that it ended.
+    /// The open challenges that this one superseded.
     public let superseded: [ChallengeID]
 
     public init(
@@ -58,21 +62,24 @@ public struct StoredChallenge: Sendable, Equatable {
     }
 }
 
-/// Whom a request is about.
+/// The user whom a request names, by token or by name.
 public enum Subject: Sendable, Equatable {
     case token(UserToken)
     case username(String)
 }
 
-/// A user as Ask needs it: its active phones and code factors, and whether there is room for one more challenge.
+/// A user with the data that Ask needs: active phones, kinds of code factors, and whether the login
+/// limit allows one more challenge.
 public struct AskSubject: Sendable, Equatable {
     public struct Phone: Sendable, Equatable {
         public let id: DeviceID
         public let platform: Platform
-        /// Empty where the phone asks by itself, and where the push service knows it no more.
+        /// The device token; empty if the phone polls by itself, or if the push service no longer
+        /// knows the token.
         public let pushToken: String
         public let environment: PushEnvironment
-        /// Without one, it is its website's and cannot ask by itself.
+        /// Whether the phone has a key. A phone without a key was bound by its website, and cannot
+        /// poll.
         public let hasKey: Bool
 
         public init(
@@ -89,11 +96,12 @@ public struct AskSubject: Sendable, Equatable {
     public let user: UserID
     public let username: String
     public let phones: [Phone]
-    /// Kinds of active code factors.
+    /// The kinds of the user's active code factors.
     public let codes: [Factor]
-    /// No code of the user is taken now.
+    /// Whether all codes of the user are refused because of a code lock.
     public let areCodesLocked: Bool
-    /// When the challenge was asked that must count no more before there is room for another; nil while there is room.
+    /// When the login limit is reached: the time of the challenge that must no longer count before
+    /// there is room for another. Otherwise nil.
     public let limitedBy: Timestamp?
 
     public init(
@@ -108,6 +116,7 @@ public struct AskSubject: Sendable, Equatable {
     }
 }
 
+/// A challenge to be stored, with the outbox entries that belong to it.
 public struct NewChallenge: Sendable {
     public let id: ChallengeID
     public let website: WebsiteID
@@ -117,27 +126,31 @@ public struct NewChallenge: Sendable {
     public let context: [UInt8]
     public let nonce: [UInt8]
     public let number: String?
-    /// Of an approval: the digest of what it is for.
+    /// For an approval: the digest of the change that the user approves; otherwise nil.
     public let approves: [UInt8]?
-    /// For what is sent to a user who has no language.
+    /// The language of messages if the user has none: a tag, or a whole Accept-Language.
     public let language: String?
-    /// Where nothing is pushed: the factor that it begins with, if that needs nothing sent.
+    /// The factor with which the challenge begins if nothing is pushed; nil if that factor needs a
+    /// message first.
     public let otherwise: Factor?
     public let pushes: [PushEntry]
+    /// The outbox entry that ends the challenge at its expiry.
     public let expiry: OutboxEntryID
     public let next: NextFactor?
     public let askedAt: Timestamp
 
-    /// When the next factor begins by itself.
+    /// The outbox entry that begins the next factor without a request.
     public struct NextFactor: Sendable, Equatable {
         public let id: OutboxEntryID
-        /// Nil where it waits for the one before it to come to nothing.
+        /// When the next factor begins; nil if it begins only after the one before became
+        /// undeliverable.
         public let due: Timestamp?
-        /// The relay that begins it right away.
+        /// The relay that begins it at once, and holds the lease; nil if the entry waits until it
+        /// is due.
         public let holder: RelayID?
     }
 
-    /// A push that is written down before it is sent.
+    /// The outbox entry of a push, stored before the push is sent.
     public struct PushEntry: Sendable {
         public let id: OutboxEntryID
         public let device: DeviceID

@@ -2,9 +2,34 @@ import Domain
 import Log
 import World
 
+/// A website's request to open a challenge for one user (the verb Ask).
+///
+/// How a challenge begins. `Relay.login` reads the user, plans the whole challenge, and stores it
+/// with one script. That script also writes the outbox entries for the pushes, the expiry and the
+/// next factor. Only then does the relay send.
+///
+/// Invariants: the ids follow from the operation, so a repetition finds the stored challenge
+/// instead of opening a second one. Nonce and number are drawn at random, and the stored ones
+/// count. The policy and the context are copied into the challenge, so later changes of settings do
+/// not affect it. `expiresAt` is fixed here and never moves. From that moment the challenge reads
+/// as expired (`ChallengeLife.seen`), even if no relay has recorded the expiry yet. The life is
+/// asked → sent → one of the ends, and an end never changes. A challenge may begin with an end. The
+/// reason is `undeliverable` if no factor can answer it, and `locked` if codes are locked and no
+/// phone can answer. If the user is locked or frozen, that state is the reason.
+///
+/// A new challenge supersedes the user's open ones. But a login from an unknown browser supersedes
+/// none from a known browser.
+///
+/// Failure modes: a relay may die after the commit. Its lease on the pushes then ends, and another
+/// relay sends them. A second run of the same operation must not count or push again. So a run
+/// counts and pushes only if the stored expiry is the planned one. A flood of logins costs only
+/// reads, because the limit is checked before anything is written.
+///
+/// Tested in `LoginTests.swift`, `ChallengeEndTests.swift`, `KnownLoginTests.swift` and
+/// `LimitTests.swift`; the life itself in `ChallengeLifeTests.swift`.
 public struct LoginRequest: Sendable {
     public var subject: Subject
-    /// Given beside a token, it must be the name of the user that the token names.
+    /// The username; if the request has a token too, both must name the same user.
     public var username: String?
     public var request: String?
     public var number: String?
@@ -13,19 +38,20 @@ public struct LoginRequest: Sendable {
     public var service: String?
     public var action: String?
     public var details: [Context.Detail]
-    /// Seconds; the policy's lifetime where nil.
+    /// The lifetime of the challenge in seconds; nil for the policy's lifetime.
     public var expiresIn: Int?
-    /// Of the policy's factors only these.
+    /// The factors of the policy that may be used; nil for all of them.
     public var factors: [Factor]?
-    /// Where it is more than the policy's.
+    /// The least assurance that the login must have, if it is higher than the policy's.
     public var minAssurance: Assurance?
-    /// In which languages messages are for a user who has none: a tag, or a whole Accept-Language.
+    /// The language of messages if the user has none: a tag, or a whole Accept-Language.
     public var language: String?
-    /// The website knows the browser as this user's. It decides which budget of logins counts, and
-    /// never touches guesses.
+    /// Whether the website knows the browser as this user's. It decides which budget of logins
+    /// counts, and never affects the counts of wrong numbers and codes.
     public var isKnown: Bool
-    /// Of an approval: the digest of what it is for, and the phone that wants to be bound.
+    /// For an approval: the digest of the change that the user approves; otherwise nil.
     var approves: [UInt8]?
+    /// For an approval of a new phone: the phone that is to be bound; otherwise nil.
     var device: DeviceID?
 
     public init(
@@ -52,20 +78,25 @@ public struct LoginRequest: Sendable {
     }
 }
 
+/// The website's answer to a login: a challenge that is open or has failed at once.
 public struct OpenedChallenge: Sendable, Equatable {
     public let challenge: ChallengeID
-    /// The user has a bound phone.
+    /// Whether the user has a bound phone.
     public let verified: Bool
-    /// Nil where none is asked for, and where the user is not asked at all.
+    /// The number for the person to enter on the phone. It is nil if the policy asks for none, or
+    /// if the challenge failed as `locked` or `frozen`.
     public let number: String?
-    /// Nil where nothing is under way: a recovery code may be taken all the same.
+    /// The factor that has begun; nil if none has. The website may submit a recovery code in either
+    /// case.
     public let factor: Factor?
     public let expiresAt: Timestamp
-    /// No code of the user is taken: only a phone can answer.
+    /// Whether all codes of the user are refused, so that only a phone can answer.
     public let areCodesLocked: Bool
 }
 
 extension Relay {
+    /// Opens a challenge for a user. A repetition of the same operation returns the stored
+    /// challenge.
     public func login(
         _ request: LoginRequest, by website: Website, as operation: Operation
     ) async throws(Refusal) -> OpenedChallenge {
@@ -75,12 +106,14 @@ extension Relay {
             try await store.subject(request.subject, of: website.id, within: limits)
         }
         guard let subject else { throw .notFound }
-        // By bytes, as the store compares: Swift takes different spellings of a character for the same.
+        // Compare bytes, as the store does: Swift treats different encodings of a character as
+        // equal.
         if let name = request.username, !name.utf8.elementsEqual(subject.username.utf8) {
             throw .invalid([FieldFault("username", .mismatch, "is not the name of the user that token names")])
         }
         let plan = try plan(request, about: subject, by: website, at: now, as: operation)
-        // A flood costs reading alone. What may have been stored before has its room, and is looked for in any case.
+        // A flood costs only reads. An operation that may have run before is not refused here: its
+        // challenge may be stored already, and then counts in the limit.
         if let blocker = subject.limitedBy, !operation.mayHaveRun { throw limited(by: blocker, subject, website) }
         let outcome = try await withStore("login") { () async throws(StoreFailure) in
             try await store.ask(plan.challenge, within: limits, as: operation)
@@ -97,13 +130,14 @@ extension Relay {
             since: now - Policy.limitWindow, logins: policy.loginLimit, pushes: policy.pushLimit, isKnown: isKnown)
     }
 
-    /// What follows from a challenge that is in the store.
+    /// Does what follows after the challenge was stored: logs, wakes held requests, and starts
+    /// deliveries.
     private func asked(
         _ stored: StoredChallenge, by plan: Plan, about subject: AskSubject, _ website: Website
     ) async -> OpenedChallenge {
         let challenge = plan.challenge
         var factor = stored.factor
-        // What has to be sent begins in a change of its own, which a repetition finds done.
+        // A message begins in a separate change, which a repetition finds done.
         if plan.beginsWithMessage, factor == nil, !stored.life.state.isEnd {
             factor = await advance(challenge.id, because: .asked)
         }
@@ -116,8 +150,8 @@ extension Relay {
             ])
         for superseded in stored.superseded { heldRequests.fire(.challenge(superseded)) }
         if stored.life.state.isEnd { scheduleWebhooks() } else { heldRequests.fire(.user(subject.user)) }
-        // A challenge that an earlier run of this operation stored ends when that run said, not now and a lifetime: its
-        // pushes are in the outbox, or were sent long ago.
+        // If the expiry differs, an earlier run of this operation stored the challenge. Its pushes
+        // are in the outbox, or were sent long ago, so nothing is counted or sent here.
         if stored.life.expiresAt == challenge.life.expiresAt {
             count(stored, beganWith: factor, wasToPush: !plan.deliveries.isEmpty)
             for superseded in stored.superseded { ended(superseded, .superseded) }
@@ -143,14 +177,15 @@ extension Relay {
         }
     }
 
+    /// A challenge that is to be stored, and what the relay does when it is stored.
     private struct Plan {
         let challenge: NewChallenge
         let deliveries: [PushDelivery]
         let beginsWithMessage: Bool
     }
 
-    /// Everything about the new challenge. Its ids follow from the operation; nonce and number are drawn, and of a
-    /// challenge that an earlier run stored, the stored ones count.
+    /// Returns the new challenge with its deliveries. The ids follow from the operation. Nonce and
+    /// number are drawn at random; if an earlier run stored the challenge, the stored ones count.
     private func plan(
         _ request: LoginRequest, about subject: AskSubject, by website: Website, at now: Timestamp,
         as operation: Operation
@@ -175,7 +210,7 @@ extension Relay {
         let cascade = Cascade(factors: narrowed.factors)
         let first = cascade.first(means)
         var life = ChallengeLife(expiresAt: expiresAt)
-        // A website that answers for its users needs no factor of this relay's.
+        // A website that answers for its users needs no factor of this relay.
         if !cascade.canAnswer(means), policy.answers != .website,
             let over = try? life.after(
                 .giveUp(subject.areCodesLocked && !subject.codes.isEmpty ? .locked : .undeliverable), at: now)
@@ -196,7 +231,8 @@ extension Relay {
         return Plan(challenge: challenge, deliveries: deliveries, beginsWithMessage: isSent)
     }
 
-    /// The policy for this challenge: what the website wants of it now, and of an approval the strongest alone.
+    /// Returns the policy for this challenge, narrowed to what the request wants. For an approval,
+    /// only the strongest factors remain.
     private func narrowed(
         _ policy: Policy, by request: LoginRequest, asksNumber: Bool, _ means: Cascade.AvailableFactors
     ) throws(Refusal) -> Policy {
@@ -220,8 +256,9 @@ extension Relay {
         return request.approves == nil ? narrowed : narrowed.strongest(of: means)
     }
 
-    /// What sees to it that something follows. A message that is first to be sent follows on the challenge itself: this
-    /// relay begins it at once, and another one does if this one dies before.
+    /// Returns the outbox entry that begins the next factor; nil if there is none. If the first
+    /// factor needs a message, the entry begins that factor. This relay has the lease and begins it
+    /// at once. If this relay dies before, another one begins it.
     private func next(
         after first: Factor, _ cascade: Cascade, _ means: Cascade.AvailableFactors, _ policy: Policy, at now: Timestamp,
         _ operation: Operation
@@ -233,13 +270,14 @@ extension Relay {
         return NewChallenge.NextFactor(id: id, due: policy.deadline(of: first, from: now), holder: nil)
     }
 
-    /// Phones that a push service would take a push for. The others can still ask for what waits for them.
+    /// Returns the phones for which a push service would accept a push. The other phones can still
+    /// poll for pending challenges.
     func pushable(_ phones: [AskSubject.Phone]) -> [AskSubject.Phone] {
         let canAsk = phones.contains { $0.hasKey }
         return phones.filter { push?.reaches($0.platform, pushToken: $0.pushToken, canAsk: canAsk) == true }
     }
 
-    /// Pushes that begin now.
+    /// Returns the pushes to these phones, which begin now.
     func deliveries(
         to phones: [AskSubject.Phone], of challenge: ChallengeID, by website: String, _ policy: Policy,
         showing shown: (service: String?, ip: String?, place: String?), until expiresAt: Timestamp, at now: Timestamp,
@@ -255,7 +293,7 @@ extension Relay {
         }
     }
 
-    /// How the outbox has it until it is settled.
+    /// Returns the outbox entry of a push. The entry stays until the push is settled.
     func entry(for delivery: PushDelivery, at now: Timestamp) -> NewChallenge.PushEntry {
         NewChallenge.PushEntry(id: delivery.push.id, device: delivery.device, leasedUntil: now + Self.lease, holder: id)
     }

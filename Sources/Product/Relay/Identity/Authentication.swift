@@ -2,16 +2,18 @@ import Domain
 import Log
 import World
 
-/// Who calls. Looked up for every request, so that what is revoked is revoked at once.
+/// The store port that identifies callers. It is queried for every request, so that a revocation
+/// takes effect at once.
 public protocol AuthenticationStore: Sendable {
-    /// The active website of that name, if the key is one of its own.
+    /// Returns the active website with that name if the key is registered for it.
     func website(named name: String, key: [UInt8]) async throws(StoreFailure) -> WebsiteRow?
-    /// The phone of that id in its present state, if the key is its own.
+    /// Returns the phone with that id, in its present state, if the key is its own.
     func device(_ id: DeviceID, key: [UInt8]) async throws(StoreFailure) -> DeviceRow?
-    /// The phone whose key that is.
+    /// Returns the phone with that key.
     func device(key: [UInt8]) async throws(StoreFailure) -> DeviceRow?
 }
 
+/// The stored row of a website; `policy` is the JSON of the values that the website sets itself.
 public struct WebsiteRow: Sendable, Equatable {
     public let id: WebsiteID
     public let name: String
@@ -26,7 +28,7 @@ public struct WebsiteRow: Sendable, Equatable {
     }
 }
 
-/// A website that has proved who it is.
+/// An authenticated website, with the policy that applies to it.
 public struct Website: Sendable, Equatable {
     public let id: WebsiteID
     public let name: String
@@ -41,13 +43,15 @@ public struct Website: Sendable, Equatable {
     }
 }
 
+/// The stored row of a phone, with the website of its user.
 public struct DeviceRow: Sendable, Equatable {
     public let id: DeviceID
     public let user: UserID
     public let state: DeviceState
     public let publicKey: [UInt8]
     public let website: WebsiteRow
-    /// Wrong numbers since the last right one, and when the last of them came.
+    /// The number of wrong numbers since the last right one; `failedAt` is the time of the last
+    /// wrong one.
     public let failures: Int
     public let failedAt: Timestamp?
     public let platform: Platform
@@ -68,7 +72,7 @@ public struct DeviceRow: Sendable, Equatable {
 }
 
 extension Relay {
-    /// The website of that name, if the key behind the connection is registered for it.
+    /// Returns the website with that name if the key of the connection is registered for it.
     public func website(named name: String, key: [UInt8]) async throws(Refusal) -> Website {
         let row = try await withStore("identify") { () async throws(StoreFailure) in
             try await store.website(named: name, key: key)
@@ -77,7 +81,8 @@ extension Relay {
         return try website(row)
     }
 
-    /// The website with its policies, as the installation and its row have them.
+    /// Returns the website with its policy: the values of its row, and otherwise those of the
+    /// installation.
     func website(_ row: WebsiteRow) throws(Refusal) -> Website {
         do {
             let policy = try settings.policy.changed(by: row.policy)
@@ -88,7 +93,11 @@ extension Relay {
         }
     }
 
-    /// The phone of that id, if it is active and the key is its own: that behind the connection, or the one that it proved.
+    /// Returns the phone with that id if it is active and the key is its own.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the connection's certificate, or of the proof.
+    ///   - isCertified: whether the key is that of the certificate.
     public func device(
         _ id: DeviceID, key: [UInt8], isCertified: Bool
     ) async throws(Refusal) -> PhoneCredential {
@@ -100,21 +109,22 @@ extension Relay {
     }
 }
 
-/// A phone that has proved who it is.
+/// An authenticated phone.
 public struct PhoneCredential: Sendable, Equatable {
     public let id: DeviceID
     public let user: UserID
     /// SHA-256 of its SubjectPublicKeyInfo.
     public let key: [UInt8]
     public let publicKey: [UInt8]
-    /// Whose user it answers for.
+    /// The website of the phone's user.
     public let website: WebsiteRow
     public let failures: Int
     public let failedAt: Timestamp?
     public let platform: Platform
-    /// By its certificate, and not by a proof for one request.
+    /// Whether the phone authenticated with its certificate, and not with a DPoP proof for one
+    /// request.
     public let isCertified: Bool
-    /// The proof that was made for this request.
+    /// The DPoP proof of this request; nil with a certificate.
     let proof: ProofOfPossession?
 
     public init(

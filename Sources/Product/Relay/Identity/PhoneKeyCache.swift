@@ -1,20 +1,20 @@
 import Synchronization
 import World
 
-/// A memory of the keys in DPoP proofs, so that a proof under an unknown key costs little. It holds
-/// keys that were found to be an active phone's and keys that were not found a moment ago. It only
-/// decides in which order a proof is checked: for every accepted proof the relay has asked the
-/// store for the phone.
+/// A cache of the keys in DPoP proofs, so that a proof under an unknown key costs little. It holds
+/// keys that belong to an active phone, and keys that were not found a moment ago. It only decides
+/// in which order a proof is checked: before any proof is accepted, the relay queries the store for
+/// the phone.
 final class PhoneKeyCache: Sendable {
     enum Answer: Equatable {
         case known
-        /// Not found a moment ago.
+        /// The key was not found a moment ago.
         case unknown
         case unsure
     }
 
-    /// The time for which a key that was not found is refused without asking again. Another relay
-    /// may have bound it meanwhile.
+    /// How long a key that was not found is refused without a query. The time is short, because
+    /// another relay may have bound the key meanwhile.
     static let unknownLife = Duration.seconds(2)
 
     private struct State {
@@ -24,7 +24,7 @@ final class PhoneKeyCache: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter most: keys of each kind.
+    /// - Parameter most: the most keys of each kind.
     init(most: Int = 65_536) {
         state = Mutex(State(known: GenerationalCache(most: most), unknown: GenerationalCache(most: most)))
     }
@@ -44,14 +44,14 @@ final class PhoneKeyCache: Sendable {
         }
     }
 
-    /// The key was bound here.
+    /// Removes a key from the unknown ones, because it was bound here.
     func forget(_ key: [UInt8]) { state.withLock { $0.unknown[key] = nil } }
 
     var count: Int { state.withLock { $0.known.count + $0.unknown.count } }
 }
 
-/// The budget of one sender for proofs under keys that are not known to be a phone's: 100 at once,
-/// and 10 more each second. A proof that turns out to be a phone's is given back.
+/// The budget of each sender for proofs under keys that are not known to belong to a phone. A
+/// sender has 100 at once, and 10 more each second. A proof that belongs to a phone is given back.
 final class UnknownKeyBudget: Sendable {
     static let atOnce = 100
     static let perSecond = 10
@@ -65,7 +65,7 @@ final class UnknownKeyBudget: Sendable {
 
     init(most: Int = 16_384) { records = Mutex(GenerationalCache(most: most)) }
 
-    /// False if the sender has none left.
+    /// Takes one proof from the budget. Returns false if the sender has none left.
     func take(_ address: String, at now: Instant) -> Bool {
         let sender = SenderThrottle.network(address)
         return records.withLock { records in
@@ -73,7 +73,7 @@ final class UnknownKeyBudget: Sendable {
             let filled = Int(clamping: (now - record.filledAt).wholeMilliseconds) / (1000 / Self.perSecond)
             if filled > 0 {
                 record.left = min(Self.atOnce, record.left + min(filled, Self.atOnce))
-                // The rest of the interval counts for the next proof.
+                // The rest of the interval counts towards the next proof.
                 let interval = Duration.milliseconds(1000 / Self.perSecond)
                 record.filledAt = filled >= Self.atOnce ? now : record.filledAt + interval * filled
             }

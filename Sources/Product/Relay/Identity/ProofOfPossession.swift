@@ -7,13 +7,14 @@ import Metrics
 import Synchronization
 import World
 
-/// A proof that the caller holds a key, made for one request: read and held to the request.
+/// The content of a DPoP proof that was parsed and matches its request: it proves that the caller
+/// holds a key.
 public struct ProofOfPossession: Sendable, Equatable {
     /// SHA-256 of the key's SubjectPublicKeyInfo.
     public let key: [UInt8]
-    /// What no other proof of this key may have.
+    /// The id of the proof (`jti`), which no other proof of this key may have.
     public let id: String
-    /// When its nonce was handed out, roughly.
+    /// The window in which its nonce was issued.
     public let step: Nonces.Window
 
     public init(key: [UInt8], id: String, step: Nonces.Window) {
@@ -22,45 +23,58 @@ public struct ProofOfPossession: Sendable, Equatable {
         self.step = step
     }
 
-    /// The same for the same proof, at whichever relay, and for no other.
+    /// The bytes that identify this proof at every relay.
     var digested: [UInt8] {
         key + (0..<8).map { UInt8(truncatingIfNeeded: step >> (56 - $0 * 8)) } + Array(id.utf8)
     }
 }
 
-/// A proof whose signature nobody has looked at yet.
+/// A DPoP proof whose signature has not been verified yet.
 public struct PresentedProof: Sendable, Equatable {
     public let possession: ProofOfPossession
     private let object: JWSObject
     private let jwk: JSONValue
 
-    /// - Parameter jwk: the key that stands in the proof; `possession` has its thumbprint.
+    /// - Parameter jwk: the key that the proof contains; `possession` has its thumbprint.
     public init(_ possession: ProofOfPossession, signed object: JWSObject, by jwk: JSONValue) {
         self.possession = possession
         self.object = object
         self.jwk = jwk
     }
 
-    /// Costs a verification, and looks whether the key is a point of the curve.
+    /// Verifies the signature, and checks that the key is a point of the curve. This is the
+    /// expensive step.
     func isSigned() -> Bool { (try? P256PublicKey(jwk: jwk)).map { object.verify($0) } ?? false }
 }
 
-/// What proofs have to hold, so that none can be made long before it is used: the second at which a relay handed it out,
-/// and that a relay of this installation did. None of them is remembered.
+/// The nonces that DPoP proofs must contain, so that a proof cannot be made long before its use.
+///
+/// A nonce contains the second at which it was issued, and a MAC which shows that a relay of this
+/// installation issued it. No relay stores nonces. A nonce is valid for 300 seconds, at every
+/// relay.
+///
+/// Failure modes: a relay forgets at a restart which proofs it has accepted. A clock that was set
+/// back makes old nonces valid again. So each nonce also has a random mark of the relay's era.
+/// After a restart or a clock change, the relay accepts only its own new nonces and those that were
+/// issued after the change.
 public final class Nonces: Sendable {
-    /// Proofs are remembered by the hundred and fifty seconds.
+    /// The number of the 150-second window in which a nonce was issued. Accepted proofs are
+    /// remembered by window.
     public typealias Window = Int64
     static let stepSeconds: Int64 = 150
-    /// How long one is good for.
+    /// The seconds for which a nonce is valid.
     static let life: Int64 = 300
-    /// By so much the clocks of two relays may differ.
+    /// The seconds by which the clocks of two relays may differ.
     static let tolerance: Int64 = 5
 
-    /// Since this relay was started, or its clock was set back: which proofs were taken before is forgotten.
+    /// The time since this relay was started or its clock was set back. The relay does not know
+    /// which proofs it accepted before.
     private struct Era {
-        /// Before this, none is taken that was handed out by others, or before.
+        /// The first second from which the nonces of other relays, or of an earlier era, are
+        /// accepted.
         var first: Int64
-        /// In all that this relay hands out: nobody has forgotten anything about these.
+        /// The mark in all nonces that this relay issues in this era. The relay remembers every
+        /// proof that it accepted with this mark.
         let mark: [UInt8]
         /// The latest time that the clock has shown.
         var latest: Int64
@@ -74,12 +88,12 @@ public final class Nonces: Sendable {
         self.init(key: Self.key(from: masterKey), since: start, randomness: randomness)
     }
 
-    /// Derives the key that nonces need, from which the master key cannot be computed.
+    /// Derives the key of nonces. The master key cannot be computed from it.
     static func key(from masterKey: Secret) -> Secret {
         Secret(HMAC.sha256(key: masterKey, Array("twoefay proofs".utf8)))
     }
 
-    /// - Parameter key: as `key(from:)` derives it.
+    /// - Parameter key: a key from `key(from:)`.
     init(key: Secret, since start: Timestamp, randomness: any Randomness) {
         self.key = key.locked()
         self.randomness = randomness
@@ -101,9 +115,10 @@ public final class Nonces: Sendable {
         }
     }
 
+    /// Returns the nonce that the relay issues now.
     public func current(at now: Timestamp) -> String { nonce(of: now.seconds, era(at: now).mark) }
 
-    /// The step of a nonce that is still good; nil for every other text.
+    /// Returns the window of a valid nonce; nil for every other text.
     public func step(of nonce: String, at now: Timestamp) -> Window? {
         guard let bytes = Base64URL.decode(nonce), bytes.count == Self.macBytes + 8 + Self.markBytes else {
             return nil
@@ -118,7 +133,7 @@ public final class Nonces: Sendable {
         return second / Self.stepSeconds
     }
 
-    /// The oldest step with a nonce that is still good.
+    /// Returns the oldest window that may have a valid nonce.
     static func oldest(at now: Timestamp) -> Window { (now.seconds - life) / stepSeconds }
 
     private static let macBytes = 16
@@ -130,25 +145,27 @@ public final class Nonces: Sendable {
     }
 }
 
-/// The proofs that this relay has taken, remembered until their nonces are dead. Only keys of bound phones come here, and
-/// each has its share of the memory.
+/// The proofs that this relay has accepted, remembered until their nonces are no longer valid. Only
+/// proofs under keys of bound phones come here, and each phone has a fixed share of the memory.
 final class ProofReplayCache: Sendable {
     enum Verdict: Equatable {
         case new, used, tooMany
     }
 
-    /// Of one phone in one step.
+    /// The most proofs of one phone in one window.
     static let share = 4096
 
     private let taken = Mutex<[Nonces.Window: [DeviceID: Set<Identifier<ProofOfPossession>>]]>([:])
 
+    /// Records a proof as used, and returns whether it may be accepted.
     func take(_ proof: ProofOfPossession, of device: DeviceID, at now: Timestamp) -> Verdict {
         guard let id = Identifier<ProofOfPossession>(SHA256.hash(Array(proof.id.utf8)).prefix(16)) else { return .used }
         return taken.withLock { taken in
             let oldest = Nonces.oldest(at: now)
-            // A step longer than their nonces live: the clock may have gone back a little since.
+            // Windows are kept one window longer than their nonces are valid, because the clock may
+            // have gone back a little.
             if taken.keys.contains(where: { $0 < oldest - 1 }) { taken = taken.filter { $0.key >= oldest - 1 } }
-            // Its nonce died while the phone was looked up.
+            // The nonce expired while the phone was looked up.
             guard proof.step >= oldest else { return .used }
             guard !taken.values.contains(where: { $0[device]?.contains(id) == true }) else { return .used }
             guard taken[proof.step]?[device]?.count ?? 0 < Self.share else { return .tooMany }
@@ -159,19 +176,21 @@ final class ProofReplayCache: Sendable {
 }
 
 extension Operations {
-    /// What a phone changes by a proof is changed under an operation of the proof's own. A relay remembers the proofs
-    /// that it has taken itself; one that is used again at another relay finds its operation done, and changes nothing.
+    /// Returns the operation of a phone's change. With a DPoP proof, the operation follows from the
+    /// proof. A relay remembers only the proofs that it accepted itself. If a proof is used again
+    /// at another relay, that relay finds the operation done, and changes nothing.
     func by(_ phone: PhoneCredential) -> Operation {
         phone.proof.map { fixed("proof", $0.digested) } ?? new()
     }
 }
 
 extension Relay {
-    /// The active phone with that key, if the signature is the key's and the proof was not used before.
+    /// Returns the active phone with the proof's key, if the signature is valid and the proof was
+    /// not used before.
     ///
-    /// A proof under an unknown key costs neither a signature nor, when it comes again, a look into
-    /// the store; a sender has only so many that are new. An unknown key, a wrong signature and a
-    /// phone that is not active get the same answer.
+    /// A proof under an unknown key costs no signature check. If the same key comes again soon, it
+    /// costs no query either, and each sender may use only a limited number of new keys. An unknown
+    /// key, a wrong signature and an inactive phone get the same answer.
     public func device(
         provedBy presented: PresentedProof, from sender: String
     ) async throws(Refusal) -> PhoneCredential {

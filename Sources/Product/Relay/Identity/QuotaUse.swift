@@ -1,19 +1,20 @@
 import Domain
 import Synchronization
 
-/// The part of their quotas that the callers of this relay have taken. Shared by all loops.
+/// The amounts of their quotas that the callers of this relay use now. All loops share it.
 ///
-/// The caller is identified by what the transport has checked, before the store is asked. A website
-/// counts by its key, so a revoked key uses none of the website's quota; a phone counts by its id or
-/// its key; anybody else by address.
+/// A caller is identified by what the transport has verified, before the store is queried. A
+/// website is counted by its key, so a revoked key uses nothing of the website's quota. A phone is
+/// counted by its id or key, and any other caller by its address.
 public final class QuotaUse: Sendable {
     public enum Subject: Hashable, Sendable {
         case website(key: [UInt8])
         case phone(DeviceID)
-        /// A phone without a certificate. Its signature has not been verified yet: the address
-        /// keeps anybody who knows the key from taking the phone's places from elsewhere.
+        /// A phone without a certificate. Its signature is not verified yet, so the address is part
+        /// of the identity. Otherwise any caller who knows the key could use up the phone's quota
+        /// from elsewhere.
         case proof(key: [UInt8], address: String)
-        /// An IPv4 address, or a network of IPv6 (/64).
+        /// An IPv4 address, or an IPv6 network (/64).
         case address(String)
 
         public static func presented(_ proof: PresentedProof, from address: String) -> Subject {
@@ -33,7 +34,8 @@ public final class QuotaUse: Sendable {
 
     public init(_ quotas: Quotas) { self.quotas = quotas }
 
-    /// Takes a place for a request in work; false where the subject has all that it may have.
+    /// Counts a request in work. Returns false if the subject's quota is used up. Each successful
+    /// call is followed by a call of `end`.
     public func begin(_ subject: Subject) -> Bool {
         let most = limit(subject)
         return counts.withLock { $0.working.take(subject, most) }
@@ -41,8 +43,8 @@ public final class QuotaUse: Sendable {
 
     public func end(_ subject: Subject) { counts.withLock { $0.working.release(subject) } }
 
-    /// Takes a place for a held request, which is free again when the last reference to it is gone;
-    /// nil where the website has all that it may have.
+    /// Counts a held request until the last reference to the slot is gone. Returns nil if the
+    /// website's quota is used up.
     public func hold(_ website: WebsiteID) -> HeldRequestSlot? {
         guard counts.withLock({ $0.held.take(website, quotas.held) }) else { return nil }
         return HeldRequestSlot(website, self)
@@ -57,11 +59,11 @@ public final class QuotaUse: Sendable {
         }
     }
 
-    /// Callers that have a place now.
+    /// The number of callers with requests in work, plus the number of websites with held requests.
     var subjects: Int { counts.withLock { $0.working.count + $0.held.count } }
 }
 
-/// A held request's place in its website's quota, for as long as it lives.
+/// The slot of one held request in its website's quota. Its deinitialisation gives the slot back.
 public final class HeldRequestSlot: Sendable {
     private let website: WebsiteID
     private let use: QuotaUse
@@ -81,7 +83,7 @@ extension Dictionary where Value == Int {
         return true
     }
 
-    /// Releases one unit. A caller without units is forgotten.
+    /// Gives one unit back. A caller without units is removed.
     fileprivate mutating func release(_ key: Key) {
         guard let count = self[key], count > 1 else { return self[key] = nil }
         self[key] = count - 1

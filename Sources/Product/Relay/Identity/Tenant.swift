@@ -1,23 +1,24 @@
 import Domain
 
-/// On whose behalf work is done: what the store's queue shares its places between.
+/// The party on whose behalf work is done. The store's queue divides its places fairly between
+/// tenants.
 ///
-/// A website is known by its row once it has been looked up. Until then it is known by its key,
-/// which the authority of the websites has signed, so that whoever holds a revoked key queues
-/// beside the website and not in its line. Phones and strangers are too many for a line each: they
-/// share a few, and which one is a matter of chance that nobody outside can steer.
+/// A website is identified by its row once it was looked up, and before that by its key. The
+/// websites' authority has signed that key. So a caller with a revoked key has a queue separate
+/// from the website's. There are too many phones and strangers for a queue each, so they share a
+/// few. A random hash selects the queue, so that no caller can choose it.
 public enum Tenant: Hashable, Sendable {
-    /// The relay itself: leases, heartbeats, housekeeping, settling, and operators' tools.
+    /// The relay itself: leases, heartbeats, retention, settlements, and the operators' tool.
     case relay
     case website(WebsiteID)
-    /// A website that is being looked up.
+    /// A website that has not been looked up yet.
     case key(Int)
-    /// A phone with a certificate that is being looked up.
+    /// A phone with a certificate that has not been looked up yet.
     case phones(Int)
     /// Callers without a certificate.
     case strangers(Int)
 
-    /// Lines that all phones share, and as many for all strangers.
+    /// The number of queues that all phones share. Strangers share the same number of other queues.
     static let shared = 16
 
     public static func key(_ thumbprint: [UInt8]) -> Tenant { .key(thumbprint.hashValue) }
@@ -26,15 +27,16 @@ public enum Tenant: Hashable, Sendable {
 
     public static func anonymous(_ address: String) -> Tenant { .strangers(share(SenderThrottle.network(address))) }
 
-    /// Swift's hashes are seeded anew in each process.
+    /// Selects the shared queue of a value. Swift seeds its hashes with a new random value in each
+    /// process.
     private static func share(_ value: some Hashable) -> Int { Int(UInt(bitPattern: value.hashValue) % UInt(shared)) }
 
     private static let local = TaskLocal<Tenant>(wrappedValue: .relay)
 
-    /// On whose behalf the running task works; the relay's where nobody said so.
+    /// The tenant of the running task; `relay` if none was set.
     public static var current: Tenant { local.get() }
 
-    /// Runs work, and all that it spawns, on behalf of this tenant.
+    /// Runs work, and all tasks that it starts, on behalf of this tenant.
     public func run<Value>(_ work: () async -> Value) async -> Value {
         await Self.local.withValue(self) { await work() }
     }

@@ -1,35 +1,42 @@
 import Synchronization
 import World
 
-/// Limits how many requests of one website are in work at the same time while other websites call.
-/// Further requests wait here, in the order in which they came.
+/// A limit on how many requests of one website are in work at the same time while other websites
+/// call. Further requests wait here, in the order in which they came.
 ///
 /// A request passes through its loop and the store about ten times, and each time it waits for the
 /// work that is queued before it. The store's queue is fair between websites, but a loop takes work
-/// in the order in which it comes. If one website has hundreds of requests in work, every request of
-/// another website waits for hundreds of pieces of work at each step. With this limit it waits for a
-/// few. A website that is alone has no limit, because requests that are in work together share
-/// commits.
+/// in the order in which it comes. If one website has hundreds of requests in work, every request
+/// of another website waits for hundreds of pieces of work at each step. With this limit it waits
+/// for a few. A website that is alone has no limit, because requests that are in work together
+/// share commits.
 ///
-/// A website is known by the key of its certificate before the store is asked. Requests of phones
+/// Invariant: every call of `begin` is followed by exactly one call of `end`, also after an error.
+/// If a call of `end` were missing, the website would have one place less for ever.
+///
+/// A website is known by the key of its certificate before the store is queried. Requests of phones
 /// are not limited here: each phone has a quota.
+///
+/// Tested in `WebsiteTurnsTests.swift`.
 public final class WebsiteConcurrencyLimit: Sendable {
-    /// Requests of one website in work while others call. `docs/internals/decisions.md` says what it costs.
+    /// The most requests of one website in work while others call. `docs/internals/decisions.md`
+    /// explains the cost.
     public static let limit = 4
-    /// How long after a call of another website the limit holds: as long as a login usually takes.
+    /// How long the limit holds after a call of another website: about as long as a login takes.
     public static let memory = Duration.seconds(60)
 
     private typealias Turn = UnsafeContinuation<Void, Never>
 
+    /// The requests of one website that are in work, and the queue of those that wait.
     private struct Line {
         var working = 0
-        /// The next to begin is the last.
+        /// The front of the queue in reverse order: the last element is the next to begin.
         private var next: [Turn] = []
         private var newest: [Turn] = []
 
         mutating func append(_ turn: Turn) { newest.append(turn) }
 
-        /// The turns that may begin now, which count as working from here on.
+        /// Removes the turns that may begin now, and counts them as working.
         mutating func begin(upTo limit: Int) -> [Turn] {
             var begun: [Turn] = []
             while working < limit, let turn = popFirst() {
@@ -65,7 +72,8 @@ public final class WebsiteConcurrencyLimit: Sendable {
 
     public init(time: any TimeSource) { self.time = time }
 
-    /// Returns when the website may have one more request in work. Each call is followed by one of `end`.
+    /// Returns when the website may have one more request in work. Each call is followed by one of
+    /// `end`.
     ///
     /// - Parameter website: the thumbprint of the key of its certificate.
     public func begin(_ website: [UInt8]) async {
@@ -82,7 +90,7 @@ public final class WebsiteConcurrencyLimit: Sendable {
         }
     }
 
-    /// One of the website's requests is no longer in work.
+    /// Ends a request, and lets the next waiting ones of its website begin.
     public func end(_ website: [UInt8]) {
         let now = time.instant()
         let begun: [Turn] = state.withLock { state in
@@ -95,6 +103,6 @@ public final class WebsiteConcurrencyLimit: Sendable {
         for turn in begun { turn.resume() }
     }
 
-    /// Websites that have requests in work.
+    /// The number of websites that have requests in work.
     var websites: Int { state.withLock { $0.lines.count } }
 }

@@ -3,17 +3,36 @@ import Log
 import Synchronization
 import World
 
-/// What a relay does to be known as alive, and to notice who is not.
+/// The store port of heartbeats, by which relays detect that another relay has died.
+///
+/// Each relay increments a counter in its own row every second, and reads the counters of all
+/// relays. A `FailureDetector` declares another relay dead when its counter has not moved for seven
+/// seconds. The store then frees what the dead relay held: its leases on outbox entries and its
+/// chore.
+///
+/// Invariant: clocks of different machines are never compared. Only the local monotonic clock
+/// measures, and only time during which this relay itself was running. A relay is removed only if
+/// its counter still has the value that was read, so a heartbeat that arrives in between saves it.
+///
+/// Failure modes: a relay that was halted, and declared dead, continues later. Its outbox entries
+/// may belong to another relay by then, so every settlement checks the lease. If this relay is
+/// halted, or the store is, the others must not appear dead: see `FailureDetector.longestStep`.
+///
+/// Tested in `FailureDetectorTests.swift`, `DeadRelayTests.swift` and `HaltedRelayTests.swift`.
 public protocol HeartbeatStore: Sendable {
-    /// Moves this relay's beat (writing its row if it has none) and reads everybody's.
+    /// Increments the counter of this relay, or writes its row with zero if there is none. Returns
+    /// the heartbeats of all relays.
     func sendHeartbeat(_ relay: RelayID, at: Timestamp) async throws(StoreFailure) -> [Heartbeat]
-    /// Frees what a dead relay held, its chore too, and removes its row; nothing, if its beat has moved since it was that.
-    /// Without a count it is freed however it stands.
+    /// Frees the outbox entries and the chore that a dead relay held, and deletes its row.
+    ///
+    /// - Parameter count: the counter at which the relay was declared dead; if the counter has
+    ///   moved since, nothing changes. If nil, the relay is removed whatever its counter is.
     func removeDeadRelay(_ relay: RelayID, at count: Int64?, now: Timestamp) async throws(StoreFailure)
-    /// Only to see that the store answers.
+    /// Reads from the store, only to check that it answers.
     func probe() async throws(StoreFailure)
 }
 
+/// The heartbeat of one relay, as the store has it.
 public struct Heartbeat: Sendable, Equatable {
     public let relay: RelayID
     public let count: Int64
@@ -24,17 +43,20 @@ public struct Heartbeat: Sendable, Equatable {
     }
 }
 
-/// The other relays, judged by whether their beat moved while our own monotonic clock did. Clocks are never compared.
+/// The rule that declares another relay dead when its heartbeat stops. It measures with the
+/// monotonic clock of this relay, and never compares clocks.
 struct FailureDetector: Sendable {
-    /// What a dead relay had in hand is another's ten seconds after its end.
+    /// How long a heartbeat may stand still. With this value, another relay has the entries of a
+    /// dead relay ten seconds after its end.
     static let timeout = Duration.seconds(7)
-    /// What counts of the time between two looks. Where it was more, we were halted ourselves, or the store was, as it is
-    /// for some six seconds when a node of a cluster dies: the others could not move their beats either.
+    /// The most that counts of the time between two observations. If more time passed, this relay
+    /// was halted, or the store was. The store halts for about six seconds when a node of a cluster
+    /// dies. In both cases the other relays could not send heartbeats either.
     static let longestStep = Duration.seconds(2)
     private var seen: [RelayID: (count: Int64, still: Duration)] = [:]
     private var lastLook: Instant?
 
-    /// Those whose beat has stood still for too long.
+    /// Returns the relays whose heartbeat has stood still for `timeout`.
     mutating func dead(_ beats: [Heartbeat], except own: RelayID, at now: Instant) -> [Heartbeat] {
         let step = min(lastLook.map { now - $0 } ?? .zero, Self.longestStep)
         lastLook = now
@@ -53,15 +75,18 @@ struct FailureDetector: Sendable {
     }
 }
 
-/// The watch, shared by the loops, and how it goes with the own beat.
+/// The failure detector that all loops share, and the state of this relay's own heartbeat.
 final class PeerRelays: Sendable {
     private let watch = Mutex(FailureDetector())
     private let fault = Mutex<String?>(nil)
 
-    /// Why the last beat could not be written.
+    /// The reason why the last heartbeat could not be written; nil if it was written.
     var ownTrouble: String? { fault.withLock { $0 } }
 
-    /// What was known before.
+    /// Records the outcome of a heartbeat.
+    ///
+    /// - Parameter fault: why it could not be written; nil if it was written.
+    /// - Returns: the fault that was recorded before.
     func recordHeartbeat(_ fault: String?) -> String? {
         self.fault.withLock { known in
             defer { known = fault }
@@ -75,7 +100,8 @@ final class PeerRelays: Sendable {
 }
 
 extension Relay {
-    /// Called by the daemon's timer every second.
+    /// Sends a heartbeat, and removes the relays that are dead. The daemon's timer calls it every
+    /// second.
     public func runHeartbeat() async {
         let beats: [Heartbeat]
         do throws(Refusal) {
@@ -95,18 +121,20 @@ extension Relay {
                 try await store.removeDeadRelay(beat.relay, at: beat.count, now: time.now())
             }
         }
-        // What they had in hand is nobody's now, and need not wait for the next round.
+        // The entries of the dead relays are free now, and need not wait for the next outbox round.
         if !dead.isEmpty { await processDueEntries() }
     }
 
-    /// Called once nothing runs here any more: what this relay held is free at once.
+    /// Removes this relay's row, and frees at once what the relay held. The daemon calls it when no
+    /// more work runs here.
     public func deregister() async {
         _ = try? await withStore("leave") { () async throws(StoreFailure) in
             try await store.removeDeadRelay(id, at: nil, now: time.now())
         }
     }
 
-    /// Nil when the store answers, else why not; for /ready. A full disk reads well, so the last beat counts too.
+    /// The reason why the store cannot be used, for `/ready`; nil if it can. A store with a full
+    /// disk still answers reads, so a failed heartbeat counts too.
     public func storeTrouble() async -> String? {
         if let trouble = peers.ownTrouble { return trouble }
         do throws(StoreFailure) {

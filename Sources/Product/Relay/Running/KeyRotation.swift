@@ -5,22 +5,44 @@ import Log
 import Synchronization
 import World
 
-/// When the master key has changed, what is sealed under the old one is sealed anew, a few rows at a time, while everything
-/// goes on.
+/// The store port of key rotation.
+///
+/// When the operator changes the master key, both keys are valid for some time. Each relay then
+/// seals the secrets of factors and of webhook endpoints again, under the current key. It does so
+/// for a hundred rows at a time, while requests go on. It also signs rows again that an older key
+/// has signed. Answers and operation secrets are not sealed again: they are deleted within a day.
+/// The operator removes the old key when nothing is sealed under it.
+///
+/// Invariant: a row changes only if it still has the secret that was read. So two relays may reseal
+/// the same row, and a secret that was replaced in between is kept. A relay touches only rows under
+/// keys that are older than its own current key. So a relay that does not use the newest key yet
+/// leaves rows under that key alone.
+///
+/// Failure modes: a secret cannot be opened. The relay skips it, logs `factor.stuck` or
+/// `callback.stuck`, and goes on with the others. If the relay stops in the middle, the next run
+/// continues, because rows that are done no longer match the query.
+///
+/// Tested in `FactorRotationTests.swift`, `WebhookSecretRotationTests.swift` and
+/// `KeyRotationTests.swift`.
 public protocol KeyRotationStore: Sendable {
-    /// Some of the factors that are sealed under that key, without the first so many.
+    /// Returns some of the factors that are sealed under a key.
+    ///
+    /// - Parameter skipping: the number of factors to pass over, because they could not be opened.
     func factors(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedFactor]
-    /// Each only where its secret is the old one still.
+    /// Writes the new secrets. A factor changes only if it still has the old secret.
     func reseal(_ factors: [ResealedFactor]) async throws(StoreFailure)
-    /// Some of the secrets of callbacks that are sealed under that key, without the first so many.
+    /// Returns the secrets of some of the webhook endpoints that are sealed under a key.
+    ///
+    /// - Parameter skipping: the number of endpoints to pass over, because they could not be
+    ///   opened.
     func webhooks(sealedBy key: String, skipping: Int) async throws(StoreFailure) -> [SealedSecrets]
-    /// Each only where it is the old one still.
+    /// Writes the new secrets. An endpoint changes only if it still has the old secrets.
     func reseal(_ secrets: [ReencryptedSecrets]) async throws(StoreFailure)
-    /// Signs the rows that an older key has signed; how many there were.
+    /// Signs the rows again that an older key has signed. Returns their number.
     func signAgain() async throws(StoreFailure) -> Int
 }
 
-/// What a website's callbacks are signed with, sealed.
+/// The sealed secrets with which the webhooks of a website are signed.
 public struct SealedSecrets: Sendable, Equatable {
     public let website: WebsiteID
     public let secrets: [UInt8]
@@ -31,11 +53,12 @@ public struct SealedSecrets: Sendable, Equatable {
     }
 }
 
+/// The webhook secrets of a website, sealed under the old key and under the new one.
 public struct ReencryptedSecrets: Sendable {
     public let website: WebsiteID
     public let old: [UInt8]
     public let new: [UInt8]
-    /// Under which the new one is sealed.
+    /// The id of the key that sealed the new one.
     public let key: String
 
     public init(website: WebsiteID, old: [UInt8], new: [UInt8], key: String) {
@@ -46,7 +69,7 @@ public struct ReencryptedSecrets: Sendable {
     }
 }
 
-/// What a factor's secret is sealed with.
+/// A factor's sealed secret, with the values that it is bound to as associated data.
 public struct SealedFactor: Sendable, Equatable {
     public let id: FactorID
     public let kind: Factor
@@ -63,11 +86,12 @@ public struct SealedFactor: Sendable, Equatable {
     }
 }
 
+/// The secret of a factor, sealed under the old key and under the new one.
 public struct ResealedFactor: Sendable {
     public let id: FactorID
     public let old: [UInt8]
     public let new: [UInt8]
-    /// Under which the new one is sealed.
+    /// The id of the key that sealed the new one.
     public let key: String
 
     public init(id: FactorID, old: [UInt8], new: [UInt8], key: String) {
@@ -79,8 +103,9 @@ public struct ResealedFactor: Sendable {
 }
 
 extension Relay {
-    /// Called by the daemon's timer every minute. Only what an older key sealed is touched: a relay that does not use the newest
-    /// key yet leaves alone what others have sealed under it.
+    /// Seals again what an older key has sealed, and signs rows again. The daemon's timer calls it
+    /// every minute. A relay that does not use the newest key yet leaves alone what others have
+    /// sealed under it.
     public func reseal() async {
         let sealer = sealer
         for key in sealer.oldKeyIDs {
@@ -98,7 +123,8 @@ extension Relay {
         await signAgain()
     }
 
-    /// All rows are gone through, so this rests for a while once there was nothing to do.
+    /// Signs rows again, in one run at a time. A run reads all rows, so after a run without changes
+    /// the next one starts ten minutes later.
     private func signAgain() async {
         let now = time.instant()
         let isDue = signing.withLock { signing in
@@ -115,7 +141,10 @@ extension Relay {
         }
     }
 
-    /// Rows that are done leave the set; those that do not open stay, and are passed over.
+    /// Reseals until no row is left or the current key changes. A resealed row no longer matches
+    /// the query. A row that cannot be opened still matches, so the next query skips it.
+    ///
+    /// - Parameter some: reseals some rows, and skips the given number of rows first.
     private func resealAll(
         to sealer: Sealer, _ some: (Int) async throws(Refusal) -> (done: Int, failed: Int)
     ) async -> (done: Int, stuck: Int) {
@@ -145,7 +174,7 @@ extension Relay {
         return (changes.count, rows.count - changes.count)
     }
 
-    /// Nil for what does not open.
+    /// Returns the secret sealed under the current key; nil if it cannot be opened.
     private func resealed(_ old: [UInt8], _ associated: [UInt8], _ sealer: Sealer) -> [UInt8]? {
         guard let secret = try? sealer.open(old, associated: associated) else { return nil }
         return try? sealer.seal(secret, associated: associated, randomness: randomness)

@@ -3,39 +3,58 @@ import Log
 import Synchronization
 import World
 
-/// What a relay does so that the store does not grow for ever. One relay does it at a time: whoever has the chore keeps it
-/// until it leaves or dies.
+/// The store port of retention: the deletion of rows after their retention period, so that the
+/// store does not grow for ever.
+///
+/// Once a minute each relay tries to delete expired rows of every kind, at most 500 in each
+/// transaction, so that requests run in between. Rows are first searched by a read, which holds no
+/// lock, and then deleted by a script.
+///
+/// Invariant: one relay deletes at a time. A row of `chore` names it, and every DELETE is
+/// conditional on that row. The relay keeps the chore until it stops or dies. A relay that was
+/// halted therefore deletes nothing if another one has taken the chore.
+///
+/// Failure modes: old rows that must stay would be read again in every run. So the search for
+/// challenges and audit rows continues where the last one ended (`RetentionCursors`), and starts
+/// from the beginning once an hour. A row may change between search and deletion: an operator may
+/// replay a dead letter. So the DELETE of outbox entries repeats the condition.
+///
+/// Tested in `RetentionTests.swift`.
 public protocol RetentionStore: Sendable {
-    /// Drops some of it, where this relay has the chore or nobody else who lives. Nil where another has it.
+    /// Deletes some expired rows if this relay has the chore, or if no other live relay has it.
+    ///
+    /// - Returns: nil if another relay has the chore.
     func drop(_ rubbish: ExpiredRows, by relay: RelayID) async throws(StoreFailure) -> DeletionResult?
 }
 
-/// Rows that nobody needs any more: those of one kind from before that moment, and beyond what was looked at already.
+/// A request to delete rows of one kind that are older than a moment and lie beyond a cursor.
 public struct ExpiredRows: Sendable {
     public enum Kind: String, Sendable, CaseIterable {
-        /// To requests under an `Idempotency-Key`.
+        /// Stored answers to requests under an `Idempotency-Key`.
         case answers
-        /// Secrets of operations, from which repeated requests are answered.
+        /// Operation secrets, from which repeated requests are answered.
         case secrets
-        /// By which text messages are limited.
+        /// The counters by which text messages are limited.
         case smsUsage = "tallies"
-        /// Of the outbox, which nobody tries any more.
+        /// Dead letters of the outbox.
         case dead
-        /// Of the outbox, that no website has taken in time.
+        /// Webhooks in the outbox that their website did not accept before they expired.
         case webhooks = "callbacks"
+        /// Activation codes, a day after they expired.
         case activations
-        /// That were sent to confirm an address.
+        /// Codes that were sent to confirm an address.
         case codes
-        /// With their steps and their codes. One stays while it is open, while a row of the outbox is about it, or while a
-        /// phone or factor waits for it.
+        /// Challenges, with their steps and their sent codes. A challenge stays while it is open,
+        /// while an outbox entry refers to it, or while a phone or factor waits for its approval.
         case challenges
         case audit
     }
 
     public let kind: Kind
     public let before: Timestamp
-    /// Where the last look ended; 0 is the beginning.
+    /// The cursor: where the last search ended; 0 is the beginning.
     public let mark: Int64
+    /// The most rows that one search reads.
     public let limit: Int
 
     public init(_ kind: Kind, before: Timestamp, mark: Int64 = 0, limit: Int = 500) {
@@ -46,11 +65,13 @@ public struct ExpiredRows: Sendable {
     }
 }
 
-/// What one look came to.
+/// The outcome of one search and deletion.
 public struct DeletionResult: Sendable, Equatable {
+    /// The number of deleted rows.
     public let count: Int
-    /// Where the next one begins.
+    /// The cursor at which the next search begins.
     public let mark: Int64
+    /// Whether no expired rows are left beyond the cursor.
     public let isLast: Bool
 
     public init(count: Int, mark: Int64 = 0, isLast: Bool) {
@@ -60,15 +81,17 @@ public struct DeletionResult: Sendable, Equatable {
     }
 }
 
-/// Where the looks at kinds of which much may stay have ended: they are not begun anew each time.
+/// The cursors of the kinds in which many old rows may have to stay. With them, a search need not
+/// start from the beginning each time.
 struct RetentionCursors: Sendable {
-    /// What had to stay may go later.
+    /// How long the cursors are used. Rows that had to stay may be deletable after that time, so
+    /// the search then starts from the beginning.
     static let fresh = Duration.seconds(3600)
 
     private var marks: [ExpiredRows.Kind: Int64] = [:]
     private var since: Instant?
 
-    /// To be called when a round begins.
+    /// Resets the cursors if they are too old. To be called when a round begins.
     mutating func begin(at now: Instant) {
         if let since, now - since < Self.fresh { return }
         marks = [:]
@@ -81,6 +104,7 @@ struct RetentionCursors: Sendable {
     }
 }
 
+/// The retention cursors that all loops share.
 final class RetentionState: Sendable {
     private let marks = Mutex(RetentionCursors())
 
@@ -90,7 +114,8 @@ final class RetentionState: Sendable {
 }
 
 extension Relay {
-    /// Called by the daemon's timer every minute.
+    /// Records how much waits in the outbox, and deletes expired rows of every kind. The daemon's
+    /// timer calls it every minute.
     public func deleteExpiredRows() async {
         let backlog = try? await withStore("tidy") { () async throws(StoreFailure) in
             try await store.backlog(at: time.now())
@@ -103,13 +128,14 @@ extension Relay {
         }
     }
 
-    /// False where it is not this relay's to do, or cannot be done now.
+    /// Deletes all expired rows of one kind. Returns false if another relay has the chore, or if
+    /// the store failed.
     private func drop(_ kind: ExpiredRows.Kind) async -> Bool {
         let (begun, before) = (time.instant(), oldest(kind))
         var count = 0
         var isLast = false
         while !isLast {
-            // One transaction after the other, so that requests come in between.
+            // Each pass is a transaction, so that requests can run in between.
             let rubbish = ExpiredRows(kind, before: before, mark: retentionState.mark(of: kind))
             let dropped = try? await withStore("tidy") { () async throws(StoreFailure) in
                 try await store.drop(rubbish, by: id)
@@ -123,13 +149,13 @@ extension Relay {
         let fields: LogFields = [
             .kind: kind.rawValue, .count: count, .milliseconds: (time.instant() - begun).wholeMilliseconds,
         ]
-        // As long as they were tried nobody took them.
+        // The website did not accept these webhooks at any attempt before they expired.
         if kind == .webhooks, count > 0 { log.warning("callback.expired", [.count: count]) }
         if count > 0 { log.info("tidy.done", fields) } else { log.debug("tidy.done", fields) }
         return true
     }
 
-    /// What is older goes.
+    /// Returns the moment before which rows of a kind are deleted.
     private func oldest(_ kind: ExpiredRows.Kind) -> Timestamp {
         let now = time.now()
         return switch kind {
