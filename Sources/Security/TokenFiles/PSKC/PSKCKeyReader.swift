@@ -58,7 +58,7 @@ struct PSKCKeyReader {
             line: key.line)
     }
 
-    // MARK: What the codes are made of
+    // MARK: Parameters of the codes
 
     private func secret() throws(SeedFault) -> Secret {
         guard let field = data?["Secret"] else {
@@ -128,7 +128,7 @@ struct PSKCKeyReader {
         return hash
     }
 
-    // MARK: What it may be used for
+    // MARK: Policy
 
     /// Throws if the policy does not permit codes. A policy that is not understood permits nothing
     /// (RFC 6030, section 5).
