@@ -5,7 +5,7 @@ import Relay
 import Storage
 import World
 
-/// How users and phones are shown to operators.
+/// The output of users and phones for operators.
 
 extension Accounts.Device {
     static let headings = ["DEVICE", "NAME", "PLATFORM", "STATE", "BY", "SINCE", "LAST SEEN", "WRONG NUMBERS"]
@@ -18,10 +18,11 @@ extension Accounts.Device {
         ]
     }
 
-    /// As in `a phone of ada at shop`.
+    /// The owner of the phone, such as `ada at shop`.
     var owner: String { "\(username) at \(website)" }
 
-    /// What the person's own phone shows of its key, and the website has pinned. None where the website keeps the phone.
+    /// The thumbprint that the phone shows for its key and that the website has pinned; nil if the
+    /// website keeps the phone, which then has no key.
     var thumbprint: String? { view.publicKey.flatMap { try? P256PublicKey(x963: $0) }?.thumbprint }
 
     var json: JSONValue {
@@ -56,7 +57,7 @@ extension CodeFactor {
 }
 
 extension Accounts.User {
-    /// As in `ada of shop`.
+    /// The user's name with the website, such as `ada of shop`.
     var called: String { "\(username) of \(website)" }
 
     func json(at now: Timestamp) -> JSONValue {
@@ -75,7 +76,7 @@ extension Accounts.User {
 }
 
 extension Accounts.Challenge {
-    /// As in `failure, denied`.
+    /// The result of the challenge, such as `failure, denied`.
     func outcome(at now: Timestamp) -> String {
         let seen = life.seen(at: now)
         return [seen.result.rawValue, seen.reason?.rawValue].compactMap(\.self).joined(separator: ", ")

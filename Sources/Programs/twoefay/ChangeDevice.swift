@@ -54,7 +54,7 @@ extension Tool {
 }
 
 extension Accounts.Device {
-    /// What was done, and the command that is next.
+    /// Returns the change that was made in words, and the next command.
     fileprivate func messages(_ change: DeviceChange) -> (String, String) {
         let (undo, see) = ("To undo it: twoefay device resume", "To see it: twoefay device show")
         switch change.state {
@@ -73,11 +73,12 @@ extension Accounts.Device {
         }
     }
 
-    /// Why it cannot be brought into that state.
+    /// The failure for a phone that cannot be brought into that state.
     fileprivate func refused(_ wanted: DeviceState) -> Failure {
         let next =
             switch view.state {
-            // Before all else: it may have been unbound while this ran.
+            // This case comes first, because the phone may have been unbound while this command
+            // ran.
             case .revoked where view.publicKey == nil && stoppedBy != .operator:
                 "Its website may bind it again by itself. To prevent that: twoefay device revoke \(view.id.text)"
             case wanted: "Nothing was changed."

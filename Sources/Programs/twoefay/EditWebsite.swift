@@ -67,7 +67,7 @@ extension Tool {
         if new.webhookURL == nil {
             try drop(website.id, desk)
         } else if new.webhookURL != website.traits.webhookURL {
-            // What failed elsewhere need not wait for that.
+            // Webhooks that failed at the old URL need not wait for their next attempt.
             try desk.makeWebhooksDue(of: website.id)
         }
         var lines = ["\(name) is changed. It holds for logins asked from now on."]
@@ -85,19 +85,20 @@ extension Tool {
             json: Difference.json(differences, secret?.path, website: name))
     }
 
-    /// What was to be told to a website that has no callback, some hundreds at a time.
+    /// Drops the pending webhooks of a website that has no callback any more, some hundreds at a
+    /// time.
     private static func drop(_ website: WebsiteID, _ store: OperatorStore) throws(Failure) {
         while try store.read(WebhookEndpoints.drop(website)) {}
     }
 }
 
-/// The secret of a callback where there was none, and the file that it is handed over in.
+/// The secret of a new callback, and the file in which the operator gives it to the website.
 private struct NewSecret {
     let path: String
     let sealed: WebhookEndpoints.Secrets
     private let secret: WebhookSecret
 
-    /// Nil where none is needed.
+    /// Creates the secret; nil if none is needed.
     init?(
         of website: Websites.Listed, at url: String?, _ directory: String?, settings: Settings
     ) throws(Failure) {
@@ -129,11 +130,11 @@ private struct NewSecret {
     func remove() { Files.remove(path) }
 }
 
-/// One thing that an edit changes.
+/// A difference that an edit makes.
 private struct Difference {
     struct Value: Equatable {
         let text: String?
-        /// Nobody said so for this website: the settings say it for all.
+        /// Whether the value comes from the settings, because none is set for this website.
         let isOfSettings: Bool
 
         var shown: String { (text ?? "") + (isOfSettings ? " (settings)" : "") }

@@ -44,13 +44,13 @@ extension Tool {
             ]))
     }
 
-    /// Those that differ from the settings'.
+    /// Returns the policies that differ from those of the settings.
     private static func policies(_ website: Websites.Listed) -> [JSONObject.Member] {
         (try? JSONReader.read(Array(website.traits.policy.utf8)))?.object?.members ?? []
     }
 }
 
-/// Rows of texts under their headings, as wide as they need to be.
+/// A table of texts under their headings. Each column is as wide as its longest cell.
 struct Table {
     let text: String
 

@@ -19,7 +19,7 @@ extension Tool {
                 .conflict, "\(user.called) is \(state.rawValue) already, by an operator",
                 next: "Nothing was changed. 'twoefay user unlock' lifts a lock as well as a freeze.")
         }
-        // What the user called fraud stays a freeze.
+        // A user who reported fraud stays frozen.
         let state: UserState = user.state == .frozen ? .frozen : .locked
         return Report(
             """
@@ -53,7 +53,7 @@ extension Tool {
 }
 
 extension Accounts.User {
-    /// As in `was locked`.
+    /// The state before unlocking, such as `was locked`.
     fileprivate var trouble: String {
         if state != .active { return "was \(state.rawValue)" }
         return codes.isLocked ? "had locked codes" : "had \(codes.failures) wrong codes"

@@ -4,8 +4,8 @@ import Relay
 import Storage
 import World
 
-/// Where an operator's commands meet the store: they change it directly, as a relay would, and a relay that runs sees it
-/// at its next request.
+/// The store as the operator's commands use it. A command changes the store directly, as a relay
+/// would. A running relay sees the change at its next request.
 struct OperatorStore {
     let now: Timestamp
     let settings: Settings
@@ -27,7 +27,8 @@ struct OperatorStore {
         }
     }
 
-    /// Many at once, which the store takes in few transactions. All of them are tried; the first failure is told.
+    /// Runs many queries, which the store combines into few transactions. All of them run; the
+    /// first failure is thrown.
     func readAll<Answer>(_ queries: [Query<Answer>]) throws(Failure) -> [Answer] {
         do throws(StoreFailure) {
             return try store.runBlocking(queries)
@@ -36,7 +37,7 @@ struct OperatorStore {
         }
     }
 
-    /// Rows that old keys have signed are signed with today's.
+    /// Signs rows that old keys have signed again, under the current key.
     func signAgain() throws(Failure) {
         do throws(StoreFailure) {
             _ = try store.signAnewBlocking()
@@ -45,12 +46,13 @@ struct OperatorStore {
         }
     }
 
-    /// A change, under an operation of its own.
+    /// Runs a change under a new operation.
     func run<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer {
         try read(change(try newOperation()))
     }
 
-    /// The same; nil if a row that the change relies on is not genuine.
+    /// Runs a change under a new operation. Returns nil if a row that the change relies on is not
+    /// genuine.
     func runIfGenuine<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer? {
         let query = change(try newOperation())
         do throws(StoreFailure) {
@@ -75,7 +77,7 @@ struct OperatorStore {
 
     static let usersWebsite = Command.Option("website", .one("NAME"), "Whose user that is; it must be given.")
 
-    /// The user whom the first operand and --website name.
+    /// Returns the user that the first operand and `--website` name.
     func user(_ invocation: Invocation) throws(Failure) -> Accounts.User {
         guard let website = invocation.value("website") else {
             throw Failure(
@@ -90,7 +92,7 @@ struct OperatorStore {
             next: "Names are written as the website gave them to /register, capitals included.")
     }
 
-    /// The phone whose id the first operand is.
+    /// Returns the phone whose id is the first operand.
     func device(_ invocation: Invocation) throws(Failure) -> Accounts.Device {
         let text = invocation.operand(0)
         let next = "'twoefay device list USER --website NAME' shows the phones of a user; log and audit name them too."

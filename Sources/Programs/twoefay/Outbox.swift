@@ -5,7 +5,7 @@ import Relay
 import Storage
 import World
 
-/// What is still to be done, as operators see it: rows of the outbox, and what can be done about the dead ones.
+/// The outbox as operators see it: its entries, and the commands for dead letters.
 
 extension Tool {
     static let listOutbox = Subcommand(
@@ -61,7 +61,8 @@ extension Tool {
         let isForAll = invocation.has("all-dead")
         for id in ids {
             let replay = { OutboxAdmin.replay(id, at: desk.now, as: $0) }
-            // One that is not genuine keeps none of the others dead.
+            // With `--all-dead`, an entry that is not genuine does not prevent the replay of the
+            // others.
             let isDone = isForAll ? try desk.runIfGenuine(replay) : try desk.run(replay)
             if isDone == true { replayed.append(id) }
         }
@@ -151,7 +152,8 @@ extension Tool {
             next: "Nothing was changed. What was done, or had its end, is in it no more.")
     }
 
-    /// Those that are named, all of which are there and dead, or all that are dead.
+    /// Returns the dead letters that are named, or all dead letters. Throws if a named entry is
+    /// missing or not dead.
     private static func dead(_ invocation: Invocation, _ store: OperatorStore) throws(Failure) -> [OutboxEntryID] {
         guard invocation.has("all-dead") else {
             let ids = try ids(invocation)

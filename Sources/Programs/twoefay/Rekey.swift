@@ -85,7 +85,7 @@ extension Tool {
                 .conflict, "there is no old key; \(keys.current.id) is the only one in use",
                 next: "Nothing was changed. 'twoefay rekey' makes a new key.")
         }
-        // Relays do so as well; there may be none that runs.
+        // Running relays do this as well, but none may be running.
         let desk = try OperatorStore(settings)
         defer { desk.close() }
         try desk.signAgain()
@@ -134,7 +134,7 @@ extension MasterKey {
     fileprivate func role(of key: Key) -> String { key.isNext ? "next" : key.id == current.id ? "seals" : "opens" }
 }
 
-/// Which keys there are, and what the store has under each.
+/// The master keys, and the number of rows in the store under each.
 private struct KeyReport {
     struct Row {
         let id: String
@@ -143,7 +143,7 @@ private struct KeyReport {
         let webhooks: Int64
         let answers: Int64
         let operations: Int64
-        /// Rows that it has signed.
+        /// The number of rows that the key has signed.
         let signed: Int64
 
         var isUsed: Bool { factors > 0 || webhooks > 0 || answers > 0 || operations > 0 || signed > 0 }
@@ -171,7 +171,7 @@ private struct KeyReport {
                     operations: operations.removeValue(forKey: key.id) ?? 0,
                     signed: signed.removeValue(forKey: key.id) ?? 0))
         }
-        // Sealed under keys that the file has not.
+        // These rows are sealed or signed under keys that the file does not hold.
         for id in Set(factors.keys).union(callbacks.keys).union(operations.keys).union(signed.keys).sorted() {
             rows.append(
                 Row(

@@ -43,7 +43,7 @@ extension Tool {
             ]))
     }
 
-    /// Returns nil if `--all` was given.
+    /// Returns the thumbprint that was given; nil if `--all` was given.
     private static func thumbprint(_ invocation: Invocation) throws(Failure) -> [UInt8]? {
         let given = invocation.operands.dropFirst()
         let next = "'twoefay website show \(invocation.operand(0))' lists the keys of the website."

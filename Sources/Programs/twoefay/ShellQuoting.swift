@@ -1,5 +1,6 @@
 extension String {
-    /// As one word of a shell, for commands that a person copies: user names are whatever websites let people choose.
+    /// The text as one shell word, for commands that a person copies. User names may contain any
+    /// character that a website allows.
     var asShellWord: String {
         let isPlain = utf8.allSatisfy { byte in
             switch byte {

@@ -81,7 +81,7 @@ extension Tool {
     }
 }
 
-/// `1 relay`, `2 relays`
+/// A number with its noun, such as `1 relay` or `2 relays`.
 private func counted(_ count: Int64, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
 extension Probe.Answer {
@@ -96,7 +96,7 @@ extension Probe.Answer {
         }
     }
 
-    /// The dependencies that /ready names; nil if the relay does not answer.
+    /// The dependencies that `/ready` names; nil if the relay does not answer.
     private var dependencies: [String: String]? {
         switch self {
         case .ready(let all), .notReady(let all): all
@@ -104,7 +104,7 @@ extension Probe.Answer {
         }
     }
 
-    /// The relay names the key service among its dependencies, if it has one.
+    /// The state of the key service; nil if the relay has none.
     fileprivate var keysLine: String? {
         switch dependencies?["keys"] {
         case nil: nil
@@ -113,7 +113,7 @@ extension Probe.Answer {
         }
     }
 
-    /// The relay names its hardening among its dependencies, unless it is off.
+    /// The state of the relay's hardening; nil if the relay does not answer.
     fileprivate var hardeningLine: String? {
         guard let dependencies else { return nil }
         return switch dependencies["hardening"] {
@@ -153,7 +153,7 @@ extension StoreStatus {
 }
 
 extension SMSUsageReport {
-    /// Of today (UTC); none where nobody was sent any.
+    /// The text messages of today (UTC); empty if there were none.
     fileprivate var lines: [String] {
         guard total.messages > 0 || total.sent > 0 else { return [] }
         let line = { (what: String, line: Line) in

@@ -1,6 +1,6 @@
 import Daemon
 
-/// The operator's tool: its commands, and who carries each out.
+/// The operator's tool `twoefay`: its commands, and the function that runs each.
 enum Tool {
     struct Subcommand: Sendable {
         let command: Command

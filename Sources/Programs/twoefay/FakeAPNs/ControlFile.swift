@@ -2,13 +2,13 @@ import Daemon
 import FakeAPNs
 import Glibc
 
-/// A control file, and what it said when it was read last.
+/// A control file, and its contents when it was read last.
 struct ControlFile {
     let path: String
     private(set) var control = Control()
     private var mark: Mark
 
-    /// What changes when a file does, whether it is written or replaced.
+    /// The attributes by which a change is detected, whether the file is written or replaced.
     private struct Mark: Equatable {
         var inode: UInt = 0
         var size = 0
@@ -33,9 +33,10 @@ struct ControlFile {
 
     func hasChanged() -> Bool { Mark(path) != mark }
 
-    /// What was said before still holds after a failure, which is not told of again until the file has changed once more.
+    /// Reads the file. After a failure the earlier contents stay in force, and the failure is not
+    /// reported again until the file changes once more.
     mutating func read() throws(Failure) {
-        // First the mark: what is written in between is seen later.
+        // The mark is taken first, so that a write during the read is detected at the next check.
         mark = Mark(path)
         let bytes: [UInt8]
         do throws(Files.Problem) { bytes = try Files.read(path) } catch {

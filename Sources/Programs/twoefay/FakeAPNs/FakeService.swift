@@ -7,7 +7,8 @@ import Log
 import Synchronization
 import World
 
-/// A push service that runs until it is told to stop, and tells what comes. Lives on its loop.
+/// A fake push service that runs until a signal stops it, and prints every request. It is used only
+/// on its loop.
 final class FakeService {
     struct Options: Sendable {
         let listen: HostPort
@@ -87,7 +88,7 @@ final class FakeService {
         }
     }
 
-    // MARK: The control file
+    // MARK: Control file
 
     private func follow(_ control: Control) async throws(Failure) {
         do { try await service.follow(control, of: directory.team) } catch {
@@ -95,7 +96,8 @@ final class FakeService {
         }
     }
 
-    /// Five times a second: an editor's way of writing a file is nobody's to know.
+    /// Checks the control file five times a second. Polling works for every editor, whether it
+    /// writes or replaces the file.
     private func watch() async {
         while control != nil {
             await loop.sleep(for: .milliseconds(200))
@@ -117,7 +119,7 @@ final class FakeService {
         }
     }
 
-    // MARK: What is told
+    // MARK: Output
 
     private func tellListening(_ port: UInt16) {
         let host = wish.hosts.first ?? (wish.listen.host == "0.0.0.0" ? "localhost" : wish.listen.host)
@@ -140,7 +142,7 @@ final class FakeService {
             """, "listening", ["port": .integer(Int64(port)), "settings": .object(members)])
     }
 
-    /// Plain, unless YAML would make something else of it.
+    /// Returns the text plain, unless YAML would read it as something else.
     private static func quoted(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "-")...UInt8(ascii: ":") ~= byte

@@ -6,9 +6,9 @@ import Glibc
 import JSON
 import World
 
-/// A throw-away team on disk: found again, it is the same, and a relay need not be told of it twice.
+/// A throw-away team on disk. A later run uses the same team, so the relay's settings stay valid.
 struct TeamDirectory {
-    /// Absolute: the settings that name it lie elsewhere.
+    /// The absolute path, because the settings that name it are in another directory.
     let path: String
     let team: FakeTeam
     let isNew: Bool
@@ -57,7 +57,7 @@ struct TeamDirectory {
         return (team, false)
     }
 
-    /// What stands in the relay's settings.
+    /// Returns the keys and values for `push.apns` in the relay's settings.
     func settings(endpoint: String, showsCertificate: Bool) -> [(key: String, value: String)] {
         let file = { (name: String) in Files.resolve(name, in: path) }
         let credential =

@@ -5,9 +5,9 @@ import Glibc
 import TokenFiles
 import World
 
-/// What `import` is given, read to its end before the store is asked anything.
+/// The input of `import`. It is read completely before the store is used.
 struct TokenFileInput {
-    /// A token, and the user whose it is.
+    /// A token, and the name of its user.
     struct Owned {
         let username: String
         let seed: Seed
@@ -43,7 +43,7 @@ struct TokenFileInput {
         self.remarks = remarks
     }
 
-    // MARK: The file
+    // MARK: File
 
     private enum Format: String {
         case pskc, csv
@@ -94,7 +94,7 @@ struct TokenFileInput {
         return Failure(.failed, lines.joined(separator: "\n"), next: next)
     }
 
-    // MARK: Its key
+    // MARK: Key
 
     private static func key(_ invocation: Invocation) throws(Failure) -> PSKCKey? {
         switch (invocation.value("key-file"), invocation.value("password-file")) {
@@ -115,7 +115,7 @@ struct TokenFileInput {
         }
     }
 
-    /// AES has keys of 16, 24 and 32 bytes.
+    /// Reads a pre-shared key. AES keys have 16, 24 or 32 bytes.
     private static func sharedKey(_ path: String) throws(Failure) -> Secret {
         let bytes = try secret(path)
         let letters = bytes.filter { ![0x20, 0x09, 0x0a, 0x0d].contains($0) }
@@ -141,12 +141,13 @@ struct TokenFileInput {
         }
     }
 
-    // MARK: Whose they are
+    // MARK: Owners
 
-    /// RFC 4226 asks for 128 bits at least.
+    /// The least length of a secret. RFC 4226 requires at least 128 bits.
     private static let fewestBytes = 16
 
-    /// Every token with its user. What is printed on a token says more than what its maker wrote down.
+    /// Returns every token with its user. The map takes precedence over the user name in the token
+    /// file, because it is keyed by the serial number printed on the token.
     func owned() throws(Failure) -> [Owned] {
         var faults: [String] = []
         var owned: [Owned] = []

@@ -7,7 +7,7 @@ import Storage
 import TokenFiles
 import World
 
-/// From tokens and their users to factors in the store.
+/// The import of tokens as factors of users in the store.
 struct TokenImport {
     private enum Action {
         case add, replace, keep
@@ -20,9 +20,9 @@ struct TokenImport {
         let meeting: FactorImport.Meeting
     }
 
-    /// So many are looked up, or written, in one transaction.
+    /// The number of tokens that are looked up or written in one transaction.
     private static let chunk = 200
-    /// From so many on it is told how far it is.
+    /// The number of tokens from which progress is printed.
     private static let many = 1000
 
     let website: Websites.Listed
@@ -40,7 +40,8 @@ struct TokenImport {
         self.replaces = replaces
     }
 
-    /// Nothing is changed here; if a user is missing, nothing will be.
+    /// Looks up the users and plans an action for each token. It changes nothing. If a user is
+    /// missing it throws, unless unknown users are skipped.
     mutating func plan(
         _ owned: [TokenFileInput.Owned], skippingUnknown: Bool, file: String
     ) throws(Failure) {
@@ -95,7 +96,8 @@ struct TokenImport {
                     error.code, "\(error.message)\nIt stopped after \(start) of \(work.count) tokens.",
                     next: "Run it again: who has the token already keeps it.")
             }
-            // Somebody was quicker, or the user has gone.
+            // Another command may have changed the factor meanwhile, or the user may have been
+            // deleted.
             for (item, isDone) in zip(some, results) where !isDone {
                 done[item.deed, default: 1] -= 1
                 done[.keep, default: 0] += 1

@@ -88,7 +88,7 @@ extension Tool {
     }
 }
 
-/// What a mail may be about.
+/// The mails that the command can send.
 private enum SampleMail: String, CaseIterable {
     case login, address
     case deviceBound = "device.bound"
@@ -109,7 +109,7 @@ private enum SampleMail: String, CaseIterable {
 
     func message(to: String, website: String, language: String?, at now: Timestamp) -> Message {
         var bytes = SystemRandomness().bytes(16)
-        // Whoever looks for it in a log of mails finds it by its beginning.
+        // The id begins with zeros, so that test mails can be found in a mail log.
         bytes.replaceSubrange(0..<4, with: [0, 0, 0, 0])
         guard let id = OutboxEntryID(bytes) else { preconditionFailure("16 bytes are an id") }
         return Message(
@@ -136,7 +136,7 @@ private enum SampleMail: String, CaseIterable {
     }
 }
 
-/// One mail, and what became of it.
+/// A mail, and its outcome.
 private struct TestMailAttempt: Sendable {
     let sample: SampleMail
     let outcome: MessageOutcome
@@ -160,7 +160,7 @@ private struct TestMailAttempt: Sendable {
     var line: String {
         switch outcome {
         case .accepted: "taken" + (reply.map { ": \($0)" } ?? "")
-        // To whoever has asked, the address that the server repeats is no secret.
+        // The server may repeat the address. The operator gave it, so it is no secret here.
         case .refused(let reason), .retryAfter(_, let reason), .undeliverable(let reason), .ambiguous(let reason):
             "\(word), \(failure?.description ?? reason)"
         }

@@ -3,7 +3,7 @@ import EventLoop
 import JSON
 import Phone
 
-/// The one-shot commands: what is asked is shown, signed as told, and sent.
+/// The commands that answer one challenge: they show it, sign the decision and send it.
 extension Tool {
     static let approveOnce = Subcommand(
         command: Command(
@@ -38,7 +38,7 @@ extension Tool {
                 try person.agrees()
                 return .approve(number: number)
             }
-            // Who carries the number over from the website agrees by that.
+            // A person who types the number from the website agrees by that.
             let typed = try person.number(question)
             try check(typed, question)
             return .approve(number: typed)
@@ -126,7 +126,7 @@ extension Tool {
                 .notFound, wanted.map { "\($0) is not asked, or not any more" } ?? "nothing is asked now",
                 next: "'twoefay phone watch' waits until something is.")
         }
-        // Two phones of one user are asked the same: either may answer.
+        // Two phones of one user get the same challenge, and either may answer.
         guard found.allSatisfy({ $0.question.challenge == first.question.challenge }) else {
             let challenges = found.map { "\($0.question.challenge) (\($0.question.asker))" }
             throw Failure(
@@ -147,7 +147,7 @@ extension Tool {
             ]), code: decision.isMeant(by: login) ? .ok : .failed)
     }
 
-    /// A phone at work, with a certificate that will last.
+    /// Returns a phone that can send requests. If its certificate ends soon, it is renewed first.
     static func fresh(
         _ entry: Keyring.Entry, _ identity: Responder.Identity, _ keyring: Keyring, _ loop: EventLoop
     ) async throws(CallFailure) -> Responder {

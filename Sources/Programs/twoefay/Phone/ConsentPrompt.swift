@@ -1,10 +1,10 @@
 import Daemon
 import Phone
 
-/// Whoever runs a command that answers once: sees what is asked before anything is signed, and is asked where there is
-/// somebody to ask.
+/// The dialog with the person who runs a command that answers one challenge. It shows the challenge
+/// before anything is signed and, at a terminal, asks for consent.
 struct ConsentPrompt: Sendable {
-    /// With `--json`, a program reads what would be shown.
+    /// Whether `--json` is given; then a program reads the output.
     private let isProgram: Bool
     let isThere: Bool
 
@@ -17,7 +17,8 @@ struct ConsentPrompt: Sendable {
         if !isProgram { Program.say(question.shown + "\n") }
     }
 
-    /// Nobody is asked where nobody is: the request was named then.
+    /// Asks for consent. It asks nothing without a terminal, because the command then names the
+    /// challenge.
     func agrees() throws(Failure) {
         guard isThere else { return }
         while true {

@@ -92,7 +92,8 @@ extension Tool {
         return .seconds(seconds)
     }
 
-    /// A new one, or the one that an earlier run has begun with the same activation: its key may be bound already.
+    /// Returns a new enrolment, or the one that an earlier run began with the same activation. Its
+    /// key may be bound already.
     private static func begun(
         _ activation: ActivationURI, _ invocation: Invocation, _ keyring: Keyring
     ) throws(Failure) -> Keyring.Entry {
@@ -112,9 +113,10 @@ extension Tool {
         return try keyring.add(enrolment)
     }
 
-    /// Sends the same until the relay says that the phone is bound, or that it will not be.
+    /// Repeats the request until the relay reports that the phone is bound, or that it refuses.
     ///
-    /// - Returns: without a revocation code where it was bound before, and the answer that had one was lost.
+    /// - Returns: no revocation code if the phone was bound before and the answer with the code was
+    ///   lost.
     private static func bind(
         _ entry: Keyring.Entry, _ keyring: Keyring, within timeout: Duration, on loop: EventLoop, _ telling: PhoneOutput
     ) async throws(Failure) -> (Enrolment, revocationCode: String?) {
@@ -138,7 +140,7 @@ extension Tool {
                         if let bound = try await enroller.bindingWithoutAnswer() { return (bound, nil) }
                         keyring.remove(entry)
                     }
-                    // A relay that had been there may be back in a moment.
+                    // After a first answer, a relay that fails may work again soon.
                     guard told != nil, error.mayPass else { throw error }
                 }
                 guard loop.time.instant() + pause < limit else { break }
@@ -156,7 +158,8 @@ extension Tool {
             next: "While the code lives, run the same command again; after that, ask the website for a new activation.")
     }
 
-    /// What the person needs to approve, on a phone that is bound already: the same key must be shown there.
+    /// Prints the facts that the person needs to approve on another phone. That phone must show the
+    /// same key.
     private static func tell(_ telling: PhoneOutput, device: String, number: String?, thumbprint: String) {
         let words = number.map { ", with the number \($0)" } ?? ""
         telling(
@@ -168,13 +171,14 @@ extension Tool {
             ])
     }
 
-    /// Between two looks whether somebody has approved.
+    /// The pause between two checks for the approval.
     private static let pause: Duration = .seconds(2)
 }
 
 extension CallFailure {
-    /// A relay that was not reached, or gave no answer, may yet bind the key, and so may one whose user has no room for
-    /// it now: it is kept for the next run.
+    /// Whether the relay refuses the key for good. A relay that was not reached or gave no answer
+    /// may still bind the key. So may a relay that answers 409 or 429, for example because the user
+    /// has too many phones. In these cases the key is kept for the next run.
     fileprivate var isFinal: Bool {
         guard case .refused(let refusal) = self else { return false }
         return (400..<500).contains(refusal.status) && ![409, 429].contains(refusal.status)

@@ -2,20 +2,21 @@ import Daemon
 import EventLoop
 import Glibc
 
-/// Lines of standard input, read on a thread of its own, asked for on a loop, and the screen that goes with it. Lives on
-/// that loop.
+/// Lines of standard input and the size of the screen. A separate thread reads the lines. It is
+/// used only on its loop.
 final class Keyboard {
-    /// Whether a person sits there.
+    /// Whether standard input is a terminal.
     static var isTerminal: Bool { isatty(0) == 1 }
 
-    /// Of the screen before the person; where there is none, as of the screens of old.
+    /// The width of the terminal in columns; 80 if there is no terminal.
     static var columns: Int {
         var size = winsize()
         guard ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
         return Int(size.ws_col)
     }
 
-    /// The line that a person types at this question, and nothing that was typed before it; nil at the end of the input.
+    /// Asks a question and returns the line that the person types; nil at the end of the input.
+    /// Text that was typed before the question is discarded.
     static func ask(_ question: String) -> String? {
         tcflush(0, TCIFLUSH)
         Program.say(question)
@@ -34,10 +35,11 @@ final class Keyboard {
         thread = try WorkerThread(name: "keyboard")
     }
 
-    /// The next line; nil at the end of the input, and when `giveUp` is called. What a person typed before the question
-    /// was on the screen is no answer to it; a program may write its answers ahead.
+    /// Returns the next line; nil at the end of the input, and when `giveUp` is called. At a
+    /// terminal, text that was typed before the question is discarded. A program may write its
+    /// answers ahead.
     ///
-    /// - Parameter ask: puts the question on the screen.
+    /// - Parameter ask: prints the question.
     func line(_ ask: () -> Void = {}) async -> String? {
         if Self.isTerminal {
             tcflush(0, TCIFLUSH)
@@ -50,13 +52,13 @@ final class Keyboard {
         return await withCheckedContinuation { waiting = $0 }
     }
 
-    /// Nobody needs the line any more that is waited for.
+    /// Ends the wait for a line; `line` returns nil.
     func giveUp() {
         waiting?.resume(returning: nil)
         waiting = nil
     }
 
-    /// Nothing more will come.
+    /// Whether all input was read.
     var isAtEnd: Bool { hasEnded && lines.isEmpty }
 
     private func start() {

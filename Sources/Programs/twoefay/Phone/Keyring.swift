@@ -4,7 +4,8 @@ import HTTP
 import JSON
 import Phone
 
-/// The enrolments of one person on this machine: a file for each, which nobody else may read, in one directory.
+/// The enrolments of one person on this machine, in one directory. Each is a file that only its
+/// owner can read.
 struct Keyring {
     let directory: String
 
@@ -12,7 +13,7 @@ struct Keyring {
         let path: String
         let enrolment: Enrolment
 
-        /// What a person calls it by.
+        /// The name of the phone in output.
         var title: String { "\(enrolment.website) at \(enrolment.relay.text)" }
     }
 
@@ -42,7 +43,7 @@ struct Keyring {
 
     // MARK: Reading
 
-    /// In the order of their names.
+    /// Returns all enrolments, sorted by file name.
     func all() throws(Failure) -> [Entry] {
         guard Files.exists(directory) else { return [] }
         do throws(Files.Problem) {
@@ -68,7 +69,7 @@ struct Keyring {
         }
     }
 
-    /// The one that is meant. Without a choice there must be no other.
+    /// Returns the enrolment that the command means. Without a choice there must be only one.
     func chosen(_ invocation: Invocation) throws(Failure) -> Entry {
         let found = try chosenAmongAll(invocation)
         guard found.count == 1, let entry = found.first else {
@@ -80,7 +81,7 @@ struct Keyring {
         return entry
     }
 
-    /// All that are meant: at least one.
+    /// Returns all enrolments that the command means, at least one.
     func chosenAmongAll(_ invocation: Invocation) throws(Failure) -> [Entry] {
         let all = try all()
         guard !all.isEmpty else {
@@ -100,7 +101,7 @@ struct Keyring {
         return found
     }
 
-    /// Those that are bound.
+    /// Returns the enrolments that are bound, at least one.
     func bound(_ invocation: Invocation) throws(Failure) -> [Entry] {
         let bound = try chosenAmongAll(invocation).filter { $0.enrolment.device != nil }
         guard !bound.isEmpty else {
@@ -113,13 +114,13 @@ struct Keyring {
 
     // MARK: Writing
 
-    /// A new one, under a name of its own.
+    /// Adds an enrolment in a new file.
     func add(_ enrolment: Enrolment) throws(Failure) -> Entry {
         let name = "\(enrolment.website)-\(enrolment.thumbprint.prefix(12)).json"
         return try write(Entry(path: Files.resolve(name, in: directory), enrolment: enrolment))
     }
 
-    /// The same phone, of which more or something else is known now.
+    /// Replaces the enrolment of a phone after it has changed.
     @discardableResult
     func update(_ entry: Entry, _ enrolment: Enrolment) throws(Failure) -> Entry {
         try write(Entry(path: entry.path, enrolment: enrolment))

@@ -8,7 +8,7 @@ import Phone
 import TLS
 import World
 
-/// The commands about the phone itself, rather than about what is asked.
+/// The commands that manage phones.
 extension Tool {
     static let listPhones = Subcommand(
         command: Command("phone list", "Lists the phones that are bound here.", options: [Keyring.option])
@@ -166,7 +166,7 @@ extension Tool {
 }
 
 extension Keyring.Entry {
-    /// All but the private key and what is secret beside it.
+    /// The enrolment without the private key and other secrets.
     fileprivate var json: JSONObject {
         let phone = enrolment
         return [

@@ -2,9 +2,9 @@ import Daemon
 import Phone
 
 extension Failure {
-    /// What a call to the relay came to.
+    /// Creates the failure for a request to the relay that failed.
     ///
-    /// - Parameter unauthenticated: what may be done when the relay does not accept who is calling.
+    /// - Parameter unauthenticated: the advice if the relay does not accept the phone's identity.
     init(_ failure: CallFailure, unauthenticated: String = Failure.notKnown) {
         let (code, next): (ExitCode, String) =
             switch failure {

@@ -4,7 +4,7 @@ import JSON
 import Phone
 import World
 
-/// What the commands of a phone have in common.
+/// The options that the phone commands share.
 enum PhoneOptions {
     static let dpop = Command.Option(
         "dpop", .nothing, "Say who is calling by a signature with each request (DPoP), not by the client certificate.")
@@ -23,7 +23,7 @@ enum PhoneOptions {
         try word(invocation, uv, SignedStatement.UserVerification.none)
     }
 
-    /// One of the words there are, or the default where none is given.
+    /// Returns the value of an option; `usual` if the option is not given.
     static func word<Word: RawRepresentable<String> & CaseIterable>(
         _ invocation: Invocation, _ option: Command.Option, _ usual: Word
     ) throws(Failure) -> Word {
@@ -41,7 +41,7 @@ enum PhoneOptions {
     }
 }
 
-/// Tells what happens while it happens: lines for people, or one JSON value a line.
+/// Prints events as they happen: text for people, or one JSON value on a line.
 struct PhoneOutput: Sendable {
     let isJSON: Bool
 
@@ -54,14 +54,14 @@ struct PhoneOutput: Sendable {
         Program.say(JSONWriter.text(.object(object)) + "\n")
     }
 
-    /// A question at the end of which somebody types.
+    /// Prints a question without a line end. It prints nothing with `--json`.
     func prompt(_ text: String) {
         if !isJSON { Program.say(text) }
     }
 }
 
 extension Tool {
-    /// Carries a phone's command out on a loop of its own.
+    /// Runs a command on a new loop, and returns its result.
     static func onLoop<Value: Sendable>(
         _ work: @escaping @Sendable (EventLoop) async throws(Failure) -> Value
     ) throws(Failure) -> Value {

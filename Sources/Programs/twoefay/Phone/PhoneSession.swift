@@ -4,19 +4,19 @@ import JSON
 import Phone
 import World
 
-/// Some phones and their person: each phone asks its relay, and what is asked comes before the person, one at a time.
-/// Lives on its loop.
+/// Several phones of one person. Each phone polls its relay, and the person decides about one
+/// challenge at a time. It is used only on its loop.
 final class PhoneSession {
     struct Options: Sendable {
         let identity: Responder.Identity
         let uv: SignedStatement.UserVerification
-        /// Nil: a person decides.
+        /// The automatic decision; nil if a person decides.
         let auto: Auto?
         let number: String?
         let isOnce: Bool
     }
 
-    /// A request, and the phone that can answer it.
+    /// A challenge, and the phone that can answer it.
     private struct Item {
         let phone: PolledPhone
         let question: ChallengePrompt
@@ -71,9 +71,9 @@ final class PhoneSession {
         return try result.get()
     }
 
-    // MARK: What phones tell
+    // MARK: Events of phones
 
-    /// All that a phone is asked now.
+    /// Takes the open challenges of a phone. Challenges that are no longer open leave the queue.
     func offer(_ questions: [ChallengePrompt], to phone: PolledPhone) {
         let open = Set(questions.map(\.challenge))
         queue.removeAll { $0.phone === phone && !open.contains($0.question.challenge) }
@@ -82,14 +82,14 @@ final class PhoneSession {
         goOn()
     }
 
-    /// A phone that is of no use any more. The others go on.
+    /// Removes a phone that cannot continue. The others continue; without any, the session ends.
     func drop(_ phone: PolledPhone, _ failure: Failure) {
         phones.removeAll { $0 === phone }
         guard !phones.isEmpty else { return finish(.failure(failure)) }
         phone.tell(failure.text, "trouble", ["error": .string(failure.message)])
     }
 
-    // MARK: One at a time
+    // MARK: One challenge at a time
 
     private func goOn() {
         guard end == nil, current == nil, !queue.isEmpty else { return }
@@ -138,7 +138,7 @@ final class PhoneSession {
     private enum Choice {
         case decision(SignedStatement.Decision)
         case ignore
-        /// The time was over, or somebody else has answered.
+        /// The challenge has expired, or was answered elsewhere.
         case nothing
         case broken(Failure)
     }
@@ -196,7 +196,7 @@ final class PhoneSession {
         return .nothing
     }
 
-    // MARK: The end
+    // MARK: End
 
     private func report(_ code: ExitCode) -> Report {
         Report("", json: .object(["event": "ended", "answered": .integer(answered)]), code: code)
@@ -220,6 +220,6 @@ extension SignedStatement.Decision {
         }
     }
 
-    /// Whether the relay understood it as it was said.
+    /// Whether the result of the login corresponds to the decision.
     func isMeant(by login: String) -> Bool { login == (word == "approve" ? "success" : "failure") }
 }

@@ -6,17 +6,17 @@ import JSON
 import Phone
 import World
 
-/// One phone that asks its relay again and again what there is. Lives on its loop.
+/// A phone that polls its relay for challenges. It is used only on its loop.
 final class PolledPhone {
     private let watching: PhoneSession
     private let loop: EventLoop
     private let entry: Keyring.Entry
     private var responder: Responder
     private var isOver = false
-    /// Questions and refusals that were told already.
+    /// The challenges and refusals that were printed already.
     private var known: Set<String> = []
 
-    /// Between two requests, where the relay answers at once and says nothing new.
+    /// The pause between two requests, if the relay answers at once and reports nothing new.
     private static let pause: Duration = .seconds(2)
     private static let longestPause: Duration = .seconds(30)
 
@@ -52,7 +52,7 @@ final class PolledPhone {
         watching.telling(text, event, all)
     }
 
-    /// True the first time.
+    /// Returns true for a challenge the first time.
     func isNew(_ question: ChallengePrompt) -> Bool { known.insert(question.challenge).inserted }
 
     func answer(
@@ -74,7 +74,8 @@ final class PolledPhone {
                 open = pending.challenges
                 if isOver { return }
                 let hasNews = take(pending) || hadEnds
-                // A second watcher of this phone would take the relay from the first, and the first from the second.
+                // If two programs watch the same phone, the relay ends the held request of one when
+                // the other asks. The pause keeps them from a fast loop.
                 if !hasNews && loop.time.instant() - start < Self.pause { await loop.sleep(for: Self.pause) }
             } catch {
                 if isOver { return }
@@ -92,7 +93,7 @@ final class PolledPhone {
         }
     }
 
-    /// Whether there was anything new in it.
+    /// Returns whether the answer contained anything new.
     private func take(_ pending: Responder.Pending) -> Bool {
         let count = known.count
         for refused in pending.refused where known.insert(refused.challenge ?? "").inserted {

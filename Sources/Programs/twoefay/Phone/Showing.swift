@@ -2,7 +2,7 @@ import JSON
 import Phone
 import World
 
-/// A request as the person sees it.
+/// The output of a challenge.
 extension ChallengePrompt {
     var shown: String {
         var rows = context.lines.map { (label: $0.label, text: $0.value) }
@@ -11,10 +11,11 @@ extension ChallengePrompt {
             "\(context.displayName) (\(context.website)) asks: is this you?", rows, columns: Keyboard.columns)
     }
 
-    /// Whose number it is, within a line.
+    /// The website's name in one line, for the question about the number.
     var asker: String { ScreenText.visible(context.displayName, limit: 40) }
 
-    /// For programs: the context as it came, and what is needed to answer.
+    /// Returns the challenge for programs: its context as received, and the values needed to
+    /// answer.
     func json(device: String) -> JSONObject {
         let context = (try? JSONReader.read(bytes)) ?? .null
         return [
@@ -23,7 +24,7 @@ extension ChallengePrompt {
         ]
     }
 
-    /// Why a number is none that the website can have shown; nil if it can be.
+    /// The reason why the website cannot have shown this number; nil if it can have.
     func fault(ofNumber number: String) -> String? {
         let digits = context.numberDigits
         let isNumber = number.utf8.count == digits && number.utf8.allSatisfy { (0x30...0x39).contains($0) }

@@ -40,7 +40,7 @@ extension Tool {
 }
 
 extension PhoneSession {
-    /// What to do with a request.
+    /// The automatic decision about every challenge.
     enum Auto: String, CaseIterable {
         case approve, deny, fraud, ignore
     }

@@ -71,13 +71,14 @@ extension Tool {
 }
 
 extension SQLValue {
-    /// Long values by their beginning alone: a secret among them is sealed.
+    /// The value for the terminal. A long value is cut, because it may be a sealed secret.
     fileprivate var shown: String {
         switch self {
         case .null: "NULL"
         case .integer(let number): String(number)
         case .text(let text):
-            // Whoever changed the row chose this text: nothing of it may steer the terminal.
+            // An attacker may have written this text, so control characters must not reach the
+            // terminal.
             (text.count > 200 ? text.prefix(200) + "…" : text).unicodeScalars.map { scalar in
                 switch scalar.properties.generalCategory {
                 case .control, .format, .lineSeparator, .paragraphSeparator: scalar.escaped(asASCII: true)

@@ -9,7 +9,8 @@ import Storage
 import Webhooks
 import World
 
-/// A call now, from this machine, that means nothing: whether a website takes what it is told.
+/// A test webhook, sent now from this machine. It carries no event, and shows whether the website
+/// accepts webhooks.
 extension WebhookEndpointCommands {
     static let testEvent = "twoefay.test"
 
@@ -64,7 +65,7 @@ extension WebhookOutcome {
         }
     }
 
-    /// What to do about it.
+    /// The advice for the operator; nil if the website accepted the webhook.
     fileprivate var next: String? {
         switch self {
         case .answered(200...299, _): nil

@@ -66,7 +66,7 @@ private enum WebhookAction: String, CaseIterable {
 }
 
 extension OperatorStore {
-    /// All that a website is to be told is due now.
+    /// Makes all pending webhooks of a website due now.
     func makeWebhooksDue(of website: WebsiteID) throws(Failure) {
         var next: Timestamp? = WebhookEndpoints.farthest
         for _ in 0..<WebhookEndpoints.makeDueLimit {
@@ -76,7 +76,7 @@ extension OperatorStore {
     }
 }
 
-/// A callback that is there, at the operator's desk.
+/// The commands for one existing webhook endpoint.
 struct WebhookEndpointCommands {
     let name: String
     let id: WebsiteID
@@ -98,7 +98,7 @@ struct WebhookEndpointCommands {
         (name, id, self.url, self.view, self.store) = (website.name, website.id, url, view, store)
     }
 
-    // MARK: Its secret
+    // MARK: Secret
 
     func rotate(_ invocation: Invocation) throws(Failure) -> Report {
         let isAtOnce = invocation.has("at-once")
@@ -164,7 +164,7 @@ struct WebhookEndpointCommands {
         }
     }
 
-    // MARK: Whether it is called
+    // MARK: State
 
     func disable() throws(Failure) -> Report {
         guard try store.run({ WebhookEndpoints.disable(id, at: store.now, as: $0) }) else {
@@ -180,7 +180,8 @@ struct WebhookEndpointCommands {
     }
 
     func enable() throws(Failure) -> Report {
-        // In front of it: whoever is stopped in between finds it disabled, and enables it once more.
+        // This comes before the endpoint is enabled. If the command is stopped in between, the
+        // endpoint is still disabled, and the operator can repeat the command.
         if view.health.isDisabled { try store.makeWebhooksDue(of: id) }
         guard try store.run({ WebhookEndpoints.enable(id, at: store.now, as: $0) }) else {
             throw Failure(
@@ -214,7 +215,7 @@ struct WebhookEndpointCommands {
 
     private func counted(_ count: Int64) -> String { count == 0 ? "Nothing" : "\(count)" }
 
-    // MARK: What was given up
+    // MARK: Dead letters
 
     func replay(since text: String?) throws(Failure) -> Report {
         var since: Timestamp?

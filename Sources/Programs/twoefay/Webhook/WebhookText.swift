@@ -4,7 +4,7 @@ import Storage
 import Webhooks
 import World
 
-/// How it stands with a callback, as operators are shown it.
+/// The output of webhook health for operators.
 extension WebhookHealth {
     var word: String {
         switch state {
@@ -14,7 +14,7 @@ extension WebhookHealth {
         }
     }
 
-    /// As in `failing since 2026-11-22T08:00:00.000Z, in 3 tries`.
+    /// The state in words, such as `failing since 2026-11-22T08:00:00.000Z, in 3 tries`.
     var shown: String {
         switch state {
         case .working: "working"
@@ -50,7 +50,7 @@ extension WebhookHealth.Reason {
 }
 
 extension WebhookEndpoints.View {
-    /// A line each about how it stands, the secrets, and what waits.
+    /// Returns one line each about health, secrets, pending webhooks and dead letters.
     func lines(of name: String, at now: Timestamp) -> [String] {
         var lines = [health.shown]
         if let until = formerUntil, until > now { lines.append("two secrets are valid, until \(until.rfc3339)") }
