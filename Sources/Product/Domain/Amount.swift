@@ -1,12 +1,13 @@
-/// An amount of money as a website writes it among a challenge's details: compared, never computed with.
+/// An amount of money as a website writes it in a challenge's details. It is compared and never
+/// computed with.
 public struct Amount: Sendable, Equatable, Comparable {
     public let text: String
     private let whole: UInt64
-    /// In millionths.
+    /// The fraction in millionths.
     private let fraction: UInt64
 
-    /// Digits with at most one point and at most six digits behind it, and nothing else: a thousands separator or a
-    /// decimal comma could be mistaken for one another, so such a text is no amount.
+    /// Parses digits with at most one point and at most six decimals. A thousands separator and a
+    /// decimal comma could be confused, so a text with either is not an amount.
     public init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count),
@@ -19,7 +20,7 @@ public struct Amount: Sendable, Equatable, Comparable {
         fraction = (0..<6).reduce(0) { $0 * 10 + ($1 < decimals.count ? UInt64(decimals[$1] - 0x30) : 0) }
     }
 
-    /// The amount in a detail's value such as `12.50`, `12.50 EUR` or `EUR 12.50`.
+    /// Parses the amount in the value of a detail such as `12.50`, `12.50 EUR` or `EUR 12.50`.
     public init?(detail value: String) {
         let words = value.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count <= 2 else { return nil }

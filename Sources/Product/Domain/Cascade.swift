@@ -1,19 +1,35 @@
 import World
 
-/// In which order a user is asked: what comes first, what follows when nothing came of it, and what a website may begin
-/// by hand. Pure: what has been tried and what the user has is read before, and holds if it still does when it is written.
+/// The cascade of one challenge: the ordered factors that it tries until one succeeds. It decides
+/// which factor is first, which one follows an unsuccessful step, and which one a website may start
+/// itself.
+///
+/// The cascade is a pure value. The caller reads the steps and the user's factors before, and the
+/// SQL script checks on writing that they still hold.
+///
+/// Invariant: each factor starts by itself at most once in a challenge. Push and pull count as the
+/// same factor. A recovery code is accepted at any time, so it is never started. While the user has
+/// the push open on a phone (`seen`), nothing else starts.
+///
+/// A website's own starts are limited: `mostSendings` pushes and messages, `mostSteps` steps, and
+/// `pause` between two sendings of a factor. Without these limits a website could flood a user with
+/// messages.
+///
+/// Tests: `CascadeTests` in DomainTests; with the store in RelayTests `CascadeTests`, `StepTests`
+/// and `EarlyFactorTests`.
 public struct Cascade: Equatable, Sendable {
-    /// What a user could answer by now.
+    /// The factors with which a user can answer now.
     public struct AvailableFactors: Equatable, Sendable {
         public enum Phone: Sendable {
-            /// It can only be waited for: it asks by itself, or nothing is pushed to it any more.
+            /// The phone is not pushed to; it finds challenges by polling `/pending`.
             case asking
             case pushable
         }
 
-        /// The best of the user's; nil without one.
+        /// The best phone of the user; nil if the user has none.
         public var phone: Phone?
-        /// Those that count and, where they are sent, that there is a courier for.
+        /// The active code factors; a factor whose codes are sent counts only if a courier exists
+        /// for it.
         public var codes: Set<Factor>
 
         public init(phone: Phone?, codes: Set<Factor>) {
@@ -24,7 +40,7 @@ public struct Cascade: Equatable, Sendable {
         public func has(_ factor: Factor) -> Bool { factor.isCode ? codes.contains(factor) : phone != nil }
     }
 
-    /// A step of the challenge.
+    /// A step of the challenge: a factor that was started, with its state.
     public struct CascadeStep: Equatable, Sendable {
         public let factor: Factor
         public let state: StepState
@@ -37,16 +53,17 @@ public struct Cascade: Equatable, Sendable {
         }
     }
 
-    /// What may be answered by, in order: of `Factor.choices`.
+    /// The permitted factors in order, from `Factor.choices`.
     public let factors: [Factor]
 
     public init(factors: [Factor]) { self.factors = factors }
 
-    /// What the challenge begins with.
+    /// Returns the factor that starts the challenge; nil if the user has none of them.
     public func first(_ means: AvailableFactors) -> Factor? { next(after: [], means) }
 
-    /// What begins by itself now. A recovery code never does: it is taken all the time, and nobody is sent to fetch it.
-    /// Whoever has looked at the push has it in hand, and is not disturbed.
+    /// Returns the factor that starts by itself now, or nil. A recovery code never starts, since it
+    /// is accepted at any time. If the user has seen the push, nothing starts, so that the user is
+    /// not interrupted.
     public func next(after tried: [CascadeStep], _ means: AvailableFactors) -> Factor? {
         guard tried.last?.state != .seen else { return nil }
         let done = tried.map { Self.choice($0.factor) }
@@ -54,10 +71,10 @@ public struct Cascade: Equatable, Sendable {
             .map { begin($0, means) }
     }
 
-    /// Whether a user who has these can answer at all.
+    /// Returns whether a user with these factors can answer at all.
     public func canAnswer(_ means: AvailableFactors) -> Bool { factors.contains { means.has($0) } }
 
-    /// A phone that nothing can be pushed to is waited for.
+    /// Returns pull instead of push if the phone cannot be pushed to.
     private func begin(_ factor: Factor, _ means: AvailableFactors) -> Factor {
         factor == .push && means.phone == .asking ? .pull : factor
     }
@@ -65,27 +82,27 @@ public struct Cascade: Equatable, Sendable {
     private static func choice(_ factor: Factor) -> Factor { factor == .pull ? .push : factor }
 }
 
-/// What a website begins by hand.
+/// The factors that a website starts itself.
 extension Cascade {
-    /// Pushes and messages of one challenge.
+    /// The maximum number of pushes and messages in one challenge.
     public static let mostSendings = 5
-    /// Steps of one challenge.
+    /// The maximum number of steps in one challenge.
     public static let mostSteps = 20
-    /// Between two sendings of one factor.
+    /// The minimum pause between two sendings of one factor.
     public static let pause = Duration.seconds(20)
 
     public enum Start: Equatable, Sendable {
         case begin(Factor)
-        /// It needs nothing sent and is under way: there is nothing to do.
+        /// The factor is under way and nothing needs to be sent.
         case underWay
         case forbidden
-        /// The user has none, or nothing carries it.
+        /// The user does not have this factor, or no courier exists for it.
         case unavailable
-        /// Not before; nil where this challenge has had all that it may have.
+        /// A limit applies until that time; nil if the challenge has reached its maximum.
         case limited(until: Timestamp?)
     }
 
-    /// The factor now, or its code again.
+    /// Decides whether the website may start the factor now, or have its code sent again.
     public func start(_ wanted: Factor, after tried: [CascadeStep], _ means: AvailableFactors, at now: Timestamp)
         -> Start
     {
@@ -101,7 +118,7 @@ extension Cascade {
         let sendings = tried.filter { $0.factor == .push || $0.factor.isSent }
         guard sendings.count < Self.mostSendings else { return .limited(until: nil) }
         if let last = sendings.last(where: { $0.factor == factor }), now < last.at + Self.pause,
-            // Of a clock that was wrong nothing follows for long.
+            // A step far in the future comes from a wrong clock and is ignored.
             last.at <= now + Self.pause
         {
             return .limited(until: last.at + Self.pause)
@@ -111,19 +128,20 @@ extension Cascade {
 }
 
 extension StepState {
-    /// It may come to something yet.
+    /// Whether the step can still succeed.
     public var isUnderWay: Bool { self == .queued || self == .sent || self == .seen }
 }
 
 extension Policy {
-    /// How a success by that factor would count at the least.
+    /// Returns the lowest assurance that a success by that factor can have.
     public func worth(of factor: Factor, asksNumber: Bool) -> Assurance {
         Assurance(factor: factor, numberAsked: asksNumber, uv: minUV)
     }
 
-    /// This policy for one challenge: of its factors those that are wanted and are worth enough, in its own order.
+    /// Returns this policy for one challenge, with the factors that are wanted and have enough
+    /// assurance, in the policy's order.
     ///
-    /// - Parameter wanted: nil where any will do.
+    /// - Parameter wanted: the factors that the website permits; nil permits all.
     public func narrowed(to wanted: [Factor]?, atLeast assurance: Assurance?, asksNumber: Bool) -> Policy {
         var policy = self
         policy.minAssurance = max(minAssurance, assurance ?? .low)
@@ -133,9 +151,10 @@ extension Policy {
         return policy
     }
 
-    /// Of the factors those that are worth most among what the user has, and recovery codes: what approves of a further
-    /// factor must not be weaker than what there is. A phone counts most, whatever it is asked. Where there is nothing,
-    /// nothing is left out: a policy takes something.
+    /// Returns this policy with only the strongest factors that the user has, and recovery codes.
+    /// It applies when a user approves a further factor, because the approval must not be weaker
+    /// than the existing factors. A phone counts as strongest, with or without a number. If nothing
+    /// would remain, the policy is unchanged, since a policy needs a factor.
     public func strongest(of means: Cascade.AvailableFactors) -> Policy {
         let had = factors.filter { $0 != .recovery && means.has($0) }
         guard !had.isEmpty || factors.contains(.recovery) else { return self }
@@ -147,7 +166,7 @@ extension Policy {
         return policy
     }
 
-    /// When what follows that factor begins by itself; nil where it does not.
+    /// Returns the time at which the next factor starts by itself; nil if it does not.
     public func deadline(of factor: Factor, from now: Timestamp) -> Timestamp? {
         (factor.isCode ? codeDeadline : pushDeadline).map { now + .seconds($0) }
     }

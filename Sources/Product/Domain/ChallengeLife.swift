@@ -1,6 +1,6 @@
 import World
 
-/// Why a challenge did not succeed; the words of the wire.
+/// The reason why a challenge did not succeed, with the values of the wire format.
 public enum Reason: String, Sendable, CaseIterable {
     case denied, fraud, expired, cancelled, superseded, locked, frozen, undeliverable
     case wrongNumber = "wrong_number"
@@ -10,10 +10,18 @@ public enum Decision: String, Sendable, CaseIterable {
     case approve, deny, fraud
 }
 
-/// The life of a challenge: asked → sent → one of the ends. Ends never change.
+/// The state machine of a challenge: asked → sent → one of the ends answered, expired, cancelled or
+/// failed. A challenge may also end without having been sent.
 ///
-/// A pure value. The SQL scripts guard the same rules (`decided_at IS NULL`, `expires_at > now`), because between
-/// reading and writing somebody else may have decided.
+/// Invariant: an end never changes. The first event that ends a challenge wins; every later one is
+/// refused as `alreadyDecided`. From `expiresAt` on, only the event `expire` is accepted; before
+/// that time it is refused as `tooEarly`.
+///
+/// This is a pure value, and another relay may decide the challenge between reading and writing.
+/// The SQL scripts therefore guard the same rules (`decided_at IS NULL`, `expires_at > now`). If a
+/// script omits a guard, two answers that race could both succeed.
+///
+/// Tests: `ChallengeLifeTests`; with the store in `ChallengeEndTests` and `DecisionTests`.
 public struct ChallengeLife: Equatable, Sendable {
     public enum State: String, Sendable, CaseIterable {
         case asked, sent
@@ -23,14 +31,15 @@ public struct ChallengeLife: Equatable, Sendable {
     }
 
     public enum Event: Equatable, Sendable {
-        /// The push service took the message for at least one phone.
+        /// A push service accepted the push for at least one phone.
         case delivered
-        /// A valid answer. `numberMatches` is false when a number was asked and another one came.
+        /// A valid answer. `numberMatches` is false if a number was required and another one was
+        /// entered.
         case answer(Decision, numberMatches: Bool)
         case cancel
         case supersede
         case expire
-        /// No factor is left that could reach the user.
+        /// No factor remains that could reach the user.
         case giveUp(Reason)
     }
 
@@ -74,12 +83,12 @@ public struct ChallengeLife: Equatable, Sendable {
         }
     }
 
-    /// What is true at `now`, also when nobody has written the expiry down yet.
+    /// Returns the challenge as it is at `now`, even if its expiry is not yet stored.
     public func seen(at now: Timestamp) -> ChallengeLife {
         (try? after(.expire, at: now)) ?? self
     }
 
-    /// What the website is told in `login`.
+    /// The result that the website gets.
     public var result: Result {
         guard state.isEnd else { return .wait }
         return decision == .approve ? .success : .failure

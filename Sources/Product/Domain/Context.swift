@@ -2,7 +2,7 @@ import Bytes
 import JSON
 import World
 
-/// Everything that the person is shown about a request, and so everything that an answer is about.
+/// The description of a challenge that the user sees and the phone signs.
 public struct Context: Equatable, Sendable {
     public struct Detail: Equatable, Sendable {
         public let label: String
@@ -21,13 +21,13 @@ public struct Context: Equatable, Sendable {
     public var action: String?
     public var details: [Detail]
     public var ip: String?
-    /// Where that address is, by the installation's database.
+    /// The place of that address, from the installation's MaxMind database.
     public var place: String?
     public var userAgent: String?
     /// The website's own nonce.
     public var request: String?
     public var numberDigits: Int
-    /// Of an approval: the phone that wants to be bound.
+    /// For an approval, the phone that is to be bound.
     public var device: String?
     public var createdAt: Timestamp
     public var expiresAt: Timestamp
@@ -53,8 +53,8 @@ public struct Context: Equatable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// The exact bytes to show and to sign. What the website did not say is left out, so that nothing can be mistaken
-    /// for an empty value that it did say.
+    /// The exact bytes to show and to sign. Values that the website did not give are omitted, so
+    /// that they differ from empty values that it did give.
     public var bytes: [UInt8] {
         var object: JSONObject = [
             "v": .integer(1), "website": .string(website), "display_name": .string(displayName),
@@ -79,13 +79,13 @@ public struct Context: Equatable, Sendable {
 }
 
 extension Context {
-    /// The values of a stored context that a push may show.
+    /// Returns the values of a stored context that a push may show.
     public static func shownInPush(_ bytes: [UInt8]) -> (service: String?, ip: String?, place: String?) {
         let object = (try? JSONReader.read(bytes))?.object
         return (object?["service"]?.string, object?["ip"]?.string, object?["place"]?.string)
     }
 
-    /// The website's own nonce in a stored context.
+    /// Returns the website's own nonce in a stored context.
     static func request(in bytes: [UInt8]) -> String? {
         (try? JSONReader.read(bytes))?.object?["request"]?.string
     }

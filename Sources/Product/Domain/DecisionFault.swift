@@ -1,41 +1,42 @@
-/// Why a phone's decision was not taken. Nothing changes then and nobody's failures are counted: log, metrics and audit
-/// name it by these words.
+/// The reason why a phone's decision was refused. A refused decision changes nothing and counts as
+/// no failure. Log, metrics and audit use the raw values.
 public enum DecisionFault: String, Error, Sendable, CaseIterable {
-    /// Longer than any decision is.
+    /// The text is longer than any valid decision.
     case size
-    /// Not a compact JWS over exactly the claims of a decision.
+    /// The text is not a compact JWS over exactly the claims of a decision.
     case malformed
     case algorithm
-    /// A JWS that is meant for something else.
+    /// The JWS is of another type.
     case type
-    /// Its header names another phone than the one that sent it.
+    /// The header names another phone than the sender.
     case key
     case signature
-    /// Meant for another website or another relay.
+    /// The audience is another website or relay.
     case audience
     case challenge, nonce, request
-    /// Not what the person was shown.
+    /// The context is not the one that was shown.
     case context
-    /// An approval at /failure, or the reverse.
+    /// An approval arrived at /failure, or a denial at /success.
     case decision
-    /// No number though one is asked, or one though none is.
+    /// A required number is missing, or a number is present although none is required.
     case number
-    /// The phone did not make sure of its owner as the policy demands.
+    /// The user verification is below the policy's minimum.
     case verification
-    /// Not the form that the challenge's policy takes.
+    /// The challenge's policy requires another form of answer.
     case policy
-    /// There is no such challenge for this phone.
+    /// This phone has no challenge with that id.
     case unknown
-    /// The time of the challenge is over.
+    /// The challenge has expired.
     case late
-    /// The challenge has another end.
+    /// The challenge has already ended otherwise.
     case decided
-    /// Too soon after a wrong number.
+    /// The answer came too soon after a wrong number.
     case limited
-    /// The phone was suspended, or its user locked, while it answered.
+    /// The phone was suspended, or its user locked, while the answer was processed.
     case revoked
 
-    /// For whoever writes the phone's program. It says nothing that the phone was not told before.
+    /// The message for the developer of the phone's app. It contains nothing that the phone does
+    /// not already know.
     public var message: String {
         switch self {
         case .size: "has more than \(SignedDecision.maxBytes) bytes"

@@ -1,6 +1,6 @@
-/// Words of the wire that several verbs share.
+/// Values of the wire format that several verbs share.
 
-/// How an answer reached the relay, and so what the website has to trust for it.
+/// The authentication of an answer, which determines whom the website has to trust.
 public enum Proof: String, Sendable, CaseIterable {
     case signed, certificate, website, code
 }
@@ -10,36 +10,37 @@ public enum Factor: String, Sendable, CaseIterable {
 }
 
 extension Factor {
-    /// Those that are answered by a code that the user types.
+    /// The factors whose answer is a code that the user enters.
     public static let codes: [Factor] = [.totp, .hotp, .sms, .mail, .recovery]
 
-    /// Those that a website chooses among: a phone that asks by itself stands where its push would.
+    /// The factors that a website can choose. Pull is not among them, since it stands in for push.
     public static let choices: [Factor] = [.push] + codes
 
     public var isCode: Bool { Factor.codes.contains(self) }
 
-    /// Those whose codes the relay sends.
+    /// Whether the relay sends the codes of this factor.
     public var isSent: Bool { self == .sms || self == .mail }
 }
 
-/// Whether a code factor counts already.
+/// The state of a code factor.
 public enum FactorState: String, Sendable, CaseIterable {
-    /// Not confirmed by a first code yet.
+    /// The factor is not yet confirmed by a first code.
     case waiting
     case active
 }
 
-/// The hash of one-time codes, under the names it has in the store.
+/// The hash function of one-time codes; the raw values are stored.
 public enum OTPAlgorithm: String, Sendable, CaseIterable {
     case sha1, sha256, sha512
 }
 
-/// How much a success is worth (NIST SP 800-63B-4's words where it has some).
+/// The level of confidence in a successful login, with the terms of NIST SP 800-63B-4 where it has
+/// some.
 public enum Assurance: String, Sendable, CaseIterable, Comparable {
     case low, restricted, substantial, high
 
-    /// What an answer by that factor is worth. A push is raised by a number that was asked, and by a phone that made sure
-    /// of its owner.
+    /// Returns the assurance of an answer by that factor. A push is raised to high by a required
+    /// number, or by user verification on the phone.
     public init(factor: Factor, numberAsked: Bool, uv: UserVerification = .none) {
         switch factor {
         case .push, .pull: self = numberAsked || uv > .none ? .high : .substantial
@@ -61,7 +62,7 @@ public enum Assurance: String, Sendable, CaseIterable, Comparable {
     public static func < (a: Assurance, b: Assurance) -> Bool { a.rank < b.rank }
 }
 
-/// How a phone made sure of its owner before it signed.
+/// The method by which a phone verified its user before it signed.
 public enum UserVerification: String, Sendable, CaseIterable, Comparable {
     case none, passcode, biometric
 
@@ -76,28 +77,29 @@ public enum UserVerification: String, Sendable, CaseIterable, Comparable {
     public static func < (a: UserVerification, b: UserVerification) -> Bool { a.strength < b.strength }
 }
 
-/// Whether a user can be asked at all.
+/// The state of a user: only an active one gets challenges.
 public enum UserState: String, Sendable, CaseIterable {
     case active
-    /// Too many wrong numbers, or an operator. Wrong codes lock codes alone: `CodeLockout`.
+    /// Locked after too many wrong numbers, or by an operator. Wrong codes lock only codes: see
+    /// `CodeLockout`.
     case locked
-    /// The user said that a login was not theirs.
+    /// Blocked after the user reported a login as fraud.
     case frozen
 }
 
-/// Who approved of a further phone before its activation was made.
+/// The party that approved a further phone before its activation was created.
 public enum Approval: String, Sendable, CaseIterable {
     case user, website, `operator`
 }
 
-/// Who changed a user or a phone.
+/// The author of a change of a user or a phone.
 public enum ChangeAuthor: String, Sendable, CaseIterable {
     case phone, website, `operator`
-    /// Whoever had the revocation code, or a recovery code.
+    /// A person with the revocation code or a recovery code.
     case code
 }
 
-/// What websites and users are told of when it happens.
+/// A change of a user or phone that websites and users are notified of.
 public enum AccountEvent: String, Sendable, CaseIterable {
     case deviceBound = "device.bound"
     case deviceUnbound = "device.unbound"
@@ -114,7 +116,7 @@ public enum DeviceState: String, Sendable, CaseIterable {
     case waiting, active, suspended, revoked
 }
 
-/// What a website can make of a phone that is bound, and undo.
+/// The states that a website can set for a bound phone and reverse.
 public enum DeviceSwitch: String, Sendable, CaseIterable {
     case active, suspended
 

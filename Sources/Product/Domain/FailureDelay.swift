@@ -4,10 +4,11 @@ import World
 /// down. Numbers are counted for each phone and codes for each user (see `CodeLockout`), across
 /// challenges, relays and restarts.
 public enum FailureDelay {
-    /// After the first wrong one; each further one adds as much again.
+    /// The pause after the first failure; each further one adds the same amount.
     public static let pause = Duration.seconds(5)
 
-    /// More failures than this change nothing: they slow somebody down for more than 150 years.
+    /// The number of failures above which the delay no longer grows; it is more than 150 years by
+    /// then.
     private static let mostFailures = 1_000_000_000
 
     /// Returns the time for which nothing is checked yet, or nil if checking is allowed now. The
@@ -15,7 +16,7 @@ public enum FailureDelay {
     /// and is ignored.
     public static func wait(after failures: Int, lastAt: Timestamp?, at now: Timestamp) -> Duration? {
         guard failures > 0, let lastAt else { return nil }
-        // The store may hold any number, whoever wrote it there: the sum must not overflow.
+        // The store may hold any number: the sum must not overflow.
         let whole = pause * min(failures, mostFailures)
         guard lastAt - now <= whole else { return nil }
         let left = min(lastAt + whole - now, whole)

@@ -1,6 +1,8 @@
-/// What the texts that outsiders send may look like. Every rule answers with a message, or nil when the text is right.
+/// Validation rules for texts from outside. Each rule returns an error message, or nil if the text
+/// is valid.
 public enum FieldRule {
-    /// A line of text to show to a person: 1 to `limit` characters, all of which can be seen (see `isUnshowable`).
+    /// Checks a line of text for display: 1 to `limit` characters, all of them visible (see
+    /// `isUnshowable`).
     public static func line(_ text: String, limit: Int) -> String? {
         if text.isEmpty { return "must not be empty" }
         if text.unicodeScalars.count > limit { return "must have at most \(limit) characters" }
@@ -12,7 +14,8 @@ public enum FieldRule {
 
     public static func username(_ text: String) -> String? { line(text, limit: 64) }
 
-    /// An address that SMTP can carry: a dot-atom, an at sign, a host name. Quoted local parts are refused: nobody has one.
+    /// Checks that SMTP can carry the address: a dot-atom, an at sign, a host name. Quoted local
+    /// parts are refused, since practically nobody has one.
     public static func email(_ text: String) -> String? {
         let message = "must be an e-mail address such as name@example.com"
         guard text.utf8.count <= 254 else { return "must have at most 254 characters" }
@@ -25,7 +28,8 @@ public enum FieldRule {
         return nil
     }
 
-    /// E.164: a plus sign, a country code that does not begin with 0, at most 15 digits in all.
+    /// Checks a number in E.164 form: a plus sign, a country code that does not start with 0, 7 to
+    /// 15 digits in total.
     public static func phone(_ text: String) -> String? {
         let digits = text.utf8.dropFirst()
         guard text.utf8.first == UInt8(ascii: "+"), (7...15).contains(digits.count),
@@ -34,7 +38,8 @@ public enum FieldRule {
         return nil
     }
 
-    /// A language tag, or what a browser sends as Accept-Language (RFC 9110 §12.5.4): several, each perhaps with its weight.
+    /// Checks a language tag or an Accept-Language value (RFC 9110 §12.5.4): several tags, each
+    /// optionally with a weight.
     public static func language(_ text: String) -> String? {
         let right = text.split(separator: ",", omittingEmptySubsequences: false).allSatisfy { range in
             let parts = range.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
@@ -53,7 +58,8 @@ public enum FieldRule {
         return rest
     }
 
-    /// The shape of RFC 5646: letters and digits in groups of at most eight.
+    /// Returns whether the text has the form of RFC 5646: letters and digits in groups of at most
+    /// eight.
     private static func isLanguageTag(_ text: Substring.UTF8View) -> Bool {
         let groups = text.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         return text.count <= 35
@@ -61,7 +67,7 @@ public enum FieldRule {
             && groups.first.map { $0.count >= 2 && $0.allSatisfy(isLetter) } == true
     }
 
-    /// `q=0.8`: 0 to 1, with three digits behind the point at most.
+    /// Returns whether the text is a weight such as `q=0.8`: 0 to 1 with at most three decimals.
     private static func isWeight(_ text: Substring.UTF8View) -> Bool {
         guard text.count >= 3, text.starts(with: "q=".utf8) || text.starts(with: "Q=".utf8) else { return false }
         let number = text.dropFirst(2)
@@ -73,7 +79,7 @@ public enum FieldRule {
         return behind.allSatisfy(digits.contains)
     }
 
-    /// The name a website has in its certificate, in files and in logs.
+    /// Checks the name of a website, as used in its certificate, in files and in logs.
     public static func websiteName(_ text: String) -> String? {
         let right =
             (1...64).contains(text.utf8.count) && text.utf8.first.map(isLetterOrDigit) == true
@@ -82,7 +88,8 @@ public enum FieldRule {
         return right ? nil : "must be 1 to 64 small letters, digits, dots and dashes, and begin with a letter or digit"
     }
 
-    /// An IPv4 or IPv6 address as `inet_pton` would read it; judged by its characters only, it is shown and never dialled.
+    /// Checks an IPv4 or IPv6 address. An IPv6 address is checked only by its characters and
+    /// length, since it is displayed and never connected to.
     public static func ip(_ text: String) -> String? {
         let message = "must be an IPv4 or IPv6 address"
         let bytes = Array(text.utf8)

@@ -1,28 +1,28 @@
 import Bytes
 
-/// 128 bits that name one thing. On the wire, in the log and in the SQL views it is the same 32 hexadecimal digits
-/// (which are base64url too), so that an operator can follow one login through all three.
+/// A 128-bit identifier. Wire, log and SQL views use the same 32 hexadecimal digits (which are also
+/// valid base64url), so that an operator can follow a login through all three.
 public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
     private let high: UInt64
     private let low: UInt64
 
-    /// Nil unless there are exactly 16 bytes.
+    /// Creates an identifier; nil unless there are exactly 16 bytes.
     public init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == 16 else { return nil }
         high = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
         low = bytes.dropFirst(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Makes an identifier of the first 16 bytes of a digest or of random bytes.
+    /// Creates an identifier from the first 16 bytes of a digest or of random bytes.
     public init(leading bytes: some Collection<UInt8>) {
         guard let identifier = Self(bytes.prefix(16)) else {
-            // Only our own code passes bytes here, and always at least 16 of them: fewer are our own bug.
+            // Only the relay's own code passes bytes here: fewer than 16 are a bug.
             preconditionFailure("an identifier needs 16 bytes, and \(bytes.count) are given")
         }
         self = identifier
     }
 
-    /// Nil unless the text is what `text` of some identifier is.
+    /// Parses the form of `text`; nil if the text has another form.
     public init?(_ text: String) {
         guard text.utf8.count == 32, let bytes = Hex.decode(text) else { return nil }
         self.init(bytes)
@@ -36,7 +36,7 @@ public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
     public var description: String { text }
 }
 
-/// What identifiers name; never instantiated.
+/// The kinds of things that identifiers name; never instantiated.
 public enum IdentifierKind {
     public enum Website: Sendable {}
     public enum User: Sendable {}
@@ -51,14 +51,15 @@ public enum IdentifierKind {
 
 public typealias WebsiteID = Identifier<IdentifierKind.Website>
 public typealias UserID = Identifier<IdentifierKind.User>
-/// What a website knows its user by. Apart from the id, so that logs and audit never hold one.
+/// The opaque id by which a website knows its user. It differs from the user id, so that logs and
+/// audit never contain it.
 public typealias UserToken = Identifier<IdentifierKind.Token>
 public typealias DeviceID = Identifier<IdentifierKind.Device>
 public typealias ChallengeID = Identifier<IdentifierKind.Challenge>
 public typealias OperationID = Identifier<IdentifierKind.Operation>
-/// A row of the outbox; for a push it is the `apns-id` too.
+/// The id of an outbox entry; for a push it is also the `apns-id`.
 public typealias OutboxEntryID = Identifier<IdentifierKind.OutboxEntry>
-/// A code factor of a user: a row of the table of that name.
+/// The id of a user's code factor, a row of the table `factor`.
 public typealias FactorID = Identifier<IdentifierKind.Factor>
-/// One running relay process.
+/// The id of a running relay process.
 public typealias RelayID = Identifier<IdentifierKind.Relay>

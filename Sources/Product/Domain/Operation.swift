@@ -2,15 +2,16 @@ import Bytes
 import Crypto
 import World
 
-/// An intended change. The ids that the change makes up follow from the operation's id and the installation's key, so a
-/// change that is carried out again after a crash is the same change. Secrets never follow from it: `OperationSecret`.
+/// An intended change. The ids that it creates are derived from the operation's id and the
+/// installation's key. A change repeated after a crash is therefore the same change. Secrets are
+/// never derived from it: see `OperationSecret`.
 public struct Operation: Sendable {
     public let id: OperationID
-    /// It may have been carried out before, and nobody here knows: the store looks first.
+    /// Whether the change may have been made before; the store then looks for its result first.
     public let mayHaveRun: Bool
-    /// Another process or a later request may carry it out again, so its secret has to be stored.
+    /// Whether another process or a later request may repeat it, so that its secret must be stored.
     public let isRepeatable: Bool
-    /// Of a request that came before: when it came first.
+    /// The time of the first request, if this one is a repetition.
     public let begunAt: Timestamp?
     private let key: Secret
 
@@ -22,18 +23,19 @@ public struct Operation: Sendable {
         self.key = key
     }
 
-    /// An id, different for every label. It is no secret.
+    /// Returns an id that is different for every label. It is not secret.
     public func identifier<Thing>(_ label: String) -> Identifier<Thing> {
         Identifier(leading: HMAC.sha256(key: key, id.bytes + Array(label.utf8)))
     }
 }
 
-/// Where operations come from: a new one for every request, or the one that a repeated request had before.
+/// The source of operations: a new one for every request, or the earlier one for a repeated
+/// request.
 public struct Operations: Sendable {
     private let key: Secret
     private let randomness: any Randomness
 
-    /// - Parameter key: as `key(from:)` derives it.
+    /// - Parameter key: the key that `key(from:)` derives.
     public init(key: Secret, randomness: any Randomness) {
         self.key = key
         self.randomness = randomness
@@ -43,12 +45,12 @@ public struct Operations: Sendable {
         self.init(key: Self.key(from: masterKey), randomness: randomness)
     }
 
-    /// Derives the key that operations need, from which the master key cannot be computed.
+    /// Derives the key for operations; the master key cannot be computed from it.
     public static func key(from masterKey: Secret) -> Secret {
         Secret(HMAC.sha256(key: masterKey, Array("twoefay operations".utf8)))
     }
 
-    /// - Parameter isRepeatable: others will know its id and may carry it out again.
+    /// - Parameter isRepeatable: whether others will know its id and may repeat it.
     public func new(isRepeatable: Bool = false) -> Operation {
         Operation(id: draw(), mayHaveRun: false, isRepeatable: isRepeatable, key: key)
     }
@@ -57,7 +59,8 @@ public struct Operations: Sendable {
         Operation(id: id, mayHaveRun: true, isRepeatable: true, begunAt: begunAt, key: key)
     }
 
-    /// The operation that this content always is: a repeated enrolment of one key is one operation.
+    /// Returns the operation that is always the same for this content. For example, every enrolment
+    /// of the same key is the same operation.
     public func fixed(_ label: String, _ content: [UInt8]) -> Operation {
         let id = OperationID(leading: HMAC.sha256(key: key, Array(label.utf8) + [0] + content))
         return Operation(id: id, mayHaveRun: true, isRepeatable: true, key: key)

@@ -2,13 +2,13 @@ import Bytes
 import Crypto
 import World
 
-/// The random secret of one operation. Everything that is shown to a person or a website once (codes, keys, tokens) is
-/// derived from it.
+/// The random secret of one operation. Everything that is shown to a user or website once (codes,
+/// keys, tokens) is derived from it.
 ///
 /// It is drawn once, before the first attempt, and the same value serves every attempt in this
-/// process. It never follows from an id or from the master key: whoever gets hold of either later
-/// learns nothing. An operation that may be repeated elsewhere stores it sealed, in the transaction
-/// of the change, until repetitions end; a repetition answers with the stored one.
+/// process. It is never derived from an id or the master key, so later knowledge of either reveals
+/// nothing. An operation that may be repeated elsewhere stores it sealed, in the transaction of the
+/// change, until repetitions end. A repetition answers with the stored secret.
 public struct OperationSecret: Sendable {
     static let count = 32
 
@@ -18,25 +18,25 @@ public struct OperationSecret: Sendable {
         secret = Secret(randomness.bytes(Self.count))
     }
 
-    /// Returns nil unless the bytes are what `reveal` returned for some secret.
+    /// Creates a secret from the bytes that `reveal` returned; nil if their number is wrong.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.count else { return nil }
         secret = Secret(bytes)
     }
 
-    /// The bytes themselves, to be sealed.
+    /// Returns the bytes themselves, to be sealed.
     public func reveal() -> [UInt8] { secret.reveal() }
 
-    /// Up to 32 bytes, different for every label.
+    /// Returns up to 32 bytes, different for every label.
     public func derive(_ label: String, count: Int) -> [UInt8] {
         Array(HMAC.sha256(key: secret, Array(label.utf8)).prefix(count))
     }
 }
 
 extension OperationSecret {
-    /// The verb, user and website that a stored secret was drawn for.
+    /// The verb, user and website for which a stored secret was drawn.
     public struct Use: Sendable {
-        /// The verb that shows what is derived from the secret.
+        /// The verb that shows values derived from the secret.
         public enum Verb: String, Sendable, CaseIterable {
             case registration, activation, totp, recovery, binding
         }
@@ -51,8 +51,8 @@ extension OperationSecret {
             self.website = website
         }
 
-        /// The associated data of the sealed secret: in the row of another operation, or read by another verb or for
-        /// another user, it does not open.
+        /// Returns the associated data of the sealed secret. In the row of another operation, or
+        /// for another verb, user or website, it cannot be decrypted.
         public func associated(_ operation: OperationID) -> [UInt8] {
             Array("twoefay operation secret".utf8) + website.bytes + user.bytes + operation.bytes
                 + Array(verb.rawValue.utf8)

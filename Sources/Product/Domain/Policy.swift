@@ -1,63 +1,66 @@
-/// How answers of a website's users are given.
+/// The form in which a website's users answer.
 public enum Answers: String, Sendable, CaseIterable {
     /// The phone signs what the person saw and decided.
     case signed
     /// The phone answers with its client certificate.
     case certificate
-    /// The website answers for its own users, as in the original.
+    /// The website answers for its users, as in the original protocol.
     case website
 }
 
-/// How much of a request the push itself may show on a locked screen.
+/// The amount of detail that a push may show on a locked screen.
 public enum PushDetail: String, Sendable, CaseIterable {
     case full, minimal
 }
 
-/// What binds a further factor of a user who has one.
+/// The approval that binds a further factor of a user who already has one.
 public enum FurtherFactors: String, Sendable, CaseIterable {
-    /// The user's approval, by the strongest factor there is.
+    /// The user's approval by the strongest existing factor.
     case proved
-    /// The website's word.
+    /// The website's request alone.
     case website
 }
 
-/// Which addresses of a user codes are sent to.
+/// The addresses of a user to which codes are sent.
 public enum Addresses: String, Sendable, CaseIterable {
-    /// Also those that the website gave when it registered the user: it vouches for them.
+    /// Confirmed addresses, and those that the website gave when it registered the user, for which
+    /// it vouches.
     case vouched
-    /// Those alone that the user has confirmed by a code.
+    /// Only addresses that the user has confirmed by a code.
     case confirmed
 }
 
-/// What a website decided for its logins. Frozen into each challenge when it is asked.
+/// The rules of a website for its logins, copied into each challenge when it is opened.
 public struct Policy: Equatable, Sendable {
     public var answers: Answers = .signed
-    /// Seconds a challenge lives.
+    /// The lifetime of a challenge in seconds.
     public var lifetime = 300
-    /// Digits of the number that the person carries from one screen to the other; 0 asks for none.
+    /// The number of digits that the user transfers from one screen to the other; 0 requires none.
     public var number = 2
-    /// Below this amount (details with the label `amount`) no number is asked.
+    /// The amount below which no number is required; it is read from the detail with the label
+    /// `amount`.
     public var numberBelow: Amount?
-    /// How the phone must have made sure of its owner.
+    /// The minimum user verification by the phone.
     public var minUV: UserVerification = .none
     public var pushDetail: PushDetail = .full
-    /// Pushes to one user in five minutes; beyond them a challenge is quiet.
+    /// The maximum number of pushes to one user in five minutes; further challenges are quiet.
     public var pushLimit = 5
-    /// Challenges of one user in five minutes.
+    /// The maximum number of challenges of one user in five minutes.
     public var loginLimit = 20
-    /// Wrong codes of a user in a row before codes are locked, and wrong numbers of a phone before its user is.
+    /// The number of consecutive wrong codes of a user that locks codes, and of wrong numbers of a
+    /// phone that locks its user.
     public var guesses = 10
-    /// Phones that a user may have.
+    /// The maximum number of phones of a user.
     public var devices = 5
     public var furtherFactors: FurtherFactors = .proved
-    /// What a user may answer by, in the order in which it is tried. A phone that asks by itself (pull) answers where a
-    /// push would.
+    /// The permitted factors, in the order in which they are tried. Pull counts as push.
     public var factors: [Factor] = [.push] + Factor.codes
-    /// Seconds after which a push that nobody looked at is not waited for any longer.
+    /// The seconds after which a push that was not seen gives way to the next factor.
     public var pushDeadline = 30
-    /// Seconds after which the factor that follows a code's begins by itself; nil where the website begins it.
+    /// The seconds after which the next factor follows a code factor by itself; nil if only the
+    /// website starts it.
     public var codeDeadline: Int? = 90
-    /// The least that a success has to be worth.
+    /// The minimum assurance of a success.
     public var minAssurance: Assurance = .low
     public var addresses: Addresses = .vouched
 
@@ -65,10 +68,10 @@ public struct Policy: Equatable, Sendable {
 }
 
 extension Policy {
-    /// How many digits the person has to carry for a challenge with these details. An amount lets the number go only
-    /// where there is exactly one and no doubt about it.
+    /// Returns the number of digits that the user must transfer for a challenge with these details.
+    /// An amount removes the number only if it is the only one and unambiguous.
     public func numberDigits(for details: [Context.Detail]) -> Int {
-        // Where the website itself answers there is no phone to type a number into.
+        // If the website answers itself, there is no phone on which to enter a number.
         guard answers != .website else { return 0 }
         let amounts = details.filter { $0.label.utf8.elementsEqual("amount".utf8) }
         guard let bound = numberBelow, amounts.count == 1, let amount = Amount(detail: amounts[0].value),

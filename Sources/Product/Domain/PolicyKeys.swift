@@ -1,6 +1,7 @@
 import JSON
 
-/// Every policy under the name it has in settings, on the command line and in the database, and what it may be.
+/// The policies by their names in settings, on the command line and in the database, with the
+/// permitted values.
 extension Policy {
     public static let lifetimes = 60...600
     public static let numbers = [0, 2, 6]
@@ -10,7 +11,7 @@ extension Policy {
     public static let deviceSlots = 1...50
     public static let pushDeadlines = 5...300
     public static let codeDeadlines = 10...600
-    /// What `push-limit` and `login-limit` count in.
+    /// The time window of `push-limit` and `login-limit`.
     public static let limitWindow = Duration.seconds(300)
 
     public struct Fault: Error, Equatable {
@@ -23,7 +24,7 @@ extension Policy {
         "push-limit",
     ]
 
-    /// Sets one policy from its text; the message of a fault says what would have been right.
+    /// Sets a policy from its text. The message of a fault says which values are valid.
     public mutating func set(_ key: String, to text: String) throws(Fault) {
         switch key {
         case "addresses": addresses = try Self.word(key, text)
@@ -88,7 +89,8 @@ extension Policy {
         return word
     }
 
-    /// Words in the order in which they are to be tried, each once; around the commas there may be spaces.
+    /// Parses a list of factors in the order of trial. Each may occur once; spaces around commas
+    /// are permitted.
     private static func factors(_ key: String, _ text: String) throws(Fault) -> [Factor] {
         var factors: [Factor] = []
         for word in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -125,8 +127,8 @@ extension Policy {
     }
 }
 
-/// The policies as the database keeps them: a JSON object of texts. A website's row holds only what differs from the
-/// installation's defaults; a challenge's row holds all of them.
+/// The stored form of policies: a JSON object of texts. A website's row contains only the
+/// differences from the installation's defaults; a challenge's row contains all policies.
 extension Policy {
     public var json: String {
         var object = JSONObject()
@@ -134,7 +136,8 @@ extension Policy {
         return String(decoding: JSONWriter.write(.object(object)), as: UTF8.self)
     }
 
-    /// These policies, changed by what a website's row says. A key that a newer relay wrote is passed over.
+    /// Returns these policies with the changes of a website's row. A key from a newer relay is
+    /// ignored.
     public func changed(by json: String) throws(Fault) -> Policy {
         guard let value = try? JSONReader.read(Array(json.utf8)), let object = value.object else {
             throw Fault(message: "the policies in the database are not a JSON object")

@@ -4,15 +4,16 @@
 ///
 /// Each relay of a cluster counts by itself.
 public struct Quotas: Sendable, Equatable {
-    /// Requests of one website in work at the same time. Held ones are not in work.
+    /// The maximum number of concurrent requests of one website. Held requests do not count.
     public var requests = 10_000
-    /// Requests held for one website, its phones' included.
+    /// The maximum number of held requests for one website, including its phones.
     public var held = 20_000
-    /// Requests of one phone, or of one address without a certificate, in work at the same time.
+    /// The maximum number of concurrent requests of one phone, or of one address without a
+    /// certificate.
     public var callerRequests = 256
-    /// Users that one website may have; nil is as many as there is room for.
+    /// The maximum number of users of one website; nil means no limit.
     public var users: Int?
-    /// Users that one website may register in a minute.
+    /// The maximum number of users that one website may register in a minute.
     public var newUsers = 60_000
 
     public static let requestBounds = 10...1_000_000

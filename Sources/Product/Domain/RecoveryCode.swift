@@ -1,31 +1,31 @@
 import Bytes
 import Crypto
 
-/// A code that a user keeps on paper for the day on which there is nothing else: 80 bits, each good for one time. The
-/// store gets digests alone; so much chance needs no slow hash.
+/// A recovery code: 80 random bits on paper, valid once, for a user who has lost every other
+/// factor. The store has only digests; so much entropy needs no slow hash.
 public enum RecoveryCode {
-    /// How many a user gets at once.
+    /// The number of codes that a user gets at a time.
     public static let count = 10
     static let bytes = 10
-    /// Of one code, without its dashes.
+    /// The number of letters of a code, without dashes.
     public static let letters = 16
 
-    /// As it is shown, in four groups: `abcd-efgh-2345-ijkl`.
+    /// Formats a code in four groups: `abcd-efgh-2345-ijkl`.
     public static func text(_ secret: [UInt8]) -> String {
         let letters = Array(Base32.encode(secret).lowercased())
         return stride(from: 0, to: letters.count, by: 4)
             .map { String(letters[$0..<min($0 + 4, letters.count)]) }.joined(separator: "-")
     }
 
-    /// The texts that are shown once.
+    /// Returns the texts of the codes, which are shown once.
     public static func codes(_ secret: OperationSecret) -> [String] {
         (0..<count).map { text(secret.derive("recovery code \($0)", count: bytes)) }
     }
 
-    /// What the store knows it by: of that user's alone. Spaces, dashes and capitals are forgiven; nil for what can be
-    /// none.
+    /// Returns the digest that the store has, which depends on the user. Spaces, dashes and upper
+    /// case are accepted. Returns nil if the text cannot be a recovery code.
     public static func digest(_ typed: String, user: UserID) -> [UInt8]? {
-        // Longer than anybody would space it out.
+        // The limit is far above any plausible spacing.
         guard typed.utf8.count <= 64, !typed.utf8.contains(UInt8(ascii: "=")), let secret = Base32.decode(typed),
             secret.count == bytes
         else { return nil }

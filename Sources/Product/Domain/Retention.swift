@@ -1,6 +1,7 @@
-/// For how many days what is over can be looked up in the store.
+/// The number of days for which the store keeps ended challenges and audit rows.
 public struct Retention: Sendable, Equatable {
-    /// The result of a challenge can be read for a day.
+    /// The permitted days for logins; at least two, because the result of a challenge can be read
+    /// for a day.
     public static let loginDays = 2...3650
     public static let auditDays = 7...36_500
 

@@ -1,20 +1,21 @@
 import GSM
 import World
 
-/// Where text messages may go, and how many. Each one is paid for, and there are people who live on having them sent to
-/// numbers of theirs: so a user, a country and the day have an end each. Hours and days are those of UTC.
+/// The limits on text messages: permitted prefixes and maximum counts. Each message costs money,
+/// and fraudsters earn by having messages sent to their own numbers. Therefore each user, each
+/// prefix and each day has a limit. Hours and days are in UTC.
 public struct SMSLimits: Sendable, Equatable {
-    /// Numbers that begin with none of these get no message.
+    /// The permitted prefixes; other numbers get no message.
     public var allowed: [NumberPrefix]
-    /// Beginnings that are counted by themselves, besides the countries.
+    /// Prefixes that are counted separately, in addition to the countries.
     public var counted: [NumberPrefix]
-    /// Of one user.
+    /// The maximum number of messages to one user in an hour.
     public var userHour: Int
     public var userDay: Int
-    /// Of one beginning; nil is as many as the day bears.
+    /// The maximum for one prefix in an hour; nil means no limit but the daily one.
     public var prefixHour: Int?
     public var prefixDay: Int?
-    /// Of all users.
+    /// The maximum for all users in a day; nil means no limit.
     public var day: Int?
 
     public init(
@@ -34,21 +35,22 @@ public struct SMSLimits: Sendable, Equatable {
         FieldRule.phone(number) == nil && allowed.contains { $0.matches(number) }
     }
 
-    /// Under which beginning a number is counted: its country's, or the longest that the settings name, if that is longer.
+    /// Returns the prefix under which a number is counted: that of its country, or the longest one
+    /// in the settings if that is longer.
     public func prefix(of number: String) -> NumberPrefix {
         let country = NumberPrefix.country(of: number)
         guard let named = (allowed + counted).longest(of: number), named.length > country.length else { return country }
         return named
     }
 
-    /// What a message to that number is counted against; nil where none may go there.
+    /// Returns the tallies that a message to the number increments; nil if no message may go there.
     public func charge(user: UserID, to number: String, at now: Timestamp) -> SMSCharge? {
         guard allows(number) else { return nil }
         let prefix = prefix(of: number)
         let (day, hour) = (SMSCharge.day(now), SMSCharge.hour(now))
         return SMSCharge(
             prefix: prefix,
-            // The day of all comes first: whoever holds that row holds all of them.
+            // The daily total comes first: a transaction that locks its row excludes all others.
             tallies: [
                 .init(period: day, scope: "", limit: self.day),
                 .init(period: day, scope: prefix.text, limit: prefixDay),
@@ -59,12 +61,12 @@ public struct SMSLimits: Sendable, Equatable {
     }
 }
 
-/// The tallies that one text message counts in.
+/// The tallies that one text message increments.
 public struct SMSCharge: Sendable, Equatable {
     public struct Count: Sendable, Equatable {
-        /// `2026-11-22`, or `2026-11-22 09`.
+        /// The day or hour: `2026-11-22`, or `2026-11-22 09`.
         public let period: String
-        /// Empty for all, the beginning of numbers, or the id of a user.
+        /// The scope: empty for all users, a number prefix, or the id of a user.
         public let scope: String
         public let limit: Int?
     }

@@ -2,33 +2,46 @@ import Bytes
 import Crypto
 import JSON
 
-/// What the owner of a phone decided about what was shown, signed by the phone: a `twoefay-decision+jwt`.
+/// A user's decision about a challenge, signed by the phone: a `twoefay-decision+jwt`.
 ///
-/// A pure value, judged without a clock: whether it comes in time, and whether its number is the right one, is decided
-/// by whoever keeps the challenge.
+/// Its purpose is that an approval proves one thing only: this phone's key approved this challenge,
+/// as it was shown, for this website at this relay. The initializer therefore checks every claim
+/// against the challenge: audience, challenge id, nonce, the website's own nonce, and the hash of
+/// the context bytes.
+///
+/// Invariant: a value exists only if the signature is valid and all claims match. Any difference is
+/// a `DecisionFault`; the caller records it and changes nothing. Unknown claims and header fields
+/// are refused, since they could change the meaning of the others. Strings are compared by their
+/// bytes, since Swift treats canonically equivalent strings as equal.
+///
+/// The value is pure and judged without a clock. Its caller checks whether the challenge is still
+/// open, whether the number is right, and whether the phone may answer.
+///
+/// Tests: `DecisionTests` and `RefusedDecisionTests`, which try every fault against every store.
 public struct SignedDecision: Sendable, Equatable {
     public static let type = "twoefay-decision+jwt"
-    /// Several times what the longest claims come to.
+    /// The maximum size in bytes, several times that of the longest valid decision.
     public static let maxBytes = 8192
 
     public let decision: Decision
-    /// What the person typed. Denying needs none: who says no must not have to look one up.
+    /// The number that the user entered. A denial needs none, so that the user can deny without
+    /// looking it up.
     public let number: String?
     public let uv: UserVerification
-    /// Seconds, by the phone's clock: kept for the record and never judged.
+    /// The time by the phone's clock in seconds; stored for the record and never checked.
     public let issuedAt: Int64
 
-    /// What a decision must be about, to be one about this challenge by this phone.
+    /// The challenge and the phone that a decision must match.
     public struct Subject: Sendable {
         public let audience: String
         public let device: DeviceID
         public let key: P256PublicKey
         public let challenge: ChallengeID
         public let nonce: [UInt8]
-        /// The exact bytes that were shown.
+        /// The exact context bytes that were shown.
         public let context: [UInt8]
         public let asksNumber: Bool
-        /// At /success, rather than at /failure.
+        /// Whether the decision arrived at /success rather than /failure.
         public let approves: Bool
 
         public init(
@@ -46,10 +59,11 @@ public struct SignedDecision: Sendable, Equatable {
         }
     }
 
-    /// Whom a statement of a phone is for: one website at one relay.
+    /// Returns the audience of a phone's statements: one website at one relay.
     public static func audience(origin: String, website: String) -> String { "\(origin)#\(website)" }
 
-    /// The decision, if it is signed by that phone and about that challenge in every point.
+    /// Reads a decision and checks that the phone signed it and that every claim matches the
+    /// challenge.
     public init(_ compact: String, about subject: Subject) throws(DecisionFault) {
         let claims = try Self.claims(compact, by: subject)
         guard claims["v"] == 1 else { throw .malformed }
@@ -77,7 +91,7 @@ public struct SignedDecision: Sendable, Equatable {
         self.issuedAt = issuedAt
     }
 
-    /// The claims, once the signature has been found to be that phone's.
+    /// Returns the claims after checking that the signature is the phone's.
     private static func claims(_ compact: String, by subject: Subject) throws(DecisionFault) -> JSONObject {
         let object: JWSObject
         do {
@@ -91,7 +105,7 @@ public struct SignedDecision: Sendable, Equatable {
             }
         }
         guard same(object.header["typ"], type) else { throw .type }
-        // With alg, which is never missing, and no others: no name stands twice.
+        // Exactly `alg`, `typ` and `kid`; the parser guarantees `alg` and refuses duplicate names.
         guard object.header.count == 3, object.header["kid"] != nil else { throw .malformed }
         guard same(object.header["kid"], subject.device.text) else { throw .key }
         guard object.verify(subject.key) else { throw .signature }
@@ -102,11 +116,12 @@ public struct SignedDecision: Sendable, Equatable {
         return claims
     }
 
-    /// A claim that is not known could change what the others mean, so there may be none.
+    /// The permitted claims. Others are refused, since an unknown claim could change the meaning of
+    /// the rest.
     private static let required = ["v", "aud", "challenge", "decision", "context", "nonce", "uv", "iat"]
     private static let optional = ["request", "number"]
 
-    /// By bytes: Swift takes different spellings of a character for the same.
+    /// Compares by bytes, since Swift treats canonically equivalent strings as equal.
     private static func same(_ value: JSONValue?, _ text: String) -> Bool {
         value?.string.map { $0.utf8.elementsEqual(text.utf8) } == true
     }

@@ -1,4 +1,5 @@
-/// What the secrets of a website's callback are sealed with: taken to another website's row, they do not open.
+/// The associated data with which the webhook secrets of a website are sealed. In another website's
+/// row they cannot be decrypted.
 public enum WebhookSecretSeal {
     public static func associated(website: WebsiteID) -> [UInt8] { Array("twoefay callback".utf8) + website.bytes }
 }
