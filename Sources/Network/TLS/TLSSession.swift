@@ -2,8 +2,19 @@ import COpenSSL
 import EventLoop
 import Glibc
 
-/// TLS over one socket that does not block. Not having got on for now is an outcome, apart from
-/// failure. The socket belongs to the caller, who closes it after this is gone.
+/// A TLS session over one non-blocking socket.
+///
+/// Each call returns an outcome: it is complete, or it is incomplete and names the events to wait
+/// for, or it has failed. `incomplete` is not a failure. A read may need to write and a write may
+/// need to read, because TLS changes its keys at any time.
+///
+/// Invariants: the caller owns the socket, and closes it only after this object is gone. OpenSSL's
+/// error queue belongs to the thread; so it is empty before each call, and errors of one session
+/// are never reported for another one. After a fatal error no further TLS message is sent.
+///
+/// Risk: after `.incomplete`, a write must be repeated with the same bytes, or OpenSSL fails. A
+/// read may leave bytes in OpenSSL that the socket does not report again (`hasPending`). Tests:
+/// `TLSTests`, `TLSCostTests`; in a server `KeyUpdateTests`.
 public final class TLSSession {
     public enum Handshake {
         case complete
@@ -14,7 +25,7 @@ public final class TLSSession {
     public enum Read {
         case bytes(Int)
         case incomplete(Interest)
-        /// The peer has ended its side in order.
+        /// The peer has ended its side with close_notify.
         case closed
         case failed(TLSFailure)
     }
@@ -26,13 +37,13 @@ public final class TLSSession {
     }
 
     let session: OpaquePointer
-    /// Keep alive what the callbacks point to.
+    /// Kept alive, because the callbacks point to them.
     private let server: TLSServerContext?
     private let client: TLSClientContext?
     private let application: Application
     private var broken = false
-    /// Number of times that the client of a server's session has changed its keys, or tried to
-    /// renegotiate.
+    /// The number of times that the client has changed its keys, or has tried to renegotiate.
+    /// Counted for servers only.
     public internal(set) var keyUpdates = 0
 
     public init(server context: TLSServerContext, fd: Int32) throws(TLSFailure) {
@@ -43,7 +54,7 @@ public final class TLSSession {
         SSL_set_accept_state(session)
     }
 
-    /// `host` is the name, or the address, that the server's certificate must be for.
+    /// - Parameter host: the name or address that the certificate of the server must have.
     public init(client context: TLSClientContext, fd: Int32, host: String) throws(TLSFailure) {
         application = context.application
         session = try Self.make(context.context, fd)
@@ -92,13 +103,14 @@ public final class TLSSession {
         }
     }
 
-    /// What stands in the thread's queue would be taken for this call's failure. To clear it costs
-    /// far more than to see that nothing stands there.
+    /// Clears the error queue, whose errors would be mistaken for errors of this call. A check of
+    /// an empty queue costs far less than clearing it.
     private func forgetErrors() {
         if ERR_peek_error() != 0 { ERR_clear_error() }
     }
 
-    /// After `.incomplete` the next call must begin with the same bytes, wherever they stand.
+    /// Writes bytes. After `.incomplete` the next call must begin with the same bytes; their
+    /// address may differ.
     public func write(_ buffer: UnsafeRawBufferPointer) -> Write {
         forgetErrors()
         var count = 0
@@ -111,20 +123,19 @@ public final class TLSSession {
         }
     }
 
-    /// Whether there may be more to read that the socket no longer tells of.
+    /// Whether OpenSSL may hold bytes that the socket does not report again.
     public var hasPending: Bool { SSL_has_pending(session) == 1 }
 
-    /// Tells the peer that nothing more will come, as far as the socket takes it now.
+    /// Sends close_notify, if the socket takes it now.
     public func shutdown() {
-        // After a fatal error OpenSSL forbids it, and within a handshake there is nothing to end.
+        // OpenSSL forbids it after a fatal error, and during a handshake there is nothing to end.
         guard !broken, SSL_is_init_finished(session) == 1 else { return }
         ERR_clear_error()
         SSL_shutdown(session)
         ERR_clear_error()
     }
 
-    /// The client behind a server's session, once its certificate has been verified. Nil if it gave
-    /// none.
+    /// The verified certificate of the client behind a server's session; nil if it sent none.
     public var peer: PeerCertificate? { server?.peer(of: session) }
 
     /// `TLSv1.3`
@@ -160,7 +171,7 @@ public final class TLSSession {
             let collected = TLSFailure.collected(what)
             let verdict = SSL_get_verify_result(session)
             guard verdict != Int(X509_V_OK) else { return .failed(collected) }
-            // Which of the checks a certificate failed stands nowhere in the queue.
+            // The error queue does not say which check of the certificate failed.
             let reason = String(cString: X509_verify_cert_error_string(verdict))
             return .failed(TLSFailure(what, collected.reasons + [reason]))
         }
