@@ -68,8 +68,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
 
     /// A loop without descriptors and without a thread, for simulations: its owner calls `turn()`.
-    /// Of everything that is ready, the job at `pick(count)` runs next; `{ _ in 0 }` keeps the
-    /// order of arrival.
+    /// The ready job at index `pick(count)` runs next; `{ _ in 0 }` keeps the order of arrival.
     public static func simulated(
         name: String, time: any TimeSource, pick: @escaping (Int) -> Int
     ) -> EventLoop {
