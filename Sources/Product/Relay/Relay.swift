@@ -122,8 +122,8 @@ public final class Relay: Sendable {
         metrics.show(heldRequests)
     }
 
-    /// The sealer of stored answers to repeated requests and of the secrets of factors. Its keys
-    /// may change at any time, so each use reads this property once.
+    /// The sealer of stored answers and of the secrets of factors, operations and webhook
+    /// endpoints. Its keys may change at any time, so each use reads this property once.
     var sealer: Sealer { sealers.withLock { $0 } }
 
     /// Replaces the sealer for all later uses.

@@ -9,12 +9,14 @@ import World
 /// gets the first answer, and changes nothing again.
 ///
 /// The first request writes a row with its fingerprint, its operation and the relay that runs it.
-/// When the request ends, the sealed answer is stored in the row for 24 hours. An answer that held
-/// a secret is not stored: the row then only records that it was shown.
+/// When the request ends, the sealed answer is stored in the row. The row is deleted 24 hours after
+/// its creation. An answer that held a secret is not stored: the row then only records that it was
+/// shown.
 ///
-/// Invariant: at any time at most one request runs an operation. Among relays, the row's holder
-/// ensures this. Within one relay, `RunningOperations` does. A repetition after an unknown end runs
-/// the same operation again, which changes nothing twice.
+/// Invariant: an operation changes the store once, however often it runs. A repetition after an
+/// unknown end runs the same operation again, which finds the change done. Two requests do not
+/// normally run one operation at the same time. The row's holder ensures this among relays, and
+/// `RunningOperations` within one relay.
 ///
 /// Failure modes: the relay dies, and another relay then takes over the row. The store fails when
 /// the row is to be released: other relays would see the request as running for as long as this

@@ -11,8 +11,8 @@ import World
 /// for a few. A website that is alone has no limit, because requests that are in work together
 /// share commits.
 ///
-/// Invariant: every call of `begin` is followed by exactly one call of `end`, also after an error.
-/// If a call of `end` were missing, the website would have one place less for ever.
+/// Invariant: every call of `begin` is followed by exactly one call of `end`, even if the request
+/// fails. If a call of `end` were missing, the website would have one place less for ever.
 ///
 /// A website is known by the key of its certificate before the store is queried. Requests of phones
 /// are not limited here: each phone has a quota.
