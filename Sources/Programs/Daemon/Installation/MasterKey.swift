@@ -11,8 +11,8 @@ import World
 /// and are never derived from a master key. An old key therefore opens only what was sealed under
 /// it.
 ///
-/// The file holds one key on a line, the newest first: 64 hexadecimal digits. The first key seals;
-/// every key opens what it has sealed. A key whose line ends with the word `next` opens but does
+/// The file holds one key on a line, the newest first: 64 hexadecimal digits. The first key seals,
+/// unless its line ends with the word `next`; every key opens what it has sealed. A `next` key does
 /// not seal yet, because every relay must know a key before any relay seals under it. `#` begins a
 /// comment.
 ///

@@ -16,8 +16,8 @@ import Templates
 import WebPush
 import World
 
-/// A running relay: a store, one HTTP/2 server for each loop, the periodic work for the outbox, and
-/// a metrics page if the settings want one.
+/// A running relay: a store, one HTTP/2 server for each loop, and the periodic work for the outbox.
+/// A metrics page belongs to it if the settings want one.
 ///
 /// `start` connects the `Components` and listens. `stop` ends requests first, then deliveries, then
 /// the store, so that nothing runs without a part that it needs. `DrainTests.swift` tests the stop,

@@ -6,11 +6,11 @@ import Synchronization
 /// The tasks that a relay repeats on one loop, each after its own pause.
 ///
 /// Purpose: two groups with different ends. `work` starts new deliveries, so it stops first when
-/// the daemon stops. `presence` keeps the relay alive for others, so it runs until no request is
-/// left.
+/// the daemon stops. `presence` shows other relays that this one is alive, so it runs until no
+/// request is left.
 ///
 /// Invariant: a task never overlaps with itself. The pause begins when the last run has ended, so a
-/// slow store makes the runs rarer and not more numerous.
+/// slow store delays the next run.
 ///
 /// Failure modes: if `presence` stopped too early, other relays would take over leases that this
 /// relay still holds.
