@@ -110,8 +110,8 @@ public struct LandlockRules: Sendable, Equatable {
 
 extension LandlockRules {
     /// The rules for system files that glibc, OpenSSL, libcurl and libmariadb open while the
-    /// process runs: the resolver with its modules, the trusted authorities, and the kernel's
-    /// information about the machine.
+    /// process runs. These are the resolver with its modules, the trusted authorities, and the
+    /// kernel's information about the machine.
     public static var system: LandlockRules {
         var rules = LandlockRules()
         let directories = [

@@ -4,13 +4,14 @@ import Glibc
 
 /// The system calls that the daemon may make, enforced by the kernel with seccomp.
 ///
-/// Purpose: code of an attacker in this process cannot start a program or use kernel interfaces
-/// that the daemon never uses. The list of allowed calls is what Swift's runtime, glibc, OpenSSL,
-/// SQLite, libmariadb and libcurl need.
+/// Purpose: code of an attacker in this process cannot start a program, and cannot use kernel
+/// interfaces that the daemon never uses. The allowed calls are those that Swift's runtime, glibc,
+/// OpenSSL, SQLite, libmariadb and libcurl need.
 ///
 /// Invariant: every call is in one of three groups. An allowed call runs, in some cases only with
 /// certain arguments. A deadly call, which only an attacker makes, ends the process at once. Every
-/// other call fails with EPERM, and the kernel's audit reports it (`type=1326`).
+/// other call fails with EPERM, and the kernel's audit reports it (`type=1326`). The only exception
+/// is `clone3`, which fails with ENOSYS so that glibc uses `clone`.
 ///
 /// Failure modes: a new version of a library may try a new call. It gets an error that it can
 /// handle, and the process continues. The audit shows the call to add. A sanitizer starts
