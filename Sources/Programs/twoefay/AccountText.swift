@@ -21,8 +21,8 @@ extension Accounts.Device {
     /// The owner of the phone, such as `ada at shop`.
     var owner: String { "\(username) at \(website)" }
 
-    /// The thumbprint that the phone shows for its key and that the website has pinned; nil if the
-    /// website keeps the phone, which then has no key.
+    /// The thumbprint of the phone's key; nil if the website keeps the phone, which then has no
+    /// key. The phone shows it, and the website has pinned it.
     var thumbprint: String? { view.publicKey.flatMap { try? P256PublicKey(x963: $0) }?.thumbprint }
 
     var json: JSONValue {

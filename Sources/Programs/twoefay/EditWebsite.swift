@@ -85,8 +85,7 @@ extension Tool {
             json: Difference.json(differences, secret?.path, website: name))
     }
 
-    /// Drops the pending webhooks of a website that has no callback any more, some hundreds at a
-    /// time.
+    /// Drops the pending webhooks of a website without a callback, some hundreds at a time.
     private static func drop(_ website: WebsiteID, _ store: OperatorStore) throws(Failure) {
         while try store.read(WebhookEndpoints.drop(website)) {}
     }
