@@ -1,14 +1,17 @@
 import EventLoop
 import Glibc
 
-/// Which addresses may be connected to where others have chosen the URL. Everything is refused that does not lead out into
-/// the internet: this machine, its neighbours, and what is set aside for other uses (the registries of RFC 6890), also
-/// where it is wrapped into an IPv6 address. This machine's public addresses are refused too: what listens at them hears us
-/// as one of its own. Neighbours with public addresses are not known to be any. Ranges that the operator names are let
-/// through.
+/// The rules for the addresses that may be connected to if others have chosen the URL.
+///
+/// Only addresses that lead into the internet are allowed. Refused are this machine, private
+/// networks, and addresses that are reserved for other uses (the registries of RFC 6890), also if
+/// they are embedded in an IPv6 address. This machine's public addresses are refused too, because
+/// programs that listen there may trust a connection from this machine. Neighbours with public
+/// addresses cannot be recognized. Ranges that the operator names are allowed. Tests:
+/// `AddressTests`.
 public struct AddressGuard: Sendable, Equatable {
     private enum Rule: Equatable {
-        /// `own` nil: as the machine says.
+        /// `own` nil: the addresses that the system reports.
         case outside(allowing: [AddressRange], own: [[UInt8]]?)
         case anything
     }
@@ -21,17 +24,18 @@ public struct AddressGuard: Sendable, Equatable {
 
     private init(_ rule: Rule) { self.rule = rule }
 
-    /// For TransferURLTests that the operator has written.
+    /// Allows every address, for URLs that the operator has written.
     public static let none = AddressGuard(.anything)
 
-    /// Why that address may not be connected to; nil if it may. Nil, too, for a name: names are judged by where they lead.
+    /// The reason why that address may not be connected to; nil if it may. Also nil for a name,
+    /// because a name is checked by the addresses that it leads to.
     public func refusal(of host: String) -> String? { AddressRange.bytes(of: host).flatMap { refusal(of: $0) } }
 
-    /// The same of 4 or 16 bytes; any other number of them is no address.
+    /// The reason for 4 or 16 bytes. Any other length is refused.
     func refusal(of address: [UInt8]) -> String? {
         guard case .outside(let allowed, let own) = rule else { return nil }
         if address.count == 16, address.starts(with: Self.mapped) {
-            // What the system connects to is the address inside.
+            // The system connects to the embedded IPv4 address.
             return refusal(of: Array(address.suffix(4)))
         }
         if allowed.contains(where: { $0.contains(address) }) { return nil }
@@ -44,7 +48,7 @@ public struct AddressGuard: Sendable, Equatable {
         case 4: return Self.find(address, Self.four)
         case 16:
             if let what = Self.find(address, Self.six) { return what }
-            // Translators and tunnels take these to the IPv4 address inside.
+            // Translators and tunnels forward these to the embedded IPv4 address.
             if Self.translated.contains(address) { return refusal(of: Array(address.suffix(4))) }
             if Self.sixToFour.contains(address) { return refusal(of: Array(address[2..<6])) }
             return Self.global.contains(address) ? nil : "no address of the internet"
@@ -52,25 +56,25 @@ public struct AddressGuard: Sendable, Equatable {
         }
     }
 
-    /// The same of what a socket is about to be connected to: a `sockaddr` of some family.
+    /// The reason for a `sockaddr` that a socket is about to connect to.
     func refusal(ofSocketAddress bytes: UnsafeRawBufferPointer) -> String? {
         refusal(of: Self.address(ofSocketAddress: bytes))
     }
 
-    /// Whether the operator's ranges name what a socket is about to be connected to.
+    /// Whether the operator's ranges contain a `sockaddr` that a socket is about to connect to.
     func names(socketAddress bytes: UnsafeRawBufferPointer) -> Bool { names(Self.address(ofSocketAddress: bytes)) }
 
-    /// The same of what stands in a URL; nil for a name.
+    /// Whether they contain the host of a URL; nil for a name.
     public func names(host: String) -> Bool? { AddressRange.bytes(of: host).map { names($0) } }
 
-    /// The same of 4 or 16 bytes.
+    /// Whether they contain an address of 4 or 16 bytes.
     func names(_ address: [UInt8]) -> Bool {
         guard case .outside(let allowed, _) = rule else { return false }
         if address.count == 16, address.starts(with: Self.mapped) { return names(Array(address.suffix(4))) }
         return allowed.contains { $0.contains(address) }
     }
 
-    /// Whether what is said there stays on this machine.
+    /// Whether the address is a loopback address, so that the traffic stays on this machine.
     static func isLoopback(socketAddress bytes: UnsafeRawBufferPointer) -> Bool {
         let address = address(ofSocketAddress: bytes)
         return loopback.contains { $0.contains(address) }
@@ -78,7 +82,7 @@ public struct AddressGuard: Sendable, Equatable {
 
     private static let loopback = [range("127.0.0.0/8"), range("::1/128")]
 
-    /// Of 4 or 16 bytes; none for what is no address of the internet.
+    /// The 4 or 16 bytes of the address; empty for another family.
     private static func address(ofSocketAddress bytes: UnsafeRawBufferPointer) -> [UInt8] {
         guard bytes.count >= MemoryLayout<sa_family_t>.size else { return [] }
         switch Int32(bytes.loadUnaligned(as: sa_family_t.self)) {
@@ -120,7 +124,7 @@ public struct AddressGuard: Sendable, Equatable {
 
     private static let six = table([
         ("::/128", "unspecified"), ("::1/128", "loopback"), ("64:ff9b:1::/48", "private"), ("100::/64", "reserved"),
-        // Teredo is in here, and ORCHID, and benchmarks.
+        // This range contains Teredo, ORCHID and addresses for benchmarks.
         ("2001::/23", "reserved"), ("2001:db8::/32", "for documentation"), ("3fff::/20", "for documentation"),
         ("fc00::/7", "private"), ("fe80::/10", "link-local"), ("fec0::/10", "private"), ("ff00::/8", "multicast"),
     ])

@@ -1,7 +1,7 @@
 import CCurl
 
-/// What libcurl calls, always on the loop: from within `curl_multi_socket_action`, and some from within adding and removing
-/// a transfer. None of them may call libcurl.
+/// The callbacks of libcurl. They run on the loop, from within `curl_multi_socket_action`, and some
+/// from within adding and removing a transfer. None of them may call libcurl.
 enum CurlCallbacks {
     static let open: curl_opensocket_callback = { context, _, address in
         guard let running: RunningTransfer = object(context), let address else { return -1 }

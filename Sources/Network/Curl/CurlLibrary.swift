@@ -4,31 +4,33 @@ import EventLoop
 import Glibc
 import World
 
-/// What holds for everything that libcurl does here, and for its sockets.
+/// The settings that all transfers and sockets of libcurl share.
 enum CurlLibrary {
-    /// False where it cannot start, or would look names up on the thread that wants them.
+    /// Whether libcurl can start, and resolves names without blocking the calling thread.
     static var isUsable: Bool { global == CURLE_OK && ccurl_looks_up_aside() != 0 }
 
-    /// Once for the process.
+    /// The result of the initialization, once for the process.
     private static let global = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
 
-    /// Where Debian keeps the certificates that the machine believes, found by their names: nothing is read but what is needed.
+    /// The directory where Debian stores the trusted certificates, indexed by name, so that only
+    /// those that are needed are read.
     private static let machinesTrust = "/etc/ssl/certs"
 
-    /// No signals, no proxy, no old TLS; the machine's authorities, and those of `extraTrust` (PEM).
+    /// Sets no signals, no proxy, no old TLS versions; trusts the system's authorities and those of
+    /// `extraTrust` (PEM).
     static func prepare(
         _ easy: UnsafeMutableRawPointer, extraTrust: [UInt8]?, connectTimeout: Duration
     ) -> [CURLcode] {
         let numbers: [(CURLoption, Int)] = [
             (CURLOPT_NOSIGNAL, 1),
-            // Otherwise giving up a transfer waits for as long as no name server answers.
+            // Without this, cancelling a transfer waits until the name servers answer.
             (CURLOPT_QUICK_EXIT, 1),
             (CURLOPT_CONNECTTIMEOUT_MS, Int(connectTimeout.wholeMilliseconds)),
             (CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
             (CURLOPT_TCP_KEEPALIVE, 1),
         ]
         let texts: [(CURLoption, String?)] = [
-            // None from the environment either.
+            // Also ignores a proxy from the environment.
             (CURLOPT_PROXY, ""), (CURLOPT_NOPROXY, "*"),
             (CURLOPT_CAPATH, machinesTrust), (CURLOPT_CAINFO, nil),
         ]
@@ -39,7 +41,8 @@ enum CurlLibrary {
         return codes
     }
 
-    /// What proves to a server who we are. What does not fit together ends the transfer when it connects.
+    /// Sets the client certificate. If chain and key do not match, the transfer fails when it
+    /// connects.
     static func show(_ certificate: WebClientOptions.ClientCertificate, on easy: UnsafeMutableRawPointer) -> [CURLcode]
     {
         let (chain, key) = (certificate.chain, certificate.key.reveal())
@@ -50,15 +53,16 @@ enum CurlLibrary {
         ]
     }
 
-    /// A connection on which the other machine confirms nothing for so long is dead: libcurl would go on using it.
+    /// If sent bytes are not acknowledged for this long, the connection is closed. libcurl alone
+    /// would continue to use it.
     private static let unacknowledged = Duration.seconds(5)
 
-    /// A socket for that address, or none where `isAllowed` says so of its `sockaddr`.
+    /// Opens a socket for the address; -1 if `isAllowed` refuses its `sockaddr`.
     static func open(
         _ given: UnsafePointer<curl_sockaddr>, isAllowed: (UnsafeRawBufferPointer) -> Bool
     ) -> curl_socket_t {
         guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return -1 }
-        // In place: it may be longer than the type that its first bytes have.
+        // Read in place, because it may be longer than the type of its first bytes.
         let address = UnsafeRawBufferPointer(
             start: UnsafeRawPointer(given) + offset, count: Int(given.pointee.addrlen))
         guard isAllowed(address) else { return -1 }

@@ -1,11 +1,12 @@
 import CLinux
 import Glibc
 
-/// The addresses that this machine has at the moment, each of 4 or 16 bytes.
+/// The current addresses of this machine, each of 4 or 16 bytes.
 enum OwnAddresses {
     static func contains(_ address: [UInt8]) -> Bool {
         var first: UnsafeMutablePointer<ifaddrs>?
-        // Without the list nobody can tell, and a lack of memory is no reason to let somebody in.
+        // Without the list every address counts as our own: a lack of memory must not allow a
+        // connection.
         guard getifaddrs(&first) == 0 else { return true }
         defer { freeifaddrs(first) }
         var next = first

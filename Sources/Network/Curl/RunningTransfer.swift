@@ -3,30 +3,31 @@ import EventLoop
 import Glibc
 import HTTP
 
-/// A transfer under way, from the loop's side. Touched on the loop only.
+/// The state of a transfer that is running. Used on the loop only.
 public final class RunningTransfer {
     let transfer: Transfer
     let addresses: AddressGuard
     let plainHTTP: WebClientOptions.PlainHTTP
     let headBytes: Int
-    /// Nil once it is over.
+    /// The handle of libcurl; nil once the transfer is over.
     var easy: UnsafeMutableRawPointer?
     var list: UnsafeMutablePointer<curl_slist>?
     var timer: TimerID?
     weak var client: WebClient?
     private var completion: ((Result<Response, TransferFailure>) -> Void)?
 
-    /// Set when a connection stands and the request is about to be written.
+    /// Whether a connection is established and the request is about to be written.
     private(set) var isReady = false
-    /// Until then, where it is not known whether the server can be reached at all.
+    /// Whether it is unknown if the server can be reached; false once a connection is established.
     var isUnreached = false
-    /// Why it may be connected to none of the addresses that were tried.
+    /// The reason why none of the addresses tried so far may be connected to; nil if one was
+    /// allowed.
     private(set) var refusal: Refusal?
 
     enum Refusal: Equatable {
-        /// What that address is.
+        /// The kind of the refused address.
         case address(String)
-        /// Requests to it would be readable.
+        /// Requests to the address would not be encrypted.
         case insecure
     }
 
@@ -47,19 +48,20 @@ public final class RunningTransfer {
         headBytes = client.options.headBytes
     }
 
-    /// Nobody waits for it any more. Its completion is called now.
+    /// Cancels the transfer, and calls its completion now.
     public func cancel() {
         client?.give(up: self, .cancelled, "cancelled")
     }
 
-    // MARK: What libcurl calls
+    // MARK: Callbacks of libcurl
 
-    /// A socket for that address, or none where it may not be connected to.
+    /// Opens a socket for the address; -1 if it may not be connected to.
     func open(_ given: UnsafePointer<curl_sockaddr>) -> curl_socket_t {
         CurlLibrary.open(given) { mayConnect(to: $0) }
     }
 
-    /// To a `sockaddr`. Of several addresses one is enough: where it does not answer, that is all that is wrong.
+    /// Whether it may connect to a `sockaddr`. If one of several addresses was allowed, a failure
+    /// is not reported as a refusal.
     func mayConnect(to address: UnsafeRawBufferPointer) -> Bool {
         let refusal = refusal(of: address)
         if refusal == nil { wasLetThrough = true }
@@ -78,7 +80,8 @@ public final class RunningTransfer {
         client?.connected(self)
     }
 
-    /// How much of it was taken: all, or too little, which ends the transfer.
+    /// Takes a header line. Returns the number of bytes taken: all, or another number, which ends
+    /// the transfer.
     func receive(head line: UnsafeRawBufferPointer) -> Int {
         head += line.count
         guard head <= headBytes else {
@@ -86,7 +89,7 @@ public final class RunningTransfer {
             return line.count + 1
         }
         if line.starts(with: "HTTP/".utf8) {
-            // What came before was preliminary.
+            // The fields before belong to a 1xx response.
             fields = Fields()
         } else if let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0 {
             let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
@@ -113,7 +116,7 @@ public final class RunningTransfer {
 
     // MARK: The end
 
-    /// As libcurl tells it.
+    /// The outcome for a result of libcurl.
     func outcome(_ code: CURLcode, status: Int) -> Result<Response, TransferFailure> {
         if code == CURLE_OK, status > 0 { return .success(Response(status: status, fields: fields, body: body)) }
         let (cause, reason) = explain(code)
@@ -138,13 +141,13 @@ public final class RunningTransfer {
         case CURLE_COULDNT_RESOLVE_HOST: return (.unknownHost, text)
         case CURLE_SSL_CONNECT_ERROR: return (.unreachable, text)
         case CURLE_PEER_FAILED_VERIFICATION: return (.untrusted, text)
-        // Only connecting is timed by libcurl.
+        // libcurl's timeout applies only to connecting.
         case CURLE_OPERATION_TIMEDOUT: return (isReady ? .deadline : .unreachable, "no connection in time")
         default: return (.broken, text)
         }
     }
 
-    /// Once.
+    /// Completes the transfer once. Later calls do nothing.
     func complete(_ result: Result<Response, TransferFailure>) {
         guard let completion else { return }
         self.completion = nil

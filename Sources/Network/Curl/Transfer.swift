@@ -1,15 +1,15 @@
 import Bytes
 import HTTP
 
-/// A request to some server, and what it may cost.
+/// A request to a web server, with its limits.
 public struct Transfer: Sendable {
     public var method: String
     public var url: TransferURL
     public var fields: Fields
     public var body: [UInt8]
-    /// From here to the outcome, whatever happens.
+    /// The time from the start to the outcome.
     public var deadline: Duration
-    /// The longest body that is taken as an answer.
+    /// The most bytes of a response body.
     public var answerBytes: Int
 
     public init(
@@ -25,36 +25,37 @@ public struct Transfer: Sendable {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no response.
 public struct TransferFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Cause: Sendable, Equatable {
-        /// The request is none: it has no method, or line breaks in its fields.
+        /// The request is invalid: it has no method, or line breaks in its fields.
         case malformed
-        /// `http:`, where it is not allowed: not at all, or not to that address.
+        /// `http:` is not allowed, in general or to that address.
         case insecure
-        /// As many are under way already as may be, to that server or to all.
+        /// The limit of concurrent transfers is reached, for that server or for all.
         case busy
-        /// The name leads only to addresses that may not be connected to.
+        /// All addresses of the name are refused by `AddressGuard`.
         case refusedAddress
         case unknownHost
-        /// No connection, or no TLS over it: a server that is being restarted breaks that off, too.
+        /// No connection, or no TLS over it. A server that restarts may also cause this.
         case unreachable
-        /// The server could not prove who it is.
+        /// The server's certificate is not trusted.
         case untrusted
         case deadline
         case cancelled
-        /// The answer is longer than it may be.
+        /// The response exceeds its size limit.
         case tooLarge
-        /// The connection broke, or what came over it is no HTTP.
+        /// The connection broke, or the response is not HTTP.
         case broken
     }
 
     public let cause: Cause
-    /// False only where it is certain that the server has seen nothing of the request.
+    /// Whether the server may have received the request: false only if it certainly received
+    /// nothing.
     public let mayHaveArrived: Bool
-    /// Of an answer of which the rest did not come.
+    /// The status of an incomplete response.
     public let status: Int?
-    /// Those of that answer that did come.
+    /// The fields of that response.
     public let fields: Fields
     public let reason: String
 
@@ -71,44 +72,45 @@ public struct TransferFailure: Error, Sendable, Equatable, CustomStringConvertib
     public var description: String { reason }
 }
 
-/// What holds for all transfers of a client.
+/// The options of all transfers of a client.
 public struct WebClientOptions: Sendable {
-    /// Where they may lead.
+    /// The addresses that may be connected to.
     public var addresses = AddressGuard()
-    /// Certificates (PEM) that servers are believed by, besides the machine's.
+    /// Certificates (PEM) of further authorities to trust, in addition to the system's.
     public var extraTrust: [UInt8]?
     public var plainHTTP = PlainHTTP.never
-    /// Shown to every server that asks for one. Whoever sets it has found the two to fit together.
+    /// Sent to every server that asks for one. The caller has checked that chain and key match.
     public var clientCertificate: ClientCertificate?
-    /// Transfers under way. More are refused.
+    /// The highest number of concurrent transfers. Further ones are refused.
     public var transfers = 1000
     public var transfersPerServer = 64
-    /// Of those, the ones that have no connection yet, to servers that no connection stood to lately. Names cost nothing, and
-    /// whoever brings many that lead nowhere is to leave room for others.
+    /// The highest number of transfers that have no connection yet, to servers without a recent
+    /// connection. Names cost nothing, so an attacker with many unreachable names must leave
+    /// capacity for others.
     public var transfersUnreached = 100
-    /// To one server; with HTTP/2 one is enough.
+    /// Connections to one server. With HTTP/2 one is enough.
     public var connectionsPerServer = 4
-    /// Connections that are kept for the next transfer.
+    /// Idle connections that are kept for later transfers.
     public var idleConnections = 64
-    /// False: each transfer has a connection of its own, and is never sent a second time by libcurl itself.
+    /// If false, each transfer has its own connection, and libcurl never sends it a second time.
     public var keepsConnections = true
-    /// Names, addresses and TLS together.
+    /// The time for name resolution, TCP and TLS together.
     public var connectTimeout = Duration.seconds(5)
-    /// All header fields of an answer.
+    /// The most bytes of all header fields of a response.
     public var headBytes = 32_768
 
     public init() {}
 
-    /// Where requests may be read by anybody on the way: for `http:` TransferURLTests.
+    /// The cases in which unencrypted requests to `http:` URLs are allowed.
     public enum PlainHTTP: Sendable, Equatable {
         case never
         case anywhere
-        /// To the addresses that the ranges of `addresses` name, looked at where a socket is opened.
+        /// Only to addresses in the ranges of `addresses`, checked when a socket is opened.
         case namedRanges
     }
 
     public struct ClientCertificate: Sendable {
-        /// PEM, with what leads to its authority.
+        /// PEM, with the intermediate certificates.
         public let chain: [UInt8]
         /// PEM, without a passphrase.
         public let key: Secret

@@ -2,7 +2,7 @@ import CCurl
 import HTTP
 
 extension WebClient {
-    /// Tells libcurl everything about a transfer; false if it does not take some of it.
+    /// Sets all options of a transfer. Returns false if libcurl refuses one.
     func prepare(_ easy: UnsafeMutableRawPointer, _ running: RunningTransfer) -> Bool {
         let transfer = running.transfer
         let context = Unmanaged.passUnretained(running).toOpaque()
@@ -10,8 +10,8 @@ extension WebClient {
         let numbers: [(CURLoption, Int)] = [
             (CURLOPT_FOLLOWLOCATION, 0),
             (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
-            // Until it is known whether the connection carries several transfers. Without TLS none does, and libcurl would
-            // only know it when the first of them is answered.
+            // Waits until it is known whether a connection can carry several transfers. Without TLS
+            // none can, and libcurl would know that only after the first response.
             (CURLOPT_PIPEWAIT, transfer.url.secure ? 1 : 0),
             (CURLOPT_FRESH_CONNECT, options.keepsConnections ? 0 : 1),
             (CURLOPT_FORBID_REUSE, options.keepsConnections ? 0 : 1),
@@ -46,7 +46,8 @@ extension WebClient {
         return codes.allSatisfy { $0 == CURLE_OK }
     }
 
-    /// What libcurl would add by itself is taken out, but for what HTTP needs.
+    /// The header lines. Fields that libcurl would add by itself are removed, except those that
+    /// HTTP requires.
     private func list(of transfer: Transfer) -> UnsafeMutablePointer<curl_slist>? {
         var lines = transfer.fields.all.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
         for name in ["expect", "content-type"] where transfer.fields[name] == nil { lines.append("\(name):") }

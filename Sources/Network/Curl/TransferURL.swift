@@ -2,18 +2,18 @@ import EventLoop
 import Glibc
 import HTTP
 
-/// An absolute `http:` or `https:` URL, read so narrowly that it means the same to everybody: visible ASCII, a host that is
-/// a name or an address in its usual form, no user, no fragment.
+/// An absolute `http:` or `https:` URL, parsed so strictly that every parser understands the same:
+/// visible ASCII, a host that is a name or an address in its usual form, no user, no fragment.
 public struct TransferURL: Sendable, Hashable {
     public let secure: Bool
-    /// In small letters, without brackets.
+    /// Lower-case, without brackets.
     public let host: String
-    /// As written; nil is the usual port.
+    /// The port as written; nil for the default port.
     public let port: UInt16?
-    /// With the query, if there is one.
+    /// The path, with the query if there is one.
     public let path: String
 
-    /// Nil for everything else.
+    /// Parses a URL. Returns nil for anything else.
     public init?(_ text: String) {
         guard text.utf8.allSatisfy({ (0x21...0x7e).contains($0) && !Self.confusing.contains($0) }) else { return nil }
         let schemes = [("https://", true), ("http://", false)]
@@ -30,10 +30,11 @@ public struct TransferURL: Sendable, Hashable {
         self.path = path.hasPrefix("/") ? path : "/" + path
     }
 
-    /// Backslashes, fragments, and what may stand in a URL only as an escape.
+    /// Backslashes, fragments, and characters that a URL may contain only as an escape.
     private static let confusing = Set("\\#<>\"`{}|^ ".utf8)
 
-    /// Names that end in a number are taken for IPv4 addresses by some, in forms that others do not know: `127.1`, `0x7f.1`.
+    /// Whether the host cannot be mistaken for another. Some parsers take names that end in a
+    /// number for IPv4 addresses, in forms that other parsers do not know: `127.1`, `0x7f.1`.
     private static func isPlain(_ host: String) -> Bool {
         guard !host.contains(":"), AddressRange.bytes(of: host) == nil else { return true }
         var labels = host.split(separator: ".", omittingEmptySubsequences: false)
@@ -43,7 +44,7 @@ public struct TransferURL: Sendable, Hashable {
         return !isNumber && !last.lowercased().hasPrefix("0x")
     }
 
-    /// RFC 6454 §6.2.
+    /// The origin (RFC 6454 §6.2).
     public var origin: String { WebAddress(secure: secure, host: host, port: port).text }
     public var text: String { origin + path }
 }

@@ -4,28 +4,31 @@ import Glibc
 import HTTP
 import World
 
-/// Asks web servers: HTTP/2 where the server has it, HTTP/1.1 otherwise; connections are kept and used again. It follows no
-/// redirects, knows no proxy, and connects only to where `AddressGuard` lets it: that is looked at for the very address that
-/// a socket is opened to, so that a name cannot lead elsewhere the second time it is looked up.
+/// An HTTP client for web servers: HTTP/2 if the server has it, otherwise HTTP/1.1, with
+/// connections that are reused. It follows no redirects and uses no proxy. It connects only to
+/// addresses that `AddressGuard` allows. The check is made for the address that a socket is opened
+/// to, so a name cannot lead elsewhere at a second look-up.
 ///
-/// A request on a kept connection that ends before a byte of its answer came is sent again by libcurl, on another one: what
-/// must not be done twice has to say so by an id of its own, or goes out with `keepsConnections = false`.
+/// libcurl repeats a request on another connection if a reused connection ends before the first
+/// byte of the response. So a request that must not run twice needs an idempotency key, or
+/// `keepsConnections = false`.
 ///
-/// One multi handle of libcurl on one loop, which watches its descriptors and its timer. Made and used on that loop only.
+/// It runs one multi handle of libcurl on one loop, which watches libcurl's descriptors and timer.
+/// Created and used on that loop only. Tests: `WebClientTests`, `WebClientOptionTests`.
 public final class WebClient {
     public let loop: EventLoop
     public let options: WebClientOptions
     private let multi: UnsafeMutableRawPointer
     private var running: [UnsafeMutableRawPointer: RunningTransfer] = [:]
     private var perServer: [String: Int] = [:]
-    /// The servers that a connection stood to, as long as the next ones stand too.
+    /// The servers with a recent connection, as long as later connections succeed too.
     private var reached: Set<String> = []
     private var unreached = 0
     private var watches: [curl_socket_t: DescriptorWatcher] = [:]
     private var timer: TimerID?
     private var isClosed = false
 
-    /// The first fails where libcurl cannot start, or would look names up on the loop.
+    /// Throws if libcurl cannot start, or would resolve names on the loop.
     public init(loop: EventLoop, options: WebClientOptions = WebClientOptions()) throws(SystemFailure) {
         guard CurlLibrary.isUsable, let multi = curl_multi_init() else {
             throw SystemFailure("curl_multi_init", ENOSYS)
@@ -40,7 +43,7 @@ public final class WebClient {
         _ = ccurl_multi_set_number(multi, CURLMOPT_MAXCONNECTS, options.idleConnections)
     }
 
-    /// Nobody is told anything any more: without `close`, the loop has ended before.
+    /// No completion is called: if `close` was not called, the loop has ended before.
     deinit {
         guard !isClosed else { return }
         ccurl_multi_set_callbacks(multi, nil, nil, nil)
@@ -48,22 +51,22 @@ public final class WebClient {
         curl_multi_cleanup(multi)
     }
 
-    /// Servers that are remembered.
+    /// The most servers that are remembered as reached.
     private static let remembered = 1000
 
-    /// How many are under way.
+    /// The number of running transfers.
     public var count: Int { running.count }
 
     // MARK: Transfers
 
-    /// Always comes back, at the transfer's deadline at the latest.
+    /// Sends a request. Always returns, at the transfer's deadline at the latest.
     public func send(_ transfer: Transfer) async -> Result<Response, TransferFailure> {
         await withUnsafeContinuation { continuation in
             start(transfer) { continuation.resume(returning: $0) }
         }
     }
 
-    /// `completion` is called once, on the loop, perhaps before this returns.
+    /// Starts a request. `completion` is called once, on the loop, perhaps before this returns.
     @discardableResult
     public func start(
         _ transfer: Transfer, completion: @escaping (Result<Response, TransferFailure>) -> Void
@@ -126,12 +129,12 @@ public final class WebClient {
         isToken(field.name) && field.value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
     }
 
-    /// Ends it from our side.
+    /// Ends a transfer from our side.
     func give(up transfer: RunningTransfer, _ cause: TransferFailure.Cause, _ reason: String) {
         precondition(loop.isCurrent, "WebClient: not on its loop")
         guard let easy = transfer.easy else { return }
-        // A server that has heard and says nothing may never speak on this connection again. It is closed with the last
-        // transfer that it carries.
+        // A server that received the request and stays silent may never answer on this connection.
+        // The connection is closed with the last transfer that it carries.
         if cause == .deadline, transfer.isReady { _ = ccurl_set_number(easy, CURLOPT_FORBID_REUSE, 1) }
         finish(transfer, .failure(transfer.failure(cause, status: Int(ccurl_status(easy)), reason)))
     }
@@ -149,7 +152,7 @@ public final class WebClient {
         transfer.complete(result)
     }
 
-    /// A connection stands.
+    /// Records that a connection is established.
     func connected(_ transfer: RunningTransfer) {
         settle(transfer)
         if reached.count >= Self.remembered { reached.removeFirst() }
@@ -177,14 +180,14 @@ public final class WebClient {
         guard !isClosed else { return }
         isClosed = true
         for transfer in Array(running.values) { give(up: transfer, .cancelled, "closed") }
-        // Here and not in the end of this object: connections are closed, and their watches with them.
+        // Done here and not in `deinit`, because it closes connections and cancels their watchers.
         curl_multi_cleanup(multi)
         setTimer(-1)
     }
 
     // MARK: The loop
 
-    /// libcurl wants to know about that descriptor, or no longer.
+    /// Watches a descriptor for libcurl, or stops watching it.
     func watch(_ socket: curl_socket_t, _ what: Int32) {
         guard what != CURL_POLL_REMOVE else {
             watches.removeValue(forKey: socket)?.cancel()
@@ -194,7 +197,7 @@ public final class WebClient {
         if what == CURL_POLL_IN || what == CURL_POLL_INOUT { interest.insert(.read) }
         if what == CURL_POLL_OUT || what == CURL_POLL_INOUT { interest.insert(.write) }
         if let watch = watches[socket] { return watch.change(interest) }
-        // Without a watch its transfer ends at its deadline.
+        // Without a watcher, its transfer ends at its deadline.
         watches[socket] = try? loop.watch(fd: socket, interest) { [weak self] in self?.act(on: socket, $0) }
     }
 

@@ -1,15 +1,15 @@
 import CCurl
 
-/// One mail on its way, as far as it has come.
+/// The state of a mail that is being sent.
 final class RunningMail {
     private let data: [UInt8]
     private let needsLoopback: Bool
     private var given = 0
-    /// All of it is given: the final dot follows.
+    /// Whether all content was given to libcurl, which then sends the final dot.
     private var isWhole = false
     private var isOver = false
     private var stage = SMTPPhase.connection
-    /// To the last that was said.
+    /// The code and text of the reply to the last command.
     private var code = 0
     private var words: [UInt8] = []
     private var isRefusedAddress = false
@@ -19,7 +19,7 @@ final class RunningMail {
         self.needsLoopback = needsLoopback
     }
 
-    // MARK: What libcurl tells
+    // MARK: Callbacks of libcurl
 
     func mayConnect(to address: UnsafeRawBufferPointer) -> Bool {
         guard needsLoopback else { return true }
@@ -32,9 +32,9 @@ final class RunningMail {
         ("RCPT TO", .recipient), ("DATA", .data),
     ]
 
-    /// A line of ours. What is none of the verbs goes on with a login.
+    /// Records a line that we sent. A line that begins with none of the verbs continues the login.
     func said(_ line: UnsafeRawBufferPointer) {
-        // What is said about this mail is said before it.
+        // Everything about this mail is sent before QUIT.
         if line.starts(with: "QUIT".utf8) { isOver = true }
         guard !isOver else { return }
         if let verb = Self.verbs.first(where: { line.starts(with: $0.verb.utf8) }) { stage = verb.stage }
@@ -43,7 +43,7 @@ final class RunningMail {
 
     private static let longest = 300
 
-    /// A line of the server's, of which several may make one answer.
+    /// Records a line from the server. Several lines may form one reply.
     func answered(_ line: UnsafeRawBufferPointer) {
         guard !isOver else { return }
         let digits = line.prefix(3)
@@ -55,12 +55,13 @@ final class RunningMail {
     }
 
     func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        // What was said up to now is answered; now the content is.
+        // All commands before are answered; the next reply concerns the content.
         if stage != .content { (stage, code, words) = (.content, 0, []) }
         let count = min(buffer.count, data.count - given)
         buffer.copyBytes(from: data[given..<given + count])
         given += count
-        // With the last of it: told how long it is, libcurl asks for no more, and the dot follows.
+        // True with the last part: libcurl knows the length, so it asks for no more, and sends the
+        // dot.
         isWhole = given == data.count
         return count
     }
@@ -75,7 +76,7 @@ final class RunningMail {
 
     func outcome(_ code: CURLcode) -> Result<SMTPReply, SMTPFailure> {
         if code == CURLE_OK { return .success(reply ?? SMTPReply(code: 250, text: "")) }
-        // Whatever libcurl makes of it, what the server said is what is wrong.
+        // Whatever error libcurl reports, the server's refusal is the cause.
         if self.code >= 400 { return .failure(failure(.refused, "the server refused it")) }
         let text = String(cString: curl_easy_strerror(code))
         let (cause, reason): (SMTPFailure.Cause, String) =
@@ -95,13 +96,14 @@ final class RunningMail {
     }
 
     private func failure(_ cause: SMTPFailure.Cause, _ reason: String) -> SMTPFailure {
-        // Only a no is certain: any other answer to the content that is not the last word may have been a yes.
+        // Only a negative final reply is certain. After any other reply to the content, the mail
+        // may have been accepted.
         SMTPFailure(cause, at: stage, reply: reply, mayHaveArrived: isWhole && code < 400, reason)
     }
 }
 
 extension SMTPFailure {
-    /// Nothing was wrong but the connection, and another one may do.
+    /// Whether only the connection failed, so that another connection may succeed.
     var isOfTheConnection: Bool {
         guard !mayHaveArrived else { return false }
         return cause == .broken || cause == .refused && reply?.code == 421

@@ -2,10 +2,12 @@ import EventLoop
 import Synchronization
 import World
 
-/// Hands mails to one mail server. Connections are kept and used again; a server that hangs delays nobody but its own mails.
+/// A client for one mail server. Connections are reused. A server that hangs delays only its own
+/// mails.
 ///
-/// libcurl blocks in the middle of SMTP, also under its multi interface: it waits for the answer to the final dot, and to
-/// QUIT, on the thread that runs it. So each connection has a thread of its own, and no loop is touched.
+/// libcurl blocks during SMTP, even with its multi interface: it waits for the reply to the final
+/// dot, and to QUIT, on the calling thread. So each connection has its own thread, and no loop is
+/// blocked. Tests: `SMTPClientTests`, `SMTPSecurityTests`.
 public final class SMTPClient: Sendable {
     typealias Outcome = Result<SMTPReply, SMTPFailure>
 
@@ -33,22 +35,23 @@ public final class SMTPClient: Sendable {
         self.time = time
     }
 
-    /// Whoever still waits has kept it, so nothing is under way.
+    /// No mail is under way: a caller that waits keeps this object alive.
     deinit { for line in state.withLock({ $0.lines }) { line.close() } }
 
-    /// On a loop. Always comes back, at the transfer's deadline or a moment later.
+    /// Sends a mail; call it on a loop. Always returns, at the transfer's deadline or shortly
+    /// after.
     public func send(_ transfer: SMTPTransfer) async -> Result<SMTPReply, SMTPFailure> {
         guard let loop = EventLoop.current else { preconditionFailure("SMTPClient: not on a loop") }
         return await withUnsafeContinuation { continuation in
             let answer = LoopBound(Answer { continuation.resume(returning: $0) }, on: loop)
-            // While it waits for a connection nobody else looks at the clock.
+            // While the mail waits for a connection, only this timer enforces the deadline.
             let number = start(transfer) { outcome in loop.post { answer.value.give(outcome) } }
             guard let number else { return }
             answer.value.timer = loop.schedule(after: transfer.deadline) { self.giveUp(number) }
         }
     }
 
-    /// Belongs to the loop that asked.
+    /// Resumes the caller, on the caller's loop.
     private final class Answer {
         var timer: TimerID?
         private let resume: (Outcome) -> Void
@@ -61,7 +64,7 @@ public final class SMTPClient: Sendable {
         }
     }
 
-    /// Nil if it is over already.
+    /// Queues a mail. Returns nil if it has failed already.
     private func start(_ transfer: SMTPTransfer, _ tell: @escaping @Sendable (Outcome) -> Void) -> UInt64? {
         guard transfer.isSayable else {
             tell(.failure(SMTPFailure(.malformed, "the address cannot be said in SMTP")))
@@ -85,7 +88,7 @@ public final class SMTPClient: Sendable {
         }
     }
 
-    /// One that has nothing to do, or a new one; nil while as many work as may.
+    /// An idle connection, or a new one; nil if the limit of connections is reached.
     private static func line(_ state: inout State, _ server: SMTPServer) throws(SMTPFailure) -> SMTPConnection? {
         if let line = state.idle.popLast() { return line }
         guard state.lines.count < server.connections else { return nil }
@@ -94,7 +97,7 @@ public final class SMTPClient: Sendable {
             state.lines.append(line)
             return line
         } catch {
-            // Those that there are will come to it.
+            // The existing connections will take the mail.
             if !state.lines.isEmpty { return nil }
             throw SMTPFailure(.busy, "no thread can be started: \(error)")
         }
@@ -106,7 +109,8 @@ public final class SMTPClient: Sendable {
             while let current = job {
                 let left = { @Sendable in current.end - self.time.instant() }
                 let outcome = left() > .zero ? line.send(current.transfer, within: left) : .failure(Self.late)
-                // It has nothing to do before anybody hears: whose mail follows at once has this connection.
+                // The connection is marked idle before the caller gets the outcome, so that its
+                // next mail can use this connection.
                 job = next(line)
                 current.tell(outcome)
             }
@@ -123,7 +127,7 @@ public final class SMTPClient: Sendable {
         }
     }
 
-    /// One that is under way ends by itself.
+    /// Fails a mail that still waits. A mail that is being sent ends by its own deadline.
     private func giveUp(_ number: UInt64) {
         let job = state.withLock { state in
             state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
@@ -131,10 +135,10 @@ public final class SMTPClient: Sendable {
         job?.tell(.failure(Self.late))
     }
 
-    /// Mails that are under way or wait.
+    /// The number of mails that are being sent or wait.
     public var count: Int { state.withLock { $0.waiting.count + $0.lines.count - $0.idle.count } }
 
-    /// Ends everything, and all connections. Waits until that is so, but not for long.
+    /// Ends all mails and connections. Waits for that, at most two seconds for each connection.
     public func close() {
         let (lines, jobs) = state.withLock { state in
             defer { (state.lines, state.waiting, state.isClosed) = ([], [], true) }

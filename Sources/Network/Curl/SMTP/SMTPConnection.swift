@@ -2,11 +2,12 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// A connection to a mail server and the thread that it blocks.
+/// A connection to a mail server, and the thread that it blocks.
 final class SMTPConnection: Sendable {
     private let worker: WorkerThread
     private let sockets = OpenSockets()
-    /// Used on the worker only; the lock is for the compiler, nobody ever waits for it.
+    /// The session, used on the worker only. The compiler requires the lock; no thread ever waits
+    /// for it.
     private let session: Mutex<SMTPSession?>
 
     init(_ server: SMTPServer) throws(SystemFailure) {
@@ -17,14 +18,14 @@ final class SMTPConnection: Sendable {
 
     func post(_ work: @escaping @Sendable () -> Void) { worker.post(work) }
 
-    /// On the worker.
+    /// Sends a mail. Call it on the worker.
     func send(_ transfer: SMTPTransfer, within left: @Sendable () -> Duration) -> Result<SMTPReply, SMTPFailure> {
         session.withLock { session in
             session?.send(transfer, within: left) ?? .failure(SMTPFailure(.busy, "libcurl does not start"))
         }
     }
 
-    /// What it waits for comes to its end at once.
+    /// Ends the connection. A call that waits for the server returns at once.
     func close() {
         sockets.closing()
         worker.post { [self] in session.withLock { $0 = nil } }
@@ -34,10 +35,10 @@ final class SMTPConnection: Sendable {
     func join(within limit: Duration) { worker.join(within: limit) }
 }
 
-/// The sockets that libcurl has at the moment, so that others can end what it waits for.
+/// The sockets that libcurl has open, so that another thread can end its waiting.
 final class OpenSockets: Sendable {
     private struct State {
-        /// The oldest first.
+        /// The oldest one first.
         var open: [Int32] = []
         var isClosing = false
     }
@@ -53,7 +54,7 @@ final class OpenSockets: Sendable {
         }
     }
 
-    /// Closes it: under the lock, because its number may be another's in the next moment.
+    /// Closes a socket, under the lock, because its number may be reused immediately.
     func close(_ fd: Int32) -> Int32 {
         state.withLock { state in
             state.open.removeAll { $0 == fd }
@@ -61,8 +62,8 @@ final class OpenSockets: Sendable {
         }
     }
 
-    /// Whoever reads from the oldest finds the end: where libcurl has opened another, the one that it takes leave of is the
-    /// one before, and the new one is to be used again.
+    /// Ends reading from the oldest socket. If libcurl has opened a second one, the oldest is the
+    /// one that it closes with QUIT; the newer one will be reused.
     func stopReading() {
         state.withLock { state in if let fd = state.open.first { shutdown(fd, Int32(SHUT_RD)) } }
     }

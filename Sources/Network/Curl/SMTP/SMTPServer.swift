@@ -2,16 +2,16 @@ import Bytes
 import EventLoop
 import HTTP
 
-/// `smtp://mail.example.com`, `smtps://mail.example.com:465`: where mails are handed in.
+/// The address of a mail server: `smtp://mail.example.com` or `smtps://mail.example.com:465`.
 public struct SMTPAddress: Sendable, Hashable {
-    /// TLS from the first byte on (RFC 8314), where otherwise it is asked for with STARTTLS.
+    /// Whether TLS begins with the first byte (RFC 8314). Otherwise it begins with STARTTLS.
     public let isImplicitTLS: Bool
-    /// In small letters, without brackets.
+    /// Lower-case, without brackets.
     public let host: String
-    /// As written; nil is 25, or 465 with TLS from the first byte.
+    /// The port as written; nil for 25, or 465 with implicit TLS.
     public let port: UInt16?
 
-    /// Nil for everything else.
+    /// Parses an address. Returns nil for anything else.
     public init?(_ text: String) {
         let schemes = [("smtps://", true), ("smtp://", false)]
         guard let (scheme, implicit) = schemes.first(where: { text.hasPrefix($0.0) }),
@@ -26,27 +26,28 @@ public struct SMTPAddress: Sendable, Hashable {
         (isImplicitTLS ? "smtps://" : "smtp://") + WebAddress(secure: true, host: host, port: port).authority
     }
 
-    /// On this machine, by its name: what is said to it is heard by nobody else.
+    /// Whether the host is this machine by its name or address, so that no other machine can read
+    /// the traffic.
     var isNamedLoopback: Bool {
         host == "localhost" || host == "::1"
             || AddressRange.bytes(of: host).map { $0.count == 4 && $0[0] == 127 } == true
     }
 }
 
-/// A mail server, and how it is used.
+/// A mail server and the settings for its use.
 public struct SMTPServer: Sendable {
     public var address: SMTPAddress
-    /// Who hands in, where the server wants to know.
+    /// The credentials, if the server requires a login.
     public var login: Login?
-    /// Certificates (PEM) that the server is believed by, besides the machine's.
+    /// Certificates (PEM) of further authorities to trust, in addition to the system's.
     public var extraTrust: [UInt8]?
-    /// What we call ourselves: a host name, or an address in brackets. Nil is the machine's name.
+    /// The name in EHLO: a host name, or an address in brackets. Nil for the machine's name.
     public var name: String?
-    /// Mails that are handed in at once, each over a connection and on a thread of its own.
+    /// Mails that are sent at the same time, each over its own connection and thread.
     public var connections = 4
-    /// Mails that may wait for one. More are refused.
+    /// The most mails that wait for a connection. Further ones are refused.
     public var waiting = 1000
-    /// Names, addresses and TLS together.
+    /// The time for name resolution, TCP and TLS together.
     public var connectTimeout = Duration.seconds(10)
 
     public init(_ address: SMTPAddress) { self.address = address }
@@ -61,6 +62,7 @@ public struct SMTPServer: Sendable {
         }
     }
 
-    /// Everywhere but to this machine itself; and there, too, where a password is said or somebody set whom to believe.
+    /// Whether TLS is required: always, except to this machine without a password and without
+    /// configured authorities.
     var wantsTLS: Bool { !address.isNamedLoopback || login != nil || extraTrust != nil }
 }

@@ -3,12 +3,13 @@ import CCurl
 import Glibc
 import World
 
-/// libcurl's handle, which keeps a connection from one mail to the next. Belongs to one thread, and blocks it.
+/// A handle of libcurl, which keeps its connection from one mail to the next. It belongs to one
+/// thread, and blocks it.
 final class SMTPSession {
     private let easy: UnsafeMutableRawPointer
     private let server: SMTPServer
     let sockets: OpenSockets
-    /// What is under way.
+    /// The mail that is being sent; nil if there is none.
     private(set) var mail: RunningMail?
 
     init?(_ server: SMTPServer, _ sockets: OpenSockets) {
@@ -19,15 +20,16 @@ final class SMTPSession {
     }
 
     deinit {
-        // It says QUIT, and would wait for the answer.
+        // The clean-up sends QUIT, and would wait for the reply.
         sockets.closing()
         curl_easy_cleanup(easy)
     }
 
-    /// `left` is the time that there is still for it.
+    /// Sends a mail.
+    /// - Parameter left: returns the time that remains for it.
     func send(_ transfer: SMTPTransfer, within left: @Sendable () -> Duration) -> Result<SMTPReply, SMTPFailure> {
         let (first, wasKept) = attempt(transfer, within: left(), fresh: false)
-        // A connection that was kept may have been closed by the server for its own reasons, just now.
+        // The server may just have closed a reused connection for its own reasons.
         guard wasKept, case .failure(let failure) = first, failure.isOfTheConnection, !sockets.isClosing else {
             return first
         }
@@ -60,7 +62,7 @@ final class SMTPSession {
         let numbers: [(CURLoption, Int)] = [
             (CURLOPT_USE_SSL, Int(security.rawValue)), (CURLOPT_UPLOAD, 1), (CURLOPT_MAXCONNECTS, 1),
             (CURLOPT_TIMEOUT_MS, Int(max(1, limit.wholeMilliseconds))), (CURLOPT_FRESH_CONNECT, fresh ? 1 : 0),
-            // What is said is listened to, to know how far it came. It is written nowhere.
+            // Verbose output is read to know the progress. It is not logged.
             (CURLOPT_VERBOSE, 1), (CURLOPT_NOPROGRESS, 0),
         ]
         var texts: [(CURLoption, String)] = [
@@ -68,7 +70,8 @@ final class SMTPSession {
             (CURLOPT_PROTOCOLS_STR, "smtp,smtps"), (CURLOPT_MAIL_FROM, "<\(transfer.from)>"),
         ]
         if let login = server.login {
-            // Over TLS nothing is won by the others, and many a server names ways for which it has no secrets.
+            // Over TLS other mechanisms are no safer, and many servers offer mechanisms for which
+            // they have no secrets.
             texts.append((CURLOPT_LOGIN_OPTIONS, "AUTH=PLAIN;AUTH=LOGIN"))
             texts.append((CURLOPT_USERNAME, login.username))
             texts.append((CURLOPT_PASSWORD, String(decoding: login.password.reveal(), as: UTF8.self)))
@@ -90,7 +93,7 @@ final class SMTPSession {
         return codes.allSatisfy { $0 == CURLE_OK }
     }
 
-    // MARK: What libcurl calls
+    // MARK: Callbacks of libcurl
 
     func open(_ address: UnsafePointer<curl_sockaddr>) -> curl_socket_t {
         let fd = CurlLibrary.open(address) { mail?.mayConnect(to: $0) ?? false }
@@ -101,7 +104,7 @@ final class SMTPSession {
     func heard(_ kind: curl_infotype, _ bytes: UnsafeRawBufferPointer) {
         switch kind {
         case CURLINFO_HEADER_OUT:
-            // libcurl would wait for the answer, and nothing is left that it could change.
+            // libcurl would wait for the reply, which cannot change anything any more.
             if bytes.starts(with: "QUIT".utf8) { sockets.stopReading() }
             mail?.said(bytes)
         case CURLINFO_HEADER_IN: mail?.answered(bytes)
@@ -110,7 +113,8 @@ final class SMTPSession {
     }
 }
 
-/// What libcurl calls, on the session's thread, from within `curl_easy_perform`; and closing, when the handle goes.
+/// The callbacks of libcurl. They run on the session's thread, from within `curl_easy_perform` or
+/// the clean-up of the handle.
 private enum SMTPCallbacks {
     static let open: curl_opensocket_callback = { context, _, address in
         guard let session: SMTPSession = object(context), let address else { return -1 }
@@ -127,7 +131,7 @@ private enum SMTPCallbacks {
         return session.mail?.give(UnsafeMutableRawBufferPointer(start: buffer, count: size * count)) ?? 0
     }
 
-    /// There is nothing to come.
+    /// Ignores received data, because SMTP delivers none.
     static let take: curl_write_callback = { _, size, count, _ in size * count }
 
     static let listen: curl_debug_callback = { _, kind, bytes, count, context in
@@ -136,7 +140,7 @@ private enum SMTPCallbacks {
         return 0
     }
 
-    /// Anything but 0 ends it.
+    /// Returns a value other than 0 to end the transfer.
     static let goOn: curl_xferinfo_callback = { context, _, _, _, _ in
         let session: SMTPSession? = object(context)
         return session?.sockets.isClosing == true ? 1 : 0

@@ -1,11 +1,12 @@
-/// A mail to hand in.
+/// A mail to send.
 public struct SMTPTransfer: Sendable {
     /// The envelope's sender and recipient: plain ASCII.
     public var from: String
     public var to: String
-    /// Header and body, every line ended by CR LF. What SMTP wants escaped is escaped on the way.
+    /// Header and body; every line ends with CR LF. The escapes that SMTP requires are added during
+    /// the transfer.
     public var data: [UInt8]
-    /// From here to the outcome, whatever happens.
+    /// The time from the start to the outcome.
     public var deadline: Duration
 
     public init(from: String, to: String, data: [UInt8], deadline: Duration = .seconds(20)) {
@@ -15,7 +16,7 @@ public struct SMTPTransfer: Sendable {
         self.deadline = deadline
     }
 
-    /// Whether it can be said to a server at all.
+    /// Whether the addresses can be sent in SMTP.
     var isSayable: Bool {
         [from, to].allSatisfy { address in
             !address.isEmpty && address.utf8.count <= 320
@@ -24,7 +25,7 @@ public struct SMTPTransfer: Sendable {
     }
 }
 
-/// What the server said: the code, and its words, cut short and printable.
+/// A reply of the server: its code and its text, shortened and printable.
 public struct SMTPReply: Sendable, Equatable, CustomStringConvertible {
     public let code: Int
     public let text: String
@@ -37,39 +38,40 @@ public struct SMTPReply: Sendable, Equatable, CustomStringConvertible {
     public var description: String { text.isEmpty ? "\(code)" : "\(code) \(text)" }
 }
 
-/// What a conversation had come to.
+/// The phase that an SMTP conversation has reached.
 public enum SMTPPhase: String, Sendable {
     case connection, hello, starttls, login, sender, recipient, data, content
 }
 
-/// Why a mail was not handed in.
+/// The reason why a mail was not sent.
 public struct SMTPFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Cause: Sendable, Equatable {
-        /// The server said no; what it said is in `reply`.
+        /// The server refused it; `reply` has its answer.
         case refused
-        /// The addresses are none that can be said.
+        /// The addresses cannot be sent in SMTP.
         case malformed
-        /// Too many wait already.
+        /// Too many mails wait already.
         case busy
         case unknownHost
-        /// No connection, or no TLS over it: a server that is being restarted breaks that off, too.
+        /// No connection, or no TLS over it. A server that restarts may also cause this.
         case unreachable
-        /// The server has no TLS, and it does not stand on this machine.
+        /// The server offers no TLS and is not on this machine.
         case insecure
-        /// The server could not prove who it is.
+        /// The server's certificate is not trusted.
         case untrusted
         case deadline
-        /// We are closing.
+        /// The client is closing.
         case cancelled
-        /// The connection broke, or what came over it is no SMTP.
+        /// The connection broke, or the server does not speak SMTP.
         case broken
     }
 
     public let cause: Cause
-    /// The last that was said.
+    /// The phase of the last command.
     public let stage: SMTPPhase
     public let reply: SMTPReply?
-    /// Whether the server may have taken the mail: all of it was given, and what became of it was not heard.
+    /// Whether the server may have accepted the mail: all of it was sent, and its final reply was
+    /// not received.
     public let mayHaveArrived: Bool
     public let reason: String
 
