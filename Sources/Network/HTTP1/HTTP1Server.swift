@@ -4,17 +4,18 @@ import Glibc
 import HTTP
 import Log
 
-/// Serves pages over HTTP/1.1 to callers on this machine, on one loop. Made and used on that loop only, and to be stopped
-/// there.
+/// An HTTP/1.1 server for pages, for callers on this machine only, on one loop. Created, used and
+/// stopped on that loop only.
 ///
-/// libmicrohttpd reads and writes; its epoll descriptor is watched by the loop, and connections come from our listener.
+/// libmicrohttpd reads and writes. The loop watches its epoll descriptor, and our listener accepts
+/// the connections. Tests: `PageTests`, `LocalAccessTests`.
 public final class HTTP1Server {
     let loop: EventLoop
     let pages: any Pages
     let limits: PageLimits
     let log: Log
     let names: LocalNames
-    /// Where it listens; the port is the real one.
+    /// The address that it listens on, with the real port.
     public let address: SocketAddress
     public var port: UInt16 { address.port }
 
@@ -24,17 +25,19 @@ public final class HTTP1Server {
     private var timer: TimerID?
     private var isRunning = false
     private var mustRunAgain = false
-    /// Those whose answer is being made elsewhere. libmicrohttpd must not be stopped before they are told something.
+    /// Exchanges whose answer is still being made. Each must be answered before libmicrohttpd is
+    /// stopped.
     private var waiting: [ObjectIdentifier: PageExchange] = [:]
-    /// Set while a connection is handed over, which libmicrohttpd then tells us of.
+    /// The connection that is just being handed to libmicrohttpd, for its callback.
     var arriving: (fd: Int32, remote: String) = (-1, "")
 
-    /// The port is bound here. An address that is not this machine's own is refused: pages know no callers.
+    /// Binds the port. Refuses an address that is not loopback, because pages do not authenticate
+    /// callers.
     public init(
         loop: EventLoop, address: SocketAddress, pages: any Pages, limits: PageLimits = PageLimits(), log: Log
     ) throws(SystemFailure) {
         guard address.isLoopback else { throw SystemFailure("pages are for this machine alone", EACCES) }
-        // Listeners that share a port would not notice each other.
+        // Listeners that share a port do not notice each other.
         if address.port != 0 { try Socket.requireFree(address) }
         self.loop = loop
         self.pages = pages
@@ -64,11 +67,11 @@ public final class HTTP1Server {
             exhausted: { [log] failure in log.warning("connection.exhausted", [.error: failure.description]) })
     }
 
-    /// Ends everything now: whoever waits for an answer is told that there will be none.
+    /// Ends everything now. Callers that wait for an answer get a 503.
     public func stop() {
         listener?.close()
         listener = nil
-        // From within itself (by a handler) it stops afterwards.
+        // If a handler calls it from within `run`, it stops afterwards.
         guard !isRunning else {
             loop.schedule(after: .zero) { self.stop() }
             return
@@ -89,12 +92,13 @@ public final class HTTP1Server {
             return
         }
         arriving = (fd, remote.host)
-        // It closes what it does not take.
+        // libmicrohttpd closes the descriptor if it refuses the connection.
         _ = remote.withPointer { MHD_add_connection(daemon, fd, $0, $1) }
         run()
     }
 
-    /// Does what there is to do. Called from within itself (by an answer that is there at once) it does so afterwards.
+    /// Runs libmicrohttpd. If it is called from within itself (by an immediate answer), it runs
+    /// once more afterwards.
     func run() {
         guard let daemon, !isRunning else {
             mustRunAgain = true
@@ -108,7 +112,7 @@ public final class HTTP1Server {
         isRunning = false
         if let timer { loop.cancel(timer) }
         timer = nil
-        // What it has read already it is not told of again.
+        // No event reports bytes that libmicrohttpd has read already.
         var milliseconds: UInt64 = 0
         guard MHD_get_timeout(daemon, &milliseconds) == .YES else { return }
         timer = loop.schedule(after: .milliseconds(Int64(clamping: milliseconds))) { [weak self] in

@@ -1,10 +1,11 @@
 import CMicroHTTPD
 import HTTP
 
-/// What libmicrohttpd calls, always on the loop: from within `MHD_run`, `MHD_add_connection` and `MHD_stop_daemon`.
+/// The callbacks of libmicrohttpd. They run on the loop, from within `MHD_run`,
+/// `MHD_add_connection` and `MHD_stop_daemon`.
 enum MicroHTTPDCallbacks {
-    /// Several times for each request: with its head, with each part of its body, when all is there, and again after it
-    /// rested. `slot` is ours, and empty the first time.
+    /// Called several times for each request: with its head, with each part of its body, at its
+    /// end, and again after it was suspended. `slot` is our pointer, empty at the first call.
     static let access: MHD_AccessHandlerCallback = { context, handle, _, method, _, part, count, slot in
         guard let handle, let method, let count, let slot else { return .NO }
         guard let known = slot.pointee else {
@@ -23,7 +24,7 @@ enum MicroHTTPDCallbacks {
         return .YES
     }
 
-    /// The request is over, however it ended.
+    /// Called when the request is over, for any reason.
     static let completed: MHD_RequestCompletedCallback = { _, handle, slot, _ in
         guard let known = slot?.pointee else { return }
         slot?.pointee = nil
@@ -33,7 +34,7 @@ enum MicroHTTPDCallbacks {
         handle.flatMap { connection(of: $0) }?.startClock()
     }
 
-    /// A connection begins, or has ended.
+    /// Called when a connection begins and when it has ended.
     static let connection: MHD_NotifyConnectionCallback = { context, _, slot, what in
         switch what {
         case .CONNECTION_NOTIFY_STARTED:
@@ -48,7 +49,8 @@ enum MicroHTTPDCallbacks {
         }
     }
 
-    /// The first line of a request is there: its target before anything in it is decoded.
+    /// Called with the first line of a request. It gives the target before anything in it is
+    /// decoded.
     static let target:
         @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) -> UnsafeMutableRawPointer? = {
             _, target, handle in

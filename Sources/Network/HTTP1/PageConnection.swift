@@ -2,10 +2,11 @@ import CMicroHTTPD
 import EventLoop
 import Glibc
 
-/// One connection: how long it may take, and what libmicrohttpd says of its next request before it says who asks.
+/// A connection: its time limit, and the target of its next request, which libmicrohttpd reports
+/// before the request.
 final class PageConnection {
     let remote: String
-    /// Of the request that comes next: path and query as they stood in its first line.
+    /// The target of the next request: path and query as in its first line.
     var target = ""
     weak var exchange: PageExchange?
     private let fd: Int32
@@ -20,7 +21,8 @@ final class PageConnection {
         startClock()
     }
 
-    /// libmicrohttpd counts silence only, so that a byte now and then would keep a connection for ever.
+    /// Starts the time limit. libmicrohttpd measures only silence, so a byte now and then would
+    /// keep a connection open for ever.
     func startClock() {
         stopClock()
         timer = loop.schedule(after: timeout) { [weak self] in self?.timeIsOver() }
@@ -33,9 +35,9 @@ final class PageConnection {
 
     private func timeIsOver() {
         timer = nil
-        // Whoever waits for us is not slow.
+        // A client that waits for our answer is not slow.
         if exchange?.isWaiting == true { return startClock() }
-        // libmicrohttpd notices, and closes.
+        // libmicrohttpd notices the shutdown, and closes.
         shutdown(fd, Int32(SHUT_RDWR))
     }
 }

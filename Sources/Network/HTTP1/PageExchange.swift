@@ -3,13 +3,13 @@ import EventLoop
 import HTTP
 import Log
 
-/// One request and its answer. It goes from state to state as libmicrohttpd calls and the answer comes; each call says
-/// whether the connection goes on.
+/// A request and its answer. Its state changes with the calls of libmicrohttpd and with the answer.
+/// Each call returns whether the connection continues.
 final class PageExchange {
     private enum State {
         case receiving
         case answering
-        /// The connection rests until the answer is there.
+        /// The connection is suspended until the answer is ready.
         case waiting
         case ready(Response)
         case over
@@ -39,7 +39,7 @@ final class PageExchange {
         if case .waiting = state { true } else { false }
     }
 
-    /// The head is there. What is refused by it is refused now: the body is then never read.
+    /// Handles a complete head. If the head is refused, the body is never read.
     func begin() -> MHD_Result {
         if let refusal { return queue(refusal) }
         return .YES
@@ -54,7 +54,8 @@ final class PageExchange {
         if !isTooLarge { request.body.append(contentsOf: part) }
     }
 
-    /// The request is there, or else the answer to it: then the connection rests no more.
+    /// Continues when the request is complete, or when its answer is ready and the connection was
+    /// resumed.
     func proceed() -> MHD_Result {
         switch state {
         case .receiving:
@@ -84,7 +85,7 @@ final class PageExchange {
         }
     }
 
-    /// The first answer counts: the handler's, or that it took too long.
+    /// Takes the first answer: of the handler, or of the deadline.
     func answered(_ response: Response) {
         switch state {
         case .answering: state = .ready(response)
@@ -98,14 +99,14 @@ final class PageExchange {
         deadline = nil
     }
 
-    /// The connection knows nothing of it any more.
+    /// Records that the request is over for libmicrohttpd.
     func ended() {
         state = .over
         if let deadline { server.loop.cancel(deadline) }
         deadline = nil
     }
 
-    // MARK: What is refused unseen
+    // MARK: Refusals before the body is read
 
     static let tooLarge = Response.plain(413, "The body is too large.\n")
 
@@ -147,7 +148,7 @@ final class PageExchange {
         return MHD_queue_response(handle, UInt32(response.status), answer)
     }
 
-    /// What is shown here is of this moment, and is what it says it is.
+    /// Fields of every answer: it may not be cached, and its type may not be guessed.
     private static let always = [
         Fields.Field("cache-control", "no-store"), Fields.Field("x-content-type-options", "nosniff"),
     ]

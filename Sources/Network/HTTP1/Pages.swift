@@ -1,18 +1,19 @@
 import HTTP
 
-/// What a server of pages shows. Asked on the server's loop, so it must not block; it may wait.
+/// The pages of a server. Called on the server's loop, so it must not block; it may suspend.
 public protocol Pages: Sendable {
-    /// Requests are GET, HEAD and POST; what is answered to HEAD loses its body by itself.
+    /// Answers a GET, HEAD or POST request. The server removes the body of an answer to HEAD.
     func answer(_ request: Request) async -> Response
 }
 
-/// What a caller may ask of a server of pages, and for how long.
+/// The limits for a caller of a server of pages.
 public struct PageLimits: Sendable {
     public var connections: UInt32 = 32
     public var bodyBytes = 65_536
-    /// From the beginning of a connection, or the end of its last answer, to the end of the next one, whoever is slow.
+    /// From the beginning of a connection, or the end of its last answer, to the end of the next
+    /// answer. Time that the handler needs does not count.
     public var timeout: Duration = .seconds(30)
-    /// For making an answer.
+    /// The time for making an answer.
     public var answer: Duration = .seconds(20)
 
     public init() {}
