@@ -1,5 +1,6 @@
-/// Tells the server that a caller without a certificate has proved who it is, so that its connection counts as that
-/// caller's. A handler calls it for each request whose proof it accepted, from any thread.
+/// Reports that a caller without a certificate has proved its identity, so that its connection
+/// counts as that caller's. A handler calls it for each request with an accepted proof, from any
+/// thread.
 public protocol CallerIdentification: Sendable {
     /// - Parameter key: the SHA-256 of the phone's public key.
     func isPhone(_ key: [UInt8])

@@ -1,5 +1,5 @@
-/// Header fields in the order they came, names in lower case. They are kept as one run of bytes: most are carried and
-/// never looked at, and one that is looked for is found without reading the others.
+/// Header fields in their order, with names in lower case. They are stored as one run of bytes:
+/// most fields are passed on unread, and a search does not decode the others.
 public struct Fields: Sendable, Equatable {
     public struct Field: Sendable, Equatable {
         public let name: String
@@ -11,7 +11,7 @@ public struct Fields: Sendable, Equatable {
         }
     }
 
-    /// For each field the length of its name, that of its value, and both.
+    /// For each field: the length of its name, the length of its value, the name, and the value.
     private var bytes: [UInt8] = []
 
     public init() {}
@@ -27,7 +27,7 @@ public struct Fields: Sendable, Equatable {
     }
 
     package mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
-        // Enough for most messages at once.
+        // Enough for most messages.
         if bytes.isEmpty { bytes.reserveCapacity(256) }
         bytes.append(addingCapacity: Run.head + name.count + value.count) { span in
             span.withUnsafeMutableBufferPointer { free, count in
@@ -46,7 +46,7 @@ public struct Fields: Sendable, Equatable {
         withRun { run in run.map { Field(String(decoding: $0, as: UTF8.self), String(decoding: $1, as: UTF8.self)) } }
     }
 
-    /// The first field of that name (given in lower case).
+    /// The value of the first field with this name (given in lower case).
     public subscript(name: String) -> String? {
         var name = name
         return name.withUTF8 { name in
@@ -56,7 +56,7 @@ public struct Fields: Sendable, Equatable {
         }
     }
 
-    /// Every value of that name, for fields that must not stand twice.
+    /// The values of all fields with this name, for fields that must not occur twice.
     public func values(_ name: String) -> [String] {
         var name = name
         return name.withUTF8 { name in
@@ -70,13 +70,13 @@ public struct Fields: Sendable, Equatable {
         a.count == b.count && a.elementsEqual(b)
     }
 
-    /// The fields as they lie in memory, good for the length of `body`.
+    /// Gives access to the fields in memory; valid only during `body`.
     package func withRun<Value>(_ body: (Run) -> Value) -> Value {
         bytes.withUnsafeBytes { body(Run(rest: $0)) }
     }
 
     package struct Run: Sequence, IteratorProtocol {
-        /// Two lengths of four bytes.
+        /// The size of the two lengths, four bytes each.
         fileprivate static let head = 8
         fileprivate var rest: UnsafeRawBufferPointer
 

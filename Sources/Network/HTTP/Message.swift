@@ -1,11 +1,12 @@
-/// The client certificate behind a request, after TLS has verified it against one of the two authorities.
+/// The client certificate behind a request, after TLS has verified it against one of the two
+/// authorities.
 public struct ClientCertificate: Sendable, Equatable {
     public enum Authority: Sendable { case websites, phones }
 
     public let authority: Authority
-    /// Every URI among the subject's alternative names, as they stand.
+    /// Every URI among the subject's alternative names, unchanged.
     public let uris: [String]
-    /// SHA-256 of the SubjectPublicKeyInfo: which key this is.
+    /// SHA-256 of the SubjectPublicKeyInfo, which identifies the key.
     public let keyThumbprint: [UInt8]
 
     public init(authority: Authority, uris: [String], keyThumbprint: [UInt8]) {
@@ -15,20 +16,20 @@ public struct ClientCertificate: Sendable, Equatable {
     }
 }
 
-/// A whole request: the body has arrived, within the limit.
+/// A complete request. The body has arrived and is within the limit.
 public struct Request: Sendable {
     public var method: String
-    /// The path alone, as it came (percent-encoded).
+    /// The path as received (percent-encoded), without the query.
     public var path: String
-    /// What stood behind `?`, as it came.
+    /// The query behind `?`, as received.
     public var query: String?
-    /// Without the pseudo-fields.
+    /// The header fields, without the pseudo-fields.
     public var fields: Fields
     public var body: [UInt8]
     public var certificate: ClientCertificate?
     /// The address that the connection came from, for the log.
     public var remote: String
-    /// Is told when a proof in the request was accepted.
+    /// Called when a proof in the request was accepted; nil if the server does not count callers.
     public var identification: (any CallerIdentification)?
 
     public init(

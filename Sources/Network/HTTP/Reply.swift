@@ -2,15 +2,17 @@
 public protocol Handler: Sendable {
     func handle(_ request: Request) -> Reply
 
-    /// What a request gets whose body is over the limit; nothing of it reached `handle`.
+    /// The response to a request whose body exceeds the limit. Such a request does not reach
+    /// `handle`.
     func tooLarge() -> Response
 }
 
-/// How a request is answered. A held request is a value too: no task waits for it.
+/// The answer to a request. A held request is a value, too: no task waits for it.
 public enum Reply: Sendable {
     case now(Response)
-    /// Started at once on the loop. If it has not ended after `deadline`, `late` is answered and its result is dropped
-    /// (the work itself goes on: what was handed to the store is never cancelled).
+    /// The work starts at once on the loop. If it has not ended after `deadline`, `late` is sent
+    /// and its result is dropped. The work itself continues, because a change that was handed to
+    /// the store is never cancelled.
     case later(deadline: Duration, late: Response, work: @Sendable () async -> Outcome)
 }
 
@@ -19,14 +21,15 @@ public enum Outcome: Sendable {
     case held(Hold)
 }
 
-/// A request that waits for something to happen, at most for `duration`.
+/// A request that waits for an event, at most for `duration`.
 public struct Hold: Sendable {
     public let duration: Duration
-    /// The owner of the request: if many holds end at once, each owner has its turn.
+    /// The owner of the request. If many holds end at once, the owners take turns.
     public let owner: String
     public let wait: any Wait
-    /// Makes the answer, once it happened or the time is over. Under the same deadline as the work before it. Where what
-    /// happened is no news, it may hold the request again, for what is left of its time.
+    /// Makes the answer after the event or at the end of the duration, under the same deadline as
+    /// the work before it. If the event changed nothing for this request, it may hold the request
+    /// again for the remaining time.
     public let finish: @Sendable () async -> Outcome
 
     public init(
@@ -39,10 +42,10 @@ public struct Hold: Sendable {
     }
 }
 
-/// The thing waited for. It may have happened before it is armed: then `wake` is called at once.
+/// The event that a held request waits for. If it occurred before `arm`, `wake` is called at once.
 public protocol Wait: Sendable {
     /// Calls `wake` at most once, from any thread.
     func arm(_ wake: @escaping @Sendable () -> Void)
-    /// Nobody waits any more: the time was over, or the client went away.
+    /// Ends the wait, because the duration is over or the client is gone.
     func cancel()
 }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// `https://host[:port]`, and nothing behind it.
+/// The address of a web server: `https://host[:port]`, without a path.
 public struct WebAddress: Sendable, Hashable {
     public let secure: Bool
     public let host: String
-    /// As written; nil is the usual port.
+    /// The port as written; nil for the default port.
     public let port: UInt16?
 
     public init(secure: Bool, host: String, port: UInt16?) {
@@ -13,7 +13,7 @@ public struct WebAddress: Sendable, Hashable {
         self.port = port
     }
 
-    /// Nil for everything but `https://HOST` and `https://HOST:PORT`.
+    /// Parses `https://HOST` or `https://HOST:PORT`. Returns nil for anything else.
     public init?(_ text: String) {
         guard text.hasPrefix("https://"), let (host, port) = Self.split(String(text.dropFirst(8))), port != 0 else {
             return nil
@@ -23,10 +23,11 @@ public struct WebAddress: Sendable, Hashable {
 
     public var text: String { "\(secure ? "https" : "http")://\(authority)" }
 
-    /// Host and port as they stand in a request.
+    /// Host and port in the form that a request contains.
     public var authority: String { "\(host.contains(":") ? "[\(host)]" : host)\(port.map { ":\($0)" } ?? "")" }
 
-    /// The host, without brackets, and the port behind it, if there is one. Nil if it is neither name nor address.
+    /// Splits a text into the host, without brackets, and the port, if there is one. Returns nil if
+    /// the host is neither a name nor an address.
     public static func split(_ text: String) -> (host: String, port: UInt16?)? {
         var host = Substring(text)
         var rest = Substring()
