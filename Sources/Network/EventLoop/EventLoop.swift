@@ -75,7 +75,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         EventLoop(name: name, time: time, poller: nil, pick: pick)
     }
 
-    // MARK: Which loop
+    // MARK: The current loop
 
     /// The loop whose turn this thread runs; nil if there is none.
     @inline(never)
@@ -114,7 +114,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         pthread_setspecific(currentKey, outer)
     }
 
-    // MARK: Giving it work
+    // MARK: Work
 
     /// Runs `work` on the loop, in a later turn or later in this one. It may be called from any
     /// thread. It wakes a sleeping loop, with at most one write.
