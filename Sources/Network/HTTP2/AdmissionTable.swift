@@ -100,7 +100,7 @@ struct AdmissionTable {
         sources = SourceTable(limits)
     }
 
-    // MARK: Coming
+    // MARK: Admission
 
     /// Admits an accepted connection.
     /// - Parameter source: nil if a balancer has not yet sent the address of the caller.
@@ -141,7 +141,7 @@ struct AdmissionTable {
         return ended
     }
 
-    // MARK: Getting on
+    // MARK: Progress
 
     /// Takes a handshake from the budget of the connection's source. An identified connection needs
     /// none.
@@ -192,7 +192,7 @@ struct AdmissionTable {
         return (ended, nil)
     }
 
-    // MARK: Going
+    // MARK: The end
 
     /// Returns the connections whose time is over. Each is returned once, and stays counted until
     /// `release`.
