@@ -164,7 +164,7 @@ extension Relay {
             }
             if let begun { return begun }
         }
-        // The data may change between the read and the write. After three such changes the request
+        // The data may change between the read and the write. After three changes the request
         // fails.
         for _ in 0..<3 {
             let settled = try await settled(found)

@@ -7,7 +7,7 @@ public protocol CascadeStore: Sendable {
     /// The challenge with the user's factors; nil if the challenge has ended, or if its user is
     /// locked or frozen.
     func cascade(_ challenge: ChallengeID) async throws(StoreFailure) -> CascadeRow?
-    /// Ends the current step as expired and begins the next one.
+    /// Begins the next step. If the current step is still under way, it ends as expired.
     ///
     /// - Returns: nil if something has changed since the read: there are other steps, the factor's
     ///   counter has moved, or the challenge has ended.
@@ -88,14 +88,15 @@ public struct NewStep: Sendable {
     public let limits: AskLimits
     /// The code of a mail or text message.
     public var code: CodeToSend?
-    /// The budgets that a text message counts against. If a budget is used up, the step is refused.
+    /// The tallies that a text message increments. If one of them is at its limit, the step is
+    /// refused.
     public var charge: SMSCharge?
     /// The entry that begins the next factor automatically; nil if no factor is left.
     public var next: NewChallenge.NextFactor?
 
     /// The reason of a text message to a number with a prefix that is not allowed.
     public static let notAllowed = "not_allowed"
-    /// The reason of a text message for which a budget is used up.
+    /// The reason of a text message if a tally is at its limit.
     public static let limited = "limited"
 
     /// The initial state of the step. A factor with codes that the user has already (app, token,

@@ -2,9 +2,8 @@ import Domain
 import World
 
 // A bad outbox entry stops only itself. A lease reads its entries together and, if that fails, each
-// by itself. An entry that no relay wrote becomes a dead letter. If another row is not genuine or
-// cannot be read (the user, the website, the challenge), the entry waits, because an operator may
-// repair that row.
+// by itself. An entry that no relay wrote becomes a dead letter. If its user, website or challenge
+// is not genuine or cannot be read, the entry waits, because an operator may repair that row.
 //
 // Tests: `RelayTests/ForgedEntryTests.swift`.
 

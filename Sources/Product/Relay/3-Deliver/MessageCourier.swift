@@ -63,8 +63,8 @@ public struct Message: Sendable {
 /// the other side does.
 public protocol MessageCourier: Sendable {
     func send(_ message: Message) async -> MessageOutcome
-    /// Counts an ambiguous message as sent and charges for it. The relay calls this when it makes
-    /// no further attempt and cannot learn whether the receiver has the message.
+    /// Counts a message as sent, with its cost, although its outcome is ambiguous. The relay calls
+    /// this when it makes no further attempt and cannot learn whether the receiver has the message.
     func countsAsSent(_ message: Message)
 }
 

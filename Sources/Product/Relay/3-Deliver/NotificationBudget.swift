@@ -3,8 +3,8 @@ import Synchronization
 import World
 
 /// Limits the messages about account events that one user gets in an hour. An attacker who can
-/// cause such events must not bury the important message under hundreds of others. Each relay
-/// counts its own messages. The log and the audit have all of them.
+/// cause these events must not bury the important message under hundreds of others. Each relay has
+/// a separate count. The log and the audit have all of the events.
 final class NotificationBudget: Sendable {
     static let most = 10
     static let hour = Duration.seconds(3600)

@@ -11,9 +11,9 @@ import World
 /// When an entry is due again for its own holder, the work has not been settled and the holder
 /// continues it.
 ///
-/// Invariant: an entry is deleted or marked dead only together with the record of its outcome, or
-/// with the end of its challenge. Therefore each entry is attempted at least once unless its
-/// challenge ends first, and its outcome is recorded once.
+/// Invariant: an entry is deleted or marked dead only in the transaction that records the reason.
+/// The reason is the outcome of its work, or a change that makes the work unnecessary. Until then
+/// the entry stays, and its work is attempted at least once.
 ///
 /// Failures:
 /// - The relay dies: `FailureDetector` declares it dead, its entries lose their holder, and another

@@ -45,6 +45,18 @@ extension PushDelivery {
     func mayWait(until due: Timestamp) -> Bool { due + Self.round <= Self.end(of: askedAt, push.expiresAt) }
 }
 
+/// The delivery of a push: one attempt hands the push to the push service, and the outcome is
+/// recorded or a later attempt is planned.
+///
+/// Invariants: this relay makes one attempt for an entry at a time (`inFlight`). A push is
+/// rescheduled only within the first third of the challenge's lifetime, so that enough time is left
+/// for the next factor. After an attempt with an ambiguous outcome the push is sent once more with
+/// the same id.
+///
+/// Failures: the store fails after the attempt. The outcome then stays in memory (`unsettled`) and
+/// is written when the lease ends, without a second attempt.
+///
+/// Tests: `RelayTests/PushDeliveryTests.swift` and `DeadlineTests.swift`.
 extension Relay {
     /// Sends a push that was just written to the outbox.
     func send(_ delivery: PushDelivery) {

@@ -3,6 +3,21 @@ import Domain
 import Log
 import World
 
+/// The check of a code that the website submits for its user.
+///
+/// All code factors of a user share one count of wrong codes and one delay (`Domain.CodeLockout`).
+/// The relay reads the factors and this count, compares the code with every factor that it could
+/// belong to, and writes the result under guards.
+///
+/// Invariants: a right code is accepted once, because its counter or digest is used up in the
+/// script that ends the challenge. A wrong code counts once, however many factors it could belong
+/// to. The refusal before the comparison is the same for right and wrong codes.
+///
+/// Failures: another code changes the count or the challenge between the read and the write. The
+/// code is then judged again, at most three times.
+///
+/// Tests: `RelayTests/CodeTests.swift`, `CodeLockTests.swift`, `TOTPTests.swift` and
+/// `HOTPTests.swift`.
 extension Relay {
     /// Answers a challenge with a code that the user typed. The code may belong to any code factor
     /// that the challenge allows, even if its step has not begun. If the website answers for its

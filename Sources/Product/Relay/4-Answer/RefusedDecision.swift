@@ -8,7 +8,7 @@ public struct RefusedDecision: Sendable, Equatable {
     public let website: WebsiteID
     public let user: UserID
     public let device: DeviceID
-    /// The challenge; nil if the phone's user has no such challenge.
+    /// The challenge; nil if the phone's user has no challenge with this id.
     public let challenge: ChallengeID?
     public let at: Timestamp
 }

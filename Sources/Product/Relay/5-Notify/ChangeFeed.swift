@@ -122,9 +122,9 @@ struct ChangeCursor: Sendable {
 /// becomes visible after a higher one (`ChangeCursor`).
 ///
 /// Failures: the store does not answer. The position then stays the same, and the next look finds
-/// what this one missed. Until then, held requests are answered when their time is over. A request
-/// may also be woken without news, for example by a change of its own relay. It reads the store and
-/// is held again.
+/// the same changes. Until then, held requests are answered when their time is over. A request may
+/// also be woken without news, for example by a change of the same relay. It reads the store and is
+/// held again.
 ///
 /// Tests: `RelayTests/ChangeFeedTests.swift` (the cursor) and `ChangeFeedWakeTests.swift` (waking
 /// between relays).

@@ -5,14 +5,15 @@ import Synchronization
 /// no thread and no polling.
 ///
 /// A request takes a ticket for its events, reads the store, and arms the ticket if the store has
-/// no news. Whoever makes a change fires its event after the commit. An event between the read and
-/// the arming is not missed, because a ticket that was fired before it is armed wakes at once.
+/// no news. A verb that makes a change fires its event after the commit. An event between the read
+/// and the arming is not missed, because a ticket that was fired before it is armed wakes at once.
 ///
 /// Invariants: a ticket wakes at most once. The order is always ticket, read, arm. Taking,
 /// cancelling or firing a ticket costs as many links as it has events, however many others wait.
 ///
-/// Failures: an event wakes thousands of tickets. They are fired in slices, so that the loop serves
-/// other work in between. If a change is made elsewhere, only `ChangeFeed` fires its event.
+/// Failures: an event can wake thousands of tickets. They are fired in slices, so that the loop
+/// serves other work in between. If another relay makes the change, only `ChangeFeed` fires its
+/// event here.
 ///
 /// Tests: `RelayTests/HeldRequestsTests.swift` and `APITests/HeldRequestTests.swift`.
 public final class HeldRequests: Sendable {

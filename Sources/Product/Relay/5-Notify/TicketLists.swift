@@ -1,11 +1,13 @@
 import Domain
 
 /// The tickets of the held requests: a doubly linked list for each event, oldest first, and for
-/// each ticket a list of its own links. All links are in one array, so a waiting request needs no
-/// allocation for them.
+/// each ticket a list of the ticket's links. All links are in one array, so a waiting request needs
+/// no allocation for them.
 ///
 /// A list that is being fired is detached: its event has no list any more, so a new ticket starts
 /// another list. A ticket in a detached list can still leave it in one step.
+///
+/// Tests: `RelayTests/HeldRequestsTests.swift`.
 struct TicketLists {
     typealias List = Int32
     static let none: Int32 = -1

@@ -75,8 +75,8 @@ struct CompletedAttempt: Sendable {
     static let life = Duration.seconds(3600)
 
     /// Whether the outcome may be written now that the entry was leased again. A delivery always
-    /// counts. A failure does not count if another relay has tried the webhook since, if it was
-    /// replayed as a dead letter, or if its URL has changed.
+    /// counts. A failure does not count if another relay has tried the webhook since, if an
+    /// operator replayed it, or if its URL has changed.
     func holds(for row: WebhookRow, at now: Timestamp) -> Bool {
         if outcome.meaning == .delivered { return true }
         let tried = self.row
