@@ -7,6 +7,12 @@ import World
 
 /// The `DPoP` field of a request (RFC 9449). With it a phone proves possession of its bound key on
 /// a connection without a certificate.
+///
+/// Invariants: a proof is valid for one request, at one path, with a nonce that a relay issued
+/// recently. This file makes only the checks that cost little. `Relay` checks the signature after
+/// it has looked up the key, so an unknown key costs no signature check.
+///
+/// Tests: `APITests/DPoPTests.swift`, `WrongProofTests.swift` and `ProofCostTests.swift`.
 enum DPoP {
     static let field = "dpop"
     static let nonceField = "dpop-nonce"

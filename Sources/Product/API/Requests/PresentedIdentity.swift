@@ -79,7 +79,7 @@ extension PresentedIdentity {
         switch self {
         case .website(_, let key): .key(key)
         case .phone(let id, _, _): .phone(id)
-        // Anybody can create a key, so only the address identifies such a caller.
+        // Anybody can create a key, so only the address identifies this caller.
         case .nobody, .key, .unproved, .unusable: .anonymous(remote)
         }
     }

@@ -15,7 +15,7 @@ struct RequestSampling: Sendable {
         /// The status of the answer; nil if the caller was gone.
         let status: Int?
         /// Whether the caller has a certificate of this installation that was not accepted. It has
-        /// a class of its own, so that a flood without certificates does not hide it.
+        /// a separate class, so that a flood without certificates does not hide it.
         let hasCertificate: Bool
 
         fileprivate var order: Int { (status ?? 0) * 2 + (hasCertificate ? 1 : 0) }

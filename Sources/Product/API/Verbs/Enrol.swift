@@ -117,9 +117,9 @@ enum Enrol {
         return username
     }
 
-    /// The factor of the user's phones, push or pull, with the best state of the phones or, if the
-    /// user is not active, the user's state. The list is empty if no phone is active, suspended or
-    /// waiting.
+    /// The factor of the user's phones, push or pull, with the best state of the phones. If the
+    /// user is not active, the user's state is shown instead. The list is empty if no phone is
+    /// active, suspended or waiting.
     private static func pushed(_ devices: [DeviceView], of user: UserRow, by relay: Relay) -> [JSONValue] {
         let states = devices.map(\.state)
         guard let best = [DeviceState.active, .suspended, .waiting].first(where: states.contains) else { return [] }
