@@ -119,8 +119,8 @@ public struct StorageText: SettingsValue {
 }
 
 extension Settings {
-    /// Returns the address of the store. It throws for no text that was read from settings, because
-    /// the text was checked then.
+    /// Returns the address of the store. It does not throw for a text from the settings file,
+    /// because the reader has checked it.
     public func storageURL() throws(StorageURL.Malformed) -> StorageURL {
         try StorageURL(storage.written, relativeTo: directory)
     }
