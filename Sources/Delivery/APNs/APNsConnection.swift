@@ -61,7 +61,7 @@ final class APNsConnection {
     private var isDead = false
     /// Whether the GOAWAY of the service was counted.
     private var hasGoneAway = false
-    /// Whether the relay closes it for reasons of its own, so that its end is no failure.
+    /// Whether the relay itself decided to close it, so that its end is no failure.
     private var isDismissed = false
     private var watchTimer: (id: TimerID, at: Instant)?
     private var endTimer: TimerID?
@@ -94,8 +94,8 @@ final class APNsConnection {
         return wire.activeStreams == 0 ? min(1, wire.freeStreams) : 0
     }
 
-    /// Returns whether this connection is the better choice: first the one that is not quiet, then
-    /// the one with fewer streams, then the one that was used less recently.
+    /// Returns whether this connection is the better choice. The first difference decides: not
+    /// quiet, fewer streams, used less recently.
     func isBetter(than other: APNsConnection, at now: Instant) -> Bool {
         let (quiet, otherQuiet) = (isQuiet(at: now), other.isQuiet(at: now))
         if quiet != otherQuiet { return otherQuiet }
@@ -180,7 +180,7 @@ final class APNsConnection {
         pool.shared.withHostHealth(pool.endpoint) { $0.served(address) }
     }
 
-    // MARK: Doubt
+    // MARK: Suspicion
 
     /// Sends a PING. The connection is closed if nothing arrives in answer to it.
     func markSuspected() {
@@ -226,7 +226,7 @@ final class APNsConnection {
         watch(until: now + (isBusy ? options.suspicion : options.keepAlive))
     }
 
-    // MARK: The end
+    // MARK: Closing
 
     /// Counts the GOAWAY once. It may also arrive after the connection was retired.
     func countGoAway() {
@@ -243,7 +243,7 @@ final class APNsConnection {
         endTimer = loop.schedule(at: loop.now + options.deadline + .seconds(1)) { [weak self] in self?.wire.close() }
     }
 
-    /// Retires the connection for reasons that are no fault of its own.
+    /// Retires a connection that is no longer wanted, without counting its end as a failure.
     func dismiss() {
         isDismissed = true
         retire()

@@ -171,7 +171,7 @@ final class APNsConnectionSlot {
         pool.pump()
     }
 
-    // MARK: Losing
+    // MARK: Failures
 
     private func changed(_ connection: APNsConnection, _ now: ClientState) {
         if connection === self.connection { left(connection) }

@@ -80,8 +80,7 @@ final class APNsLoop: TurnEndObserver {
     ///
     /// - Parameter again: whether it was sent before, or waited in another pool.
     func dispatch(_ push: PendingPush, again: Bool) {
-        // A connection returns its pushes while it is closed; nobody would take them out of a queue
-        // any more.
+        // A connection that closes returns its pushes. A closed loop has no queue for them.
         guard !isClosed else {
             shared.observer?.unsent(.closed)
             return push.settle(.retryAfter(.seconds(1), reason: "closed"), on: loop)
@@ -91,7 +90,7 @@ final class APNsLoop: TurnEndObserver {
         if again { pool.pump() }
     }
 
-    // MARK: Changes
+    // MARK: Change of credential
 
     /// Switches to the new credential if it has changed: opens new pools and retires the former
     /// ones.
@@ -119,7 +118,7 @@ final class APNsLoop: TurnEndObserver {
         leaving = []
     }
 
-    // MARK: For the snapshot
+    // MARK: Gauges
 
     /// Marks the gauges as outdated; they are published at the end of the turn.
     func touch() {

@@ -13,7 +13,7 @@ public struct APNsNotification: Sendable, Equatable {
     public let id: String
     public let deviceToken: String
     public let environment: Environment
-    /// JSON, at most 4096 bytes.
+    /// The payload: JSON of at most 4096 bytes.
     public let payload: [UInt8]
     /// The `apns-collapse-id`: the notification replaces an earlier one with the same id. Apple
     /// reads it.

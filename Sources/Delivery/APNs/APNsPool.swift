@@ -79,6 +79,12 @@ final class APNsPool {
 
     // MARK: Pushes
 
+    /// Sends the push, or queues it until a stream is free. The push is returned at once in three
+    /// cases: the circuit breaker refuses it, the queue is full, or no connection can be opened in
+    /// time.
+    ///
+    /// - Parameter again: whether it was sent before or waited in another pool; then it goes before
+    ///   the others and the queue's limit does not apply.
     func take(_ push: PendingPush, again: Bool) {
         push.pool = self
         // A trial continues until it has its answer.
@@ -151,8 +157,9 @@ final class APNsPool {
         leave(push, .retryAfter(.seconds(1), reason: reason), push.expiresThen ? .expired : .late)
     }
 
-    // MARK: What becomes of them
+    // MARK: Outcomes
 
+    /// Applies the verdict on an answer to the push, the connection and the credential.
     func answered(_ passage: PendingPush, _ answer: APNsAnswer, by connection: APNsConnection) {
         let (push, meaning) = (passage.push, answer.meaning)
         let duration = loop.now - passage.sentAt
@@ -197,6 +204,7 @@ final class APNsPool {
         return situation
     }
 
+    /// Logs a refusal, as an error if an operator has to look at it.
     private func recordVerdict(_ answer: APNsAnswer, _ verdict: APNsVerdict, _ push: APNsNotification) {
         let fields: LogFields = [
             .push: push.id, .status: answer.status, .reason: answer.reason, .environment: push.environment.rawValue,
@@ -218,11 +226,13 @@ final class APNsPool {
         loopState.dispatch(push, again: true)
     }
 
+    /// Settles a push that was sent and whose answer is lost.
     func unanswered(_ push: PendingPush, _ why: APNsUnansweredReason, _ reason: String) {
         shared.observer?.unanswered(why, after: loop.now - push.sentAt)
         push.settle(.ambiguous(reason), on: loop)
     }
 
+    /// Settles a push without sending it.
     private func leave(_ push: PendingPush, _ outcome: PushOutcome, _ why: APNsUnsentReason) {
         loopState.touch()
         shared.observer?.unsent(why)
@@ -300,7 +310,7 @@ final class APNsPool {
         end()
     }
 
-    // MARK: For the snapshot
+    // MARK: Gauges
 
     func add(to gauges: inout APNsGauges.Reading) {
         let open = slots.compactMap(\.connection)

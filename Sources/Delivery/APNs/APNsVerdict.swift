@@ -39,10 +39,10 @@ struct APNsRequestState {
     var sentAt: Timestamp
     /// The kinds of answer that have already caused a repetition of this push: each may do so once.
     var repeatedFor: Set<APNsAnswer.Meaning> = []
-    /// Whether the provider token that was sent is old enough to be followed by another.
+    /// Whether the provider token that was sent is old enough to be replaced.
     var mayRenew = true
-    /// Whether so many device tokens in a row were bad that the environment or the topic must be
-    /// wrong.
+    /// Whether many consecutive device tokens were bad, so that the environment or the topic must
+    /// be wrong.
     var doubtsEnvironment = false
 }
 

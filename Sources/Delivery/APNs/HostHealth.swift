@@ -1,7 +1,7 @@
 import World
 
-/// The state of one host as the whole process sees it: which addresses are in use, which are in a
-/// back-off, and when the next connection may be opened.
+/// The state of one host as the whole process sees it. It knows which addresses are in use, which
+/// are in a back-off, and when the next connection may be opened.
 ///
 /// Its purpose is that loops and slots share their failures: none hammers a host that has just
 /// refused the others. Every opened or failed attempt must be reported once, by `opened`, `failed`

@@ -49,8 +49,8 @@ struct ProviderTokenLife {
         held = nil
     }
 
-    /// Handles Apple's answer that it got too many tokens: makes no new token for a while, and
-    /// returns to the previous one if it is still valid.
+    /// Handles Apple's answer that it got too many tokens. No new token is made for a while, and
+    /// the previous one is used again if it is still valid.
     mutating func tooMany(_ bearer: String, at now: Instant) {
         held = now
         guard bearer == current.bearer, let before = other, before.at < current.at, now - before.at < Self.expiry else {
