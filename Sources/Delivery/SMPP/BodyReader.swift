@@ -1,6 +1,6 @@
 import Bytes
 
-/// Reads the fields of one PDU's body in their order.
+/// A reader of the fields of a PDU's body, in order.
 struct BodyReader {
     enum Fault: Error, CustomStringConvertible {
         case ended

@@ -97,7 +97,7 @@ package struct SMPPSession {
         return min(ofPhase ?? giveUp, giveUp)
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     package mutating func connected(_ now: Instant) {
         guard phase == .connecting else { return }
@@ -187,7 +187,7 @@ package struct SMPPSession {
         if phase == .bound { continueSession(now) } else if phase != .closed { finish() }
     }
 
-    // MARK: What follows
+    // MARK: Actions
 
     func isAnswerToBind(_ sequence: UInt32) -> Bool { phase == .binding && sequence == bindSequence }
 

@@ -38,7 +38,7 @@ final class SessionDriver {
         tell { $0.close($1) }
     }
 
-    // MARK: The session
+    // MARK: Session
 
     private func tell(_ event: (inout SMPPSession, Instant) -> Void) {
         event(&session, loop.time.instant())
@@ -86,7 +86,7 @@ final class SessionDriver {
         }
     }
 
-    // MARK: The connection
+    // MARK: Connection
 
     private func connect() {
         connection += 1

@@ -1,7 +1,8 @@
 import World
 
-/// The parts of all messages that wait or are under way. The queue decides which part is sent next,
-/// and derives the outcome of a message from the outcomes of its parts.
+/// The parts of all messages that wait or are under way. A part is one submit_sm of a message. The
+/// queue decides which part is sent next, and derives the outcome of a message from the outcomes of
+/// its parts.
 ///
 /// Three limits apply: the window of unanswered parts, the throughput in parts a second, and the
 /// pause after the gateway answered that it is overloaded. After a part fails for good, the other
@@ -69,7 +70,7 @@ struct SubmitQueue {
         return next
     }
 
-    // MARK: In
+    // MARK: Queueing
 
     /// Queues the parts of a message. Returns false if the queue is full.
     mutating func take(
@@ -88,7 +89,7 @@ struct SubmitQueue {
         return true
     }
 
-    // MARK: Out
+    // MARK: Sending
 
     /// Returns the next part to send; nil if none may be sent now.
     mutating func next(_ now: Instant) -> Part? {
@@ -121,7 +122,7 @@ struct SubmitQueue {
         nextTurn = max(nextTurn, now) + .seconds(1) / options.throughput
     }
 
-    // MARK: What becomes of them
+    // MARK: Outcomes
 
     /// Records the answer to a part.
     ///
@@ -150,8 +151,8 @@ struct SubmitQueue {
         return (part.ticket, message.id, concluded(part.ticket))
     }
 
-    /// Starts a pause and doubles the next one. An answer to a part that was sent before the last
-    /// pause ended is ignored, since it does not show that the pause was too short.
+    /// Starts a pause and doubles the next one. Parts that were sent before the last pause ended do
+    /// not count: they do not show that it was too short.
     private mutating func slowDown(_ sentAt: Instant, _ now: Instant) {
         guard sentAt >= pausedUntil else { return }
         pausedUntil = now + pause

@@ -84,7 +84,7 @@ package final class Transport {
         }
     }
 
-    // MARK: In
+    // MARK: Reading
 
     private func receive() {
         while state == .up, unsent.isEmpty || readNeedsWrite {
@@ -133,7 +133,7 @@ package final class Transport {
         }
     }
 
-    // MARK: Out
+    // MARK: Writing
 
     package func write(_ bytes: [UInt8]) {
         guard state == .up else { return }
@@ -179,7 +179,7 @@ package final class Transport {
         watch?.change(interest)
     }
 
-    // MARK: The end
+    // MARK: Closing
 
     /// Closes the connection. Bytes that the socket has not taken are discarded.
     package func close() {
