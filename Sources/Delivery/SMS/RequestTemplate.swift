@@ -17,7 +17,7 @@ public struct RequestTemplate: Sendable, Equatable {
     public enum Escaping: Sendable, Equatable {
         /// Inside the path or the query of a URL.
         case url
-        /// `application/x-www-form-urlencoded`
+        /// A body of type `application/x-www-form-urlencoded`.
         case form
         /// Inside the quotes of a JSON string.
         case json

@@ -30,13 +30,13 @@ public protocol SMSObserver: Sendable {
 /// first for the number. If that gateway does not accept the message, the next one is tried.
 ///
 /// Invariant: a message that one gateway may have accepted goes to no other gateway, neither now
-/// nor in a later attempt. Otherwise the user could get it twice. `GatewayAffinity` keeps this
-/// binding for 30 minutes, in memory only.
+/// nor in a later attempt. Otherwise the user could get it twice. `GatewayAffinity` remembers the
+/// gateway for 30 minutes, in memory only.
 ///
 /// Failures:
 /// - A gateway refuses the number for good: the message is refused, and no other gateway is tried.
 /// - A gateway is busy, down, misconfigured or unsuited: the next one is tried.
-/// - The answer is lost: the outcome is ambiguous, and the message stays bound to that gateway.
+/// - The answer is lost: the outcome is ambiguous, and later attempts use only that gateway.
 /// - A gateway fails repeatedly: its `CircuitBreaker` opens, and it is skipped until a trial
 ///   succeeds.
 ///
@@ -81,7 +81,7 @@ public final class SMSDispatcher: Sendable {
     }
 
     /// Switches to another setup from the next message on. Gateways that remain keep the state of
-    /// their circuit breakers, and all bindings of messages are kept. A replaced gateway is
+    /// their circuit breakers, and the affinities of messages are kept. A replaced gateway is
     /// released when its last message has ended.
     public func adopt(_ next: Setup) {
         setup.withLock { setup in
@@ -151,7 +151,7 @@ public final class SMSDispatcher: Sendable {
     /// if no route takes its number.
     public func assumeSent(_ message: SMSMessage) -> SMSReport? {
         let routes = setup.withLock { $0 }.routing.gateways(for: message.to)
-        // The binding is known unless the relay restarted since.
+        // The affinity is known unless the relay restarted since.
         let bound = affinity.withLock { $0.gateway(of: message.id, at: time.instant()) }
         guard let route = routes.first(where: { $0.gateway == bound }) ?? routes.first else { return nil }
         let cost = route.cost(of: message.size.parts, to: message.to)
@@ -260,8 +260,8 @@ extension CircuitBreaker {
     }
 }
 
-/// The binding of messages to the gateways that may have accepted them, kept for as long as
-/// messages are retried.
+/// The gateways that may have accepted a message, by message id, kept for as long as messages are
+/// retried.
 private struct GatewayAffinity {
     private static let kept = Duration.seconds(1800)
     private static let most = 10_000
@@ -274,7 +274,7 @@ private struct GatewayAffinity {
 
     mutating func bind(_ message: String, to gateway: String, at now: Instant) {
         if gateways.count >= Self.most { gateways = gateways.filter { now - $0.value.since < Self.kept } }
-        // This many bindings mean an outage of hours: the oldest one is dropped.
+        // This many entries mean an outage of hours: the oldest one is dropped.
         if gateways.count >= Self.most, let oldest = gateways.min(by: { $0.value.since < $1.value.since }) {
             gateways[oldest.key] = nil
         }
