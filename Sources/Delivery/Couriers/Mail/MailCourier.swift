@@ -14,8 +14,8 @@ public final class MailCourier: MessageCourier {
         let since: Instant
     }
 
-    /// The longest time for a mail: less than a courier may take, so that the outcome is known
-    /// before the lease of the outbox entry ends.
+    /// The longest time for a mail. It is less than a courier may take, so that the outcome is
+    /// known before the lease ends.
     private static let longest = Duration.seconds(20)
     /// The time for which a failure counts as a fault of the server. Only another mail shows
     /// whether the server works again.
