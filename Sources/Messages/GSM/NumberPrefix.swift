@@ -22,8 +22,8 @@ public struct NumberPrefix: Sendable, Hashable, CustomStringConvertible {
 
     public func matches(_ number: String) -> Bool { number.utf8.starts(with: text.utf8) }
 
-    /// Returns the country calling code of a number as ITU-T E.164 assigns them: 1 and 7 are single
-    /// digits, those of two digits are listed, and all others have three.
+    /// Returns the country calling code of a number, as ITU-T E.164 assigns them. The codes 1 and 7
+    /// have one digit, those of two digits are listed, and all others have three.
     public static func country(of number: String) -> NumberPrefix {
         let digits = number.utf8.dropFirst().prefix(3)
         let length: Int
