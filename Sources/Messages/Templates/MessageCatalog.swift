@@ -27,7 +27,7 @@ public struct MessageCatalog: Sendable {
     /// The texts by language tag in lower case.
     private var words: [String: LanguageTexts]
 
-    /// English and German.
+    /// The built-in texts in English and German.
     public static let builtIn: MessageCatalog = {
         do throws(CatalogFaults) {
             return try MessageCatalog(words: [:]).adding(BuiltIn.files)
@@ -83,6 +83,9 @@ public struct MessageCatalog: Sendable {
             language: words.language, subject: write(.subject(letter)), text: write(.body(letter)) + "\n")
     }
 
+    /// Renders a text message.
+    ///
+    /// - Parameter language: a tag such as `de-AT`, or an Accept-Language value.
     public func sms(_ note: SMSTemplate, _ values: TemplateValues, language: String?) -> RenderedSMS {
         let words = words(having: .note(note), language)
         return RenderedSMS(
