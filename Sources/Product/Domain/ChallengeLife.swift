@@ -63,6 +63,8 @@ public struct ChallengeLife: Equatable, Sendable {
         self.expiresAt = expiresAt
     }
 
+    /// Returns the challenge after the event. Throws a `Refusal` if the challenge has ended, or if
+    /// the event comes too early or too late.
     public func after(_ event: Event, at now: Timestamp) throws(Refusal) -> ChallengeLife {
         guard !state.isEnd else { throw .alreadyDecided }
         if case .expire = event {

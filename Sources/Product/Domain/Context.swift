@@ -24,7 +24,7 @@ public struct Context: Equatable, Sendable {
     /// The place of that address, from the installation's MaxMind database.
     public var place: String?
     public var userAgent: String?
-    /// The website's own nonce.
+    /// The website's own nonce, if it gave one.
     public var request: String?
     public var numberDigits: Int
     /// For an approval, the phone that is to be bound.

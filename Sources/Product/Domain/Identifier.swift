@@ -1,7 +1,7 @@
 import Bytes
 
-/// A 128-bit identifier. Wire, log and SQL views use the same 32 hexadecimal digits (which are also
-/// valid base64url), so that an operator can follow a login through all three.
+/// A 128-bit identifier. Wire, log and SQL views use the same 32 hexadecimal digits, so that an
+/// operator can follow a login through all three. The digits are also valid base64url.
 public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
     private let high: UInt64
     private let low: UInt64

@@ -11,9 +11,11 @@ public struct SMSLimits: Sendable, Equatable {
     public var counted: [NumberPrefix]
     /// The maximum number of messages to one user in an hour.
     public var userHour: Int
+    /// The maximum number of messages to one user in a day.
     public var userDay: Int
     /// The maximum for one prefix in an hour; nil means no limit but the daily one.
     public var prefixHour: Int?
+    /// The maximum for one prefix in a day; nil means no limit but the total.
     public var prefixDay: Int?
     /// The maximum for all users in a day; nil means no limit.
     public var day: Int?

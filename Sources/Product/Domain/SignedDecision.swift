@@ -4,10 +4,9 @@ import JSON
 
 /// A user's decision about a challenge, signed by the phone: a `twoefay-decision+jwt`.
 ///
-/// Its purpose is that an approval proves one thing only: this phone's key approved this challenge,
-/// as it was shown, for this website at this relay. The initializer therefore checks every claim
-/// against the challenge: audience, challenge id, nonce, the website's own nonce, and the hash of
-/// the context bytes.
+/// An approval must prove one thing only: this phone's key approved this challenge, as shown, for
+/// this website at this relay. The initializer therefore checks every claim against the challenge:
+/// audience, challenge id, nonce, the website's own nonce, and the hash of the context bytes.
 ///
 /// Invariant: a value exists only if the signature is valid and all claims match. Any difference is
 /// a `DecisionFault`; the caller records it and changes nothing. Unknown claims and header fields
@@ -17,7 +16,8 @@ import JSON
 /// The value is pure and judged without a clock. Its caller checks whether the challenge is still
 /// open, whether the number is right, and whether the phone may answer.
 ///
-/// Tests: `DecisionTests` and `RefusedDecisionTests`, which try every fault against every store.
+/// Tests: `DecisionTests` and `RefusedDecisionTests`; the latter produces every fault with every
+/// store.
 public struct SignedDecision: Sendable, Equatable {
     public static let type = "twoefay-decision+jwt"
     /// The maximum size in bytes, several times that of the longest valid decision.
