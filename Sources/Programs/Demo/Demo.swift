@@ -2,17 +2,19 @@ import Daemon
 import EventLoop
 import World
 
-/// The whole product on one machine, for somebody who sees it for the first time: a throw-away installation, the real
-/// daemon, a push service, a website and phones. `show` has them as pages in a browser, `play` plays three logins in the
-/// terminal.
+/// The demo: the whole product on one machine, for a first look.
+///
+/// It runs a temporary installation, the real daemon, a push service, a website and phones. `show`
+/// serves them as pages for a browser. `play` runs three logins in the terminal.
 public enum Demo {
     public struct Options: Sendable {
         public var storage: StorageText
-        /// What was written stays, to be looked at.
+        /// Whether the files of the run are kept for inspection.
         public var keeps: Bool
-        /// Tell it as it happens, on standard output.
+        /// Whether to report the events on standard output as they happen.
         public var tells: Bool
-        /// Of the first of three pages' servers, the others have the next two; nil: any that are free.
+        /// The port of the first of three page servers; the other two use the next two ports. If it
+        /// is nil, each uses any free port.
         public var port: UInt16?
 
         public init(
@@ -29,7 +31,8 @@ public enum Demo {
     static let interrupted = Failure(
         .failed, "the demo was told to end before it was over", next: "'twoefay demo' begins it again from the start.")
 
-    /// On a loop of its own, on the calling thread. Told to end (SIGINT, SIGTERM, SIGHUP) it still cleans up.
+    /// Runs the work on a new event loop, on the calling thread. After SIGINT, SIGTERM or SIGHUP,
+    /// it still cleans up.
     static func run(
         _ work: @escaping @Sendable (EventLoop, Signals) async -> Result<Report, Failure>
     ) throws(Failure) -> Report {

@@ -3,13 +3,16 @@ import HTTP
 import HTTP1
 import JSON
 
-/// The page that shows website and phone beside each other, what is said between all of them, and the switches.
+/// The page that shows the website and a phone side by side, the messages between all systems, and
+/// the fault switches.
 final class Dashboard: Pages {
     private let responder: PageResponder
     private let page: String
     private let feed: ActivityFeed
     private let switches: LoopBound<FaultSwitches>
 
+    /// Creates the page.
+    ///
     /// - Parameters:
     ///   - website: the website's origin.
     ///   - phone: the phones' origin.
@@ -45,11 +48,11 @@ final class Dashboard: Pages {
         }
     }
 
-    /// Held until somebody says something.
+    /// Returns new entries of the feed, and holds the request until there are some.
     private func said(after text: String?) async -> Response {
         let after = text.flatMap { Int64($0) } ?? 0
         let rings = feed.bell.rings
-        // Who begins is told at once how things stand.
+        // The first request is answered at once with the current state.
         if after > 0, feed.entries(after: after).entries.isEmpty { await feed.bell.next(after: rings) }
         let (entries, last) = feed.entries(after: after)
         return responder.json([

@@ -7,7 +7,7 @@ import Log
 import World
 
 extension Demo {
-    /// The demo as pages, until it is told to end.
+    /// Runs the demo as pages for a browser, until a signal ends it.
     public static func show(
         _ wish: Options, randomness: any Randomness = SystemRandomness()
     ) throws(Failure) -> Report {
@@ -62,7 +62,7 @@ extension Demo {
     }
 }
 
-/// What runs while the demo is shown. Lives on its loop.
+/// The servers and processes of a dashboard demo. It must be used on its loop only.
 final class DashboardSession {
     struct Opened {
         let dashboard: String
@@ -85,7 +85,8 @@ final class DashboardSession {
         }
     }
 
-    /// So that the cascade and a lock are seen in a minute, and nobody who plays with it runs into a limit.
+    /// The policies of the demo's website. Short deadlines show the cascade and a lock within a
+    /// minute, and high limits let a visitor try freely.
     static let policies = [
         (name: "number", text: "2"), (name: "push-deadline", text: "10"), (name: "code-deadline", text: "20"),
         (name: "guesses", text: "3"), (name: "push-limit", text: "100"), (name: "login-limit", text: "1000"),
@@ -160,7 +161,7 @@ final class DashboardSession {
             mail: mailPort, text: textPort)
     }
 
-    /// Whatever there is of it by now.
+    /// Closes everything that is running by now.
     func close() async {
         isOpen = false
         feed.bell.notifyWaiters()

@@ -3,7 +3,7 @@ import EventLoop
 import FakeAPNs
 import JSON
 
-/// What a visitor may break, and mend again. Lives on its loop.
+/// The faults that a visitor can switch on and off. It must be used on its loop only.
 final class FaultSwitches {
     enum Push: String {
         case up, down
@@ -22,7 +22,7 @@ final class FaultSwitches {
     private let feed: ActivityFeed
     private let phoneInbox: PhoneInbox
     private let texts: SMSCatcher
-    /// The relay is gone because somebody wanted it.
+    /// Whether a visitor switched the relay off.
     private var isKilled = false
 
     init(sandbox: Sandbox, feed: ActivityFeed, phoneInbox: PhoneInbox, texts: SMSCatcher) {
@@ -41,7 +41,7 @@ final class FaultSwitches {
         ]
     }
 
-    /// False where there is no such switch, or it has no such state.
+    /// Changes one switch; false if the switch or the state does not exist.
     func turn(_ name: String, to state: String) async -> Bool {
         switch (name, Push(rawValue: state), Phone(rawValue: state), Texts(rawValue: state)) {
         case ("push", let push?, _, _): await turn(push)
@@ -83,7 +83,8 @@ final class FaultSwitches {
         }
     }
 
-    /// Whoever has reported a fraud and has no recovery code goes to the operator.
+    /// Unlocks all users, as the operator does. A user who reported fraud and has no recovery code
+    /// needs the operator.
     private func unlockAll() async {
         do throws(Failure) {
             let names = try await sandbox.unlock(feed.usernames)

@@ -8,11 +8,11 @@ import Log
 import Synchronization
 import World
 
-/// The three origins: their ports, what their pages may do to each other, and the one secret that opens all three. Lives on
-/// its loop.
+/// The three origins of the demo, their ports and content security policies, and the one secret
+/// that admits a browser to all three. It must be used on its loop only.
 ///
-/// The ports are bound before anything else is made, since the pages and their policies name them; until `open` every request
-/// waits.
+/// Invariant: all ports are bound before the pages are made, because the pages and their policies
+/// name the ports. Until `open`, every request waits.
 final class Origins {
     struct Origin {
         let origin: String
@@ -24,7 +24,7 @@ final class Origins {
     let website: Origin
     let phone: Origin
     let servers: [HTTP1Server]
-    /// Which run this is, and no secret.
+    /// The id of this run, which is not secret.
     let run: String
     private let secret: RunSecret
     private let doors: [DeferredPages]
@@ -60,7 +60,7 @@ final class Origins {
         self.servers = servers
     }
 
-    /// From here on they answer.
+    /// Starts to answer requests.
     func open(dashboard: any Pages, website: any Pages, phone: any Pages) throws(SystemFailure) {
         for (door, (pages, house)) in zip(
             doors, [(dashboard, self.dashboard), (website, self.website), (phone, self.phone)])
@@ -80,7 +80,7 @@ final class Origins {
     }
 }
 
-/// What a server shows that was bound before its pages were made.
+/// Pages of a server that is bound before its pages are made. Until `open`, it answers 503.
 private final class DeferredPages: Pages {
     private let pages = Mutex<(any Pages)?>(nil)
 

@@ -1,8 +1,10 @@
-/// `name=value&name=value` with percent signs and `+` for spaces, as browsers write forms and queries.
+/// The fields of a form or query as browsers encode them: `name=value&name=value`, with percent
+/// escapes and `+` for spaces.
 struct FormText: Sendable {
     private var values: [String: String] = [:]
 
-    /// The first of two with the same name counts; what cannot be read is as if it were not there.
+    /// Parses the text. If a name occurs twice, the first one counts. A pair that cannot be read is
+    /// ignored.
     init(_ text: some Collection<UInt8>) {
         for pair in text.split(separator: UInt8(ascii: "&")) {
             let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)

@@ -1,8 +1,9 @@
 import HTTP
 
-/// A page, script, style or picture that the program carries: what lies in `Assets`, as dev/embed-pages writes it here.
+/// A page, script, style or picture in the program. `dev/embed-pages` generates these from the
+/// files in `Assets`.
 public struct PageFile: Sendable {
-    /// As it is asked for: `/phone.js`.
+    /// The file name in its path: `phone.js` for `/phone.js`.
     let name: String
     let type: String
     let text: String

@@ -1,15 +1,18 @@
 import HTTP
 import JSON
 
-/// What all answers of one origin have in common: what its pages may load, who may show them in a frame, and its files.
+/// Makes the responses of one origin. It adds the origin's content security policy and serves its
+/// files. Tested in `PagesTests.swift`.
 public struct PageResponder: Sendable {
     private let policy: String
     private let files: [String: PageFile]
 
+    /// Creates a responder.
+    ///
     /// - Parameters:
     ///   - frames: the origins that its pages may show in frames.
-    ///   - framedBy: the origin that may show its pages in a frame; nil: nobody.
-    ///   - files: each is there under its name.
+    ///   - framedBy: the origin that may show its pages in a frame; nil if none may.
+    ///   - files: the files, each served under its name.
     init(frames: [String] = [], framedBy: String? = nil, files: [PageFile]) {
         var policy = [
             "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
@@ -20,7 +23,7 @@ public struct PageResponder: Sendable {
         self.files = Dictionary(uniqueKeysWithValues: files.map { ("/\($0.name)", $0) })
     }
 
-    /// The file that is asked for, if it is one of these.
+    /// Returns the requested file; nil if there is none.
     func file(for request: Request) -> Response? {
         guard request.method != "POST", let file = files[request.path] else { return nil }
         return respond(200, type: file.type, Array(file.text.utf8))
@@ -34,12 +37,12 @@ public struct PageResponder: Sendable {
         respond(status, type: "application/json", JSONWriter.write(object))
     }
 
-    /// After a POST, and wherever else another page is to be asked for.
+    /// Redirects to another page, for example after a POST.
     func redirect(to path: String, fields: [Fields.Field] = []) -> Response {
         respond(303, type: "text/plain; charset=utf-8", [], [.init("location", path)] + fields)
     }
 
-    /// What somebody else has said: its type is among the fields.
+    /// Passes on a response of another server. `fields` must contain the content type.
     func bytes(_ body: [UInt8], status: Int, fields: [Fields.Field]) -> Response {
         Response(status: status, fields: Fields(always + fields), body: body)
     }
@@ -52,8 +55,11 @@ public struct PageResponder: Sendable {
         bytes(body, status: status, fields: [.init("content-type", type)] + fields)
     }
 
-    /// `no-referrer` would make a browser send `Origin: null` with a form's POST, and nobody could tell it from a stranger's.
-    /// That nothing is kept and types are as they are said is the server's own doing.
+    /// The fields of every response.
+    ///
+    /// The referrer policy is not `no-referrer`: with that, a browser sends `Origin: null` with the
+    /// POST of a form, like a request from another site. The server itself adds the fields against
+    /// caching and content sniffing.
     private var always: [Fields.Field] {
         [
             .init("content-security-policy", policy), .init("cross-origin-opener-policy", "same-origin"),

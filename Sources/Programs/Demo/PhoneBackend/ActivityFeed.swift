@@ -4,9 +4,9 @@ import JSON
 import Synchronization
 import World
 
-/// What everybody has said to everybody else, for who looks on.
+/// All messages between the website, the relay, the phones and the other servers, for display.
 final class ActivityFeed: Sendable {
-    /// What happened that was no message.
+    /// An event that is not a message.
     enum FeedEvent: String, Sendable {
         case relayStarted = "relay_started"
         case relayKilled = "relay_killed"
@@ -53,7 +53,7 @@ final class ActivityFeed: Sendable {
         add(entry)
     }
 
-    /// A push as it came to the push service, and what it said.
+    /// Adds a push and the push service's answer to it.
     func add(_ request: RecordedRequest) {
         let token = request.push.map { "\($0.deviceToken.prefix(12))…" } ?? ""
         let head = request.push == nil ? "POST \(request.path)" : "POST /3/device/\(token)"
@@ -67,10 +67,10 @@ final class ActivityFeed: Sendable {
         add(entry)
     }
 
-    /// Whom the website has made known, as far as it was heard.
+    /// The names of the users that the website has registered, taken from its observed requests.
     var usernames: [String] { state.withLock { $0.usernames } }
 
-    /// All later ones, and the number of the last.
+    /// Returns the entries after the given number, and the number of the last entry.
     func entries(after number: Int64) -> (entries: [JSONValue], last: Int64) {
         state.withLock { state in
             let first = state.entries.firstIndex { $0.number > number } ?? state.entries.endIndex
@@ -92,7 +92,7 @@ final class ActivityFeed: Sendable {
 }
 
 extension Message {
-    /// Asking whether there is anything new, and hearing that there is not.
+    /// Whether the message only polls, or reports that nothing is new.
     fileprivate var isRoutine: Bool {
         switch (from, to) {
         case (.website, .relay): head == "POST /auth" || head.hasPrefix("GET /user/")

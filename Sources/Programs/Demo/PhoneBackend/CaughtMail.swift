@@ -1,13 +1,16 @@
 import Bytes
 
-/// A mail as its reader sees it: the text of a mail in one part, with what was encoded for the way decoded again.
+/// A mail as its reader sees it: the text of a mail with one part, with all transfer encodings
+/// decoded.
 struct CaughtMail: Sendable, Equatable {
     var to: String
     var from = ""
     var subject = ""
     var text = ""
 
-    /// - Parameter content: header, empty line, body; lines end with a line feed.
+    /// Parses a mail.
+    ///
+    /// - Parameter content: the header, an empty line and the body. Lines end with a line feed.
     init(_ content: [UInt8], to: String) {
         self.to = to
         let lines = content.split(separator: 0x0a, omittingEmptySubsequences: false)
@@ -22,7 +25,7 @@ struct CaughtMail: Sendable, Equatable {
             case "base64": Base64.decode(String(decoding: body.filter { $0 != 0x0a }, as: UTF8.self)) ?? body
             default: body
             }
-        // As lines are written here.
+        // Line ends become single line feeds.
         text = String(decoding: bytes.filter { $0 != 0x0d }, as: UTF8.self)
     }
 
@@ -42,7 +45,7 @@ struct CaughtMail: Sendable, Equatable {
         return fields
     }
 
-    /// RFC 2045 §6.7; what is no code stays as it is.
+    /// Decodes quoted-printable text (RFC 2045 §6.7). An invalid escape stays as it is.
     static func unquoted(_ text: some Collection<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         var rest = Array(text)[...]
@@ -66,14 +69,14 @@ struct CaughtMail: Sendable, Equatable {
     }
 }
 
-/// RFC 2047, both encodings, of UTF-8.
+/// Decodes encoded words (RFC 2047) in UTF-8, with both encodings.
 enum EncodedWords {
     static func decoded(_ text: String) -> String {
         var decoded = ""
         var wasWord = false
         for part in text.split(separator: " ", omittingEmptySubsequences: false) {
             let word = bytes(of: part)
-            // Between two of them the space is only there to keep them apart.
+            // The space between two encoded words only separates them, so it is dropped.
             if !decoded.isEmpty && !(wasWord && word != nil) { decoded += " " }
             decoded += word.map { String(decoding: $0, as: UTF8.self) } ?? String(part)
             wasWord = word != nil
@@ -81,7 +84,7 @@ enum EncodedWords {
         return decoded
     }
 
-    /// `=?UTF-8?Q?…?=`
+    /// Decodes one encoded word, such as `=?UTF-8?Q?…?=`; nil if the text is none.
     private static func bytes(of word: Substring) -> [UInt8]? {
         guard word.hasPrefix("=?"), word.hasSuffix("?="), word.count > 4 else { return nil }
         let parts = word.dropFirst(2).dropLast(2).split(separator: "?", omittingEmptySubsequences: false)

@@ -1,7 +1,10 @@
 import EventLoop
 import Synchronization
 
-/// Requests that are held until there is something new, or for so long as they may be.
+/// Holds requests of pages until something is new, or until the timeout.
+///
+/// Invariant: no event is missed. The caller reads `rings` before it looks for new items. `next`
+/// returns at once if there was an event since then.
 final class LongPoll: Sendable {
     private struct State {
         var rings: UInt64 = 0
@@ -12,12 +15,12 @@ final class LongPoll: Sendable {
     private let loop: EventLoop
     private let state = Mutex(State())
 
-    /// A browser's request is answered before the server of pages gives it up.
+    /// The longest time to hold a request. It is shorter than the time-out of the page server.
     static let timeout = Duration.seconds(15)
 
     init(loop: EventLoop) { self.loop = loop }
 
-    /// How often it rang: to be read before what it rings for is looked at.
+    /// The number of events so far. Read it before you look for new items.
     var rings: UInt64 { state.withLock { $0.rings } }
 
     func notifyWaiters() {
@@ -29,7 +32,7 @@ final class LongPoll: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// On the loop. Comes back when it has rung since, and at `timeout` all the same.
+    /// Returns after the next event, or at `timeout`. It must be called on the loop.
     func next(after rings: UInt64) async {
         let number = state.withLock { state in
             state.last += 1

@@ -1,7 +1,8 @@
 import EventLoop
 import Glibc
 
-/// A mail server for this machine alone, which keeps every mail to itself. Lives on its loop.
+/// A mail server for this machine only, which keeps every mail and sends none. It must be used on
+/// its loop only. Tested in `SMTPSessionTests.swift` and `DashboardDemoTests.swift`.
 final class MailCatcher {
     private let listener: Listener
     private let loop: EventLoop
@@ -10,6 +11,8 @@ final class MailCatcher {
 
     var port: UInt16 { listener.address.port }
 
+    /// Starts the server on a free port.
+    ///
     /// - Parameter caught: called on the loop for every mail.
     init(loop: EventLoop, caught: @escaping (CaughtMail) -> Void) throws(SystemFailure) {
         guard let address = SocketAddress(host: "127.0.0.1", port: 0) else {
@@ -42,7 +45,8 @@ final class MailCatcher {
     }
 }
 
-/// One client of the mail catcher: its socket, and what is still to be written. Lives on its loop.
+/// A connection of one client: its socket, and the output that is not written yet. It must be used
+/// on its loop only.
 final class SMTPConnection {
     private let fd: Int32
     private var session = SMTPSession()
@@ -77,7 +81,7 @@ final class SMTPConnection {
         watch?.change(output.isEmpty ? .read : [.read, .write])
     }
 
-    /// False at the end.
+    /// Reads the available input; false if the connection must end.
     private func read() -> Bool {
         var chunk = [UInt8](repeating: 0, count: 16 << 10)
         while true {
@@ -85,7 +89,7 @@ final class SMTPConnection {
             if count > 0 {
                 output += session.take(chunk[..<count])
                 for mail in session.mails() { caught(mail) }
-                // Who talks without end and never listens is not for us.
+                // A client that sends without end and never reads the answers is disconnected.
                 guard output.count < 1 << 20 else { return false }
             } else if count == 0 {
                 return false

@@ -3,10 +3,10 @@ import JSON
 import Phone
 import TwoefayClient
 
-/// Told of every message that its owner sends or gets.
+/// An observer of every message that its owner sends or receives.
 public typealias MessageObserver = @Sendable (Message) -> Void
 
-/// Who says what to whom.
+/// A message between two systems of the demo.
 public struct Message: Sendable {
     public enum Party: String, Sendable, CaseIterable {
         case website, relay, phone
@@ -17,12 +17,12 @@ public struct Message: Sendable {
 
     public let from: Party
     public let to: Party
-    /// The request line, or the status.
+    /// The request line, or the status of an answer.
     public let head: String
-    /// The fields that matter to who looks on.
+    /// The header fields that are worth showing.
     public let fields: [String]
     public let body: JSONObject
-    /// Which of the phones, where there are several.
+    /// The number of the phone; nil if there is only one.
     public let phone: Int?
 
     init(_ from: Party, _ to: Party, _ head: String, fields: [String] = [], body: JSONObject, phone: Int? = nil) {
@@ -58,7 +58,7 @@ public struct Message: Sendable {
 }
 
 extension JSONValue {
-    /// Long texts cut: what is to be seen is the shape.
+    /// The value with long texts cut, for a display that shows the structure.
     var shortened: JSONValue {
         switch self {
         case .string(let text) where text.count > 36: .string(text.prefix(24) + "…")

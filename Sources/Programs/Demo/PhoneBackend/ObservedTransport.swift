@@ -1,6 +1,6 @@
 import TwoefayClient
 
-/// A carrier whose every word is told to somebody.
+/// A transport that reports every call and answer to an observer.
 struct ObservedTransport: RelayTransport {
     let carrier: HTTP2Transport
     let observer: MessageObserver

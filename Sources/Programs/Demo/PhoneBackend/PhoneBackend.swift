@@ -3,8 +3,10 @@ import HTTP
 import HTTP1
 import JSON
 
-/// What the phone's page talks to: it carries to the relay what the page has signed, and brings what a phone gets besides. It
-/// has no key of any phone's and could sign nothing itself.
+/// The server behind the phone's page. It forwards the page's signed requests to the relay, and
+/// delivers pushes and messages to the page.
+///
+/// Invariant: it holds no key of a phone and cannot sign anything itself.
 final class PhoneBackend: Pages {
     private let responder: PageResponder
     private let origin: String
@@ -14,9 +16,12 @@ final class PhoneBackend: Pages {
     private let scannedCode: ScannedCode
     private let feed: ActivityFeed
 
+    /// Creates the server.
+    ///
     /// - Parameters:
-    ///   - origin: the relay's, which phones sign for.
-    ///   - run: which run of the demo this is; what a browser has kept of another is void.
+    ///   - origin: the relay's origin, which phones put into their signatures.
+    ///   - run: the id of this run of the demo. Data that a browser stored in another run is
+    ///     invalid.
     init(
         responder: PageResponder, origin: String, run: String, relayProxy: RelayProxy, phoneInbox: PhoneInbox,
         scannedCode: ScannedCode, feed: ActivityFeed
@@ -63,7 +68,7 @@ final class PhoneBackend: Pages {
         ])
     }
 
-    /// Held until there is something new.
+    /// Returns new messages for the phone, and holds the request until there are some.
     private func messages(_ query: FormText) async -> Response {
         let phone = phone(query["phone"])
         let after = query["after"].flatMap { Int64($0) } ?? 0
@@ -80,7 +85,7 @@ final class PhoneBackend: Pages {
 
     // MARK: The relay
 
-    /// What a phone calls.
+    /// The routes of the relay that a phone uses.
     private static let routes = ["/verify", "/pending", "/success", "/failure", "/device", "/revoke"]
     private static let there = [
         "content-type", "dpop", "authorization", "prefer", "accept-language", "idempotency-key",
@@ -88,13 +93,14 @@ final class PhoneBackend: Pages {
     private static let back = [
         "content-type", "date", "dpop-nonce", "preference-applied", "request-id", "retry-after", "www-authenticate",
     ]
-    /// Shown beside the body; the proof is long, and each has one.
+    /// The fields that the feed shows beside the body. A DPoP proof is long and part of every
+    /// request, so it is left out.
     private static let shown = ["prefer", "dpop-nonce", "retry-after", "www-authenticate"]
 
     private func carry(_ request: Request, to route: String) async -> Response {
         guard phoneInbox.isOnline else { return responder.json(["code": "offline"], status: 503) }
         let phone = phone(request.fields["x-phone"])
-        // Browsers' pages post here; a page of HTTP/1.1 has no other method.
+        // Pages can only send POST to this HTTP/1.1 server, so a field names the real method.
         let method = route == "/device" && request.fields["x-method"] == "DELETE" ? "DELETE" : "POST"
         let fields = Self.fields(request.fields, Self.there)
         feed.add(Self.message(.phone, .relay, "\(method) \(route)", fields, request.body, phone))
@@ -102,7 +108,7 @@ final class PhoneBackend: Pages {
             return responder.json(["code": "unreached"], status: 502)
         }
         feed.add(Self.message(.relay, .phone, String(answer.status), answer.fields, answer.body, phone))
-        // It was taken off the air meanwhile: then it has heard nothing.
+        // If the phone went offline meanwhile, the answer does not reach it.
         guard phoneInbox.isOnline else { return responder.json(["code": "offline"], status: 503) }
         return responder.bytes(answer.body, status: answer.status, fields: Self.fields(answer.fields, Self.back).all)
     }

@@ -5,12 +5,12 @@ import JSON
 import Synchronization
 import World
 
-/// What comes to the phones besides the relay's answers: pushes, text messages, mails. While they are offline it waits, as
-/// it does with those who carry it.
+/// The pushes, text messages and mails that arrive at the phones. While the phones are offline,
+/// these wait, as they do at the real services. Tested in `PhoneInboxTests.swift`.
 final class PhoneInbox: Sendable {
-    /// Something on its way to a phone.
+    /// A message on its way to a phone.
     struct Item: Sendable {
-        /// Nil: to all of them.
+        /// The number of the phone; nil for all phones.
         let phone: Int?
         let json: JSONObject
         let message: Message
@@ -25,11 +25,11 @@ final class PhoneInbox: Sendable {
 
     static let phones = 1...9
 
-    /// What is kept of what came, and of what waits: of more, the oldest goes.
+    /// The largest number of arrived and of waiting messages. The oldest are dropped first.
     static let most = 200
 
     let bell: LongPoll
-    /// Where the push service finds each phone.
+    /// The device token of each phone.
     let pushTokens: [String]
     private let feed: ActivityFeed
     private let time: any TimeSource
@@ -65,7 +65,7 @@ final class PhoneInbox: Sendable {
         bring(Item(phone: phone, json: json, message: message))
     }
 
-    /// To every phone.
+    /// Delivers a mail or text message to all phones.
     func bring(_ kind: String, from: String, to: String, subject: String? = nil, text: String, by party: Message.Party)
     {
         var json: JSONObject = ["kind": .string(kind), "from": .string(from), "to": .string(to), "text": .string(text)]
@@ -73,7 +73,7 @@ final class PhoneInbox: Sendable {
         bring(Item(phone: nil, json: json, message: Message(party, .phone, kind, body: json)))
     }
 
-    /// What came for that phone after a number, and the number of the last.
+    /// Returns the messages for a phone after the given number, and the number of the last message.
     func messages(for phone: Int, after number: Int64) -> (messages: [JSONValue], last: Int64) {
         state.withLock { state in
             let new = state.arrived.filter { $0.number > number && ($0.phone == nil || $0.phone == phone) }

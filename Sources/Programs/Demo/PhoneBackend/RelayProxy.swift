@@ -5,8 +5,10 @@ import Log
 import TLS
 import World
 
-/// Requests that somebody else has made, carried to the relay as they are. No certificate is shown: a phone in a browser
-/// proves itself by what it signs. An actor that lives on its loop.
+/// Forwards requests of phones in the browser to the relay, unchanged.
+///
+/// It uses no client certificate: these phones prove their identity by signatures. The actor runs
+/// on its event loop.
 actor RelayProxy {
     private nonisolated let loop: EventLoop
     private nonisolated let relay: WebAddress
@@ -15,14 +17,16 @@ actor RelayProxy {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// - Parameter authority: PEM; signed the relay's certificate.
+    /// Creates a proxy.
+    ///
+    /// - Parameter authority: the authority that signed the relay's certificate, as PEM.
     init(loop: EventLoop, relay: WebAddress, authority: [UInt8]) throws(TLSFailure) {
         self.loop = loop
         self.relay = relay
         tls = try TLSClientContext(roots: .pem(authority))
     }
 
-    /// Nil where the relay was not reached, or said nothing.
+    /// Forwards one request; nil if the relay was not reached or did not answer.
     func carry(_ method: String, _ path: String, _ fields: Fields, _ body: [UInt8]) async -> Response? {
         let request = ClientRequest(
             method: method, path: path, authority: relay.authority, fields: fields, body: body)
@@ -34,7 +38,7 @@ actor RelayProxy {
 
     func close() { client?.close() }
 
-    /// A little less than the browser's request is held for.
+    /// The time limit for an answer, a little shorter than the time-out of the browser's request.
     private static let timeout = Duration.seconds(18)
 
     private func opened() async -> HTTP2Client? {

@@ -4,7 +4,7 @@ import HTTP1
 import JSON
 import Synchronization
 
-/// A gateway for text messages that anybody's code could be handed to: it asks for no password, and sends nothing anywhere.
+/// A gateway that accepts every text message without a password, and sends none.
 final class SMSCatcher: Pages {
     struct Text: Sendable {
         let to: String
@@ -12,13 +12,14 @@ final class SMSCatcher: Pages {
         let text: String
     }
 
-    /// How it is written in the settings, at that port. What stands in braces the relay fills in.
+    /// Returns the gateway's entry in the settings of the relay. The relay replaces the names in
+    /// braces.
     static func settings(port: UInt16) -> String {
         #"[{name: catcher, kind: http, url: "http://127.0.0.1:\#(port)/sms", content_type: application/json, "#
             + #"body: '{"to": "{to}", "from": "{from}", "text": "{text}", "id": "{id}"}'}]"#
     }
 
-    /// How long a slow message takes.
+    /// The delay of a slow message.
     static let slowness = Duration.seconds(20)
 
     private let loop: EventLoop
@@ -26,9 +27,11 @@ final class SMSCatcher: Pages {
     private let arrived: @Sendable (Text) -> Void
     private let isSlow = Mutex(false)
 
+    /// Creates a gateway.
+    ///
     /// - Parameters:
-    ///   - taken: called on the loop when the relay has handed one over.
-    ///   - arrived: when it is to be on the phone.
+    ///   - taken: called on the loop when the relay has submitted a message.
+    ///   - arrived: called on the loop when the message reaches the phone.
     init(
         loop: EventLoop, taken: @escaping @Sendable (Text, _ isSlow: Bool) -> Void,
         arrived: @escaping @Sendable (Text) -> Void

@@ -1,8 +1,9 @@
-/// One conversation of RFC 5321, the server's side, as far as a client needs that hands in plain mails: a state machine
-/// without socket and clock.
+/// The server's side of one SMTP session (RFC 5321), as a state machine without socket and clock.
+/// It supports only the commands that a client needs to submit plain mails.
 ///
-/// It ends with the first line that is no command of mail's. A page of any website can make a browser post to a port of
-/// this machine, and what it posts may well hold the lines of a mail; but a request's first line stands before them.
+/// Invariant: the session ends at the first line that is not an SMTP command. A website can make a
+/// browser send a POST to a port of this machine, and its body may contain the lines of a mail. The
+/// request line comes before the body and ends the session. Tested in `SMTPSessionTests.swift`.
 struct SMTPSession {
     private enum State {
         case commands
@@ -11,7 +12,7 @@ struct SMTPSession {
 
     static let greeting = Array("220 localhost the demo's mail catcher\r\n".utf8)
 
-    /// Of a mail, and of a line of commands.
+    /// The size limits of a mail and of a command line, in bytes.
     static let longestMail = 64 << 10
     private static let longestLine = 4096
 
@@ -24,12 +25,13 @@ struct SMTPSession {
     private var isTooLong = false
     private var caught: [CaughtMail] = []
 
-    /// What is answered to these bytes.
+    /// Processes input and returns the answer to it.
     mutating func take(_ bytes: some Collection<UInt8>) -> [UInt8] {
         var answer: [UInt8] = []
         for byte in bytes where !isOver {
             guard byte == 0x0a else {
-                // Of a mail's line the rest is lost with the mail; a command's line that long is none.
+                // Longer lines are cut: such a mail is refused as a whole, and no command is that
+                // long.
                 if partial.count < Self.longestMail { partial.append(byte) }
                 continue
             }
@@ -41,7 +43,7 @@ struct SMTPSession {
         return answer
     }
 
-    /// What was handed in since it was asked last.
+    /// Returns the mails that arrived since the last call.
     mutating func mails() -> [CaughtMail] {
         defer { caught = [] }
         return caught
@@ -103,7 +105,7 @@ struct SMTPSession {
         (state, sender, recipients, content, isTooLong) = (.commands, nil, [], [], false)
     }
 
-    /// `FROM:<a@b> SIZE=1`
+    /// Parses an address, such as `FROM:<a@b> SIZE=1`.
     private static func path(_ text: Substring, after word: String) -> String? {
         guard text.prefix(word.count).uppercased() == word else { return nil }
         let rest = text.dropFirst(word.count).drop { $0 == " " }

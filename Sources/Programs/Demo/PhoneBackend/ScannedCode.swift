@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What the phone sees when it is held before the website's screen.
+/// The QR code that the website shows now, for the phone's page to scan.
 final class ScannedCode: Sendable {
     private let uri = Mutex<String?>(nil)
 

@@ -1,7 +1,11 @@
 import HTTP
 import HTTP1
 
-/// Stands before the pages of an origin: takes the run's secret out of the address, and lets in who has brought it.
+/// Admits to the pages of an origin only browsers that know the run's secret.
+///
+/// The secret arrives in the query of the first address. The gate moves it into a cookie, and
+/// redirects to the same address without it. Tested in `PagesTests.swift` and
+/// `DashboardDemoTests.swift`.
 struct AccessGate: Pages {
     let pages: any Pages
     let responder: PageResponder
@@ -15,15 +19,15 @@ struct AccessGate: Pages {
             return responder.redirect(to: cleared(request), fields: [.cookie(secret.cookie, secret.value)])
         }
         if secret.matches(request.cookie(secret.cookie)) { return await pages.answer(request) }
-        // What the refusal is drawn with.
+        // The files that the refusal page needs.
         if Self.open.contains(request.path), let file = responder.file(for: request) { return file }
         return responder.page(PageFile.strangerHTML.text, status: 403)
     }
 
-    /// The same address without the secret, which is not to stay in the browser's history.
+    /// Returns the same address without the secret, which must not stay in the browser's history.
     private func cleared(_ request: Request) -> String {
         let rest = (request.query ?? "").split(separator: "&").filter { !$0.hasPrefix("\(RunSecret.parameter)=") }
-        // Two slashes at the beginning would name another host.
+        // Two leading slashes would name another host.
         let path = "/" + request.path.drop { $0 == "/" || $0 == "\\" }
         return rest.isEmpty ? path : "\(path)?\(rest.joined(separator: "&"))"
     }

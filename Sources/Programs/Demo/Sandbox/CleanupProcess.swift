@@ -3,8 +3,10 @@ import Daemon
 import EventLoop
 import Glibc
 
-/// Cleans up where nobody else can any more: a shell that outlives us, if we are killed or crash, for just that. It reads
-/// from us what there is to clean up; the end of that without a word of farewell is its signal.
+/// A shell that cleans up after the demo process was killed or crashed.
+///
+/// It outlives the demo. The demo writes to a pipe what the shell must clean up. If the pipe ends
+/// without the line `farewell`, the shell kills the relay and removes the directory.
 final class CleanupProcess {
     private let pid: pid_t
     private let line: Int32
@@ -37,10 +39,11 @@ final class CleanupProcess {
 
     func removes(_ directory: String) { tell("directory \(directory)") }
     func ends(_ relay: pid_t) { tell("relay \(relay)") }
-    /// It has ended: its number may be somebody else's by now.
+    /// Tells the shell not to kill the relay. It has ended, and another process may have its pid by
+    /// now.
     func forgetsRelay() { tell("relay ") }
 
-    /// Everything is cleaned up.
+    /// Ends the shell, when everything is cleaned up.
     func dismiss() {
         tell("farewell")
         close(line)

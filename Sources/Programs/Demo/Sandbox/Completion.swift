@@ -1,4 +1,4 @@
-/// Falls once, for whatever reason comes first. Lives on its loop.
+/// A result that is set once: the first outcome counts. It must be used on its loop only.
 final class Completion<Outcome: Sendable> {
     private var outcome: Outcome?
     private var waiting: CheckedContinuation<Outcome, Never>?

@@ -1,10 +1,14 @@
-/// Where this machine's own addresses are, as a MaxMind database (format 2.0) of one network, 127.0.0.0/8. All who visit the
-/// demo's pages come from there, and no database of the world names it; so the phone shows a place as it does elsewhere,
-/// and a true one.
+/// A MaxMind database (format 2.0) with a place for 127.0.0.0/8.
+///
+/// All visitors of the demo come from this network, and no public database has a place for it. With
+/// this database the phone shows a place, as it does in production, and a true one. Tested in
+/// `LoopbackLocationTests.swift`.
 enum LoopbackLocation {
     static let name = "This machine"
 
-    /// - Parameter time: when it is made, in seconds since 1970.
+    /// Returns the bytes of the database.
+    ///
+    /// - Parameter time: the build time, in seconds since 1970.
     static func database(at time: Int64) -> [UInt8] {
         tree + [UInt8](repeating: 0, count: 16) + map(("city", map(("names", map(("en", text(name)))))))
             + [0xab, 0xcd, 0xef] + Array("MaxMind.com".utf8)
@@ -15,8 +19,9 @@ enum LoopbackLocation {
                 ("build_epoch", number(64, UInt64(max(0, time)))), ("description", map(("en", text(name)))))
     }
 
-    /// A node for each bit of 127, with two records of 24 bits: the one goes on, and at last to the data behind eight nodes
-    /// and sixteen zero bytes; the other says that nothing is known.
+    /// The search tree, with a node for each bit of 127. One of its two 24-bit records leads to the
+    /// next node, and at last to the data behind the eight nodes and sixteen zero bytes. The other
+    /// means "not found".
     private static var tree: [UInt8] {
         (0..<8).flatMap { (bit: UInt8) -> [UInt8] in
             let on: UInt8 = bit < 7 ? bit + 1 : 8 + 16
@@ -26,10 +31,10 @@ enum LoopbackLocation {
 
     // MARK: Values: their type in the upper three bits of a byte, their size in the lower five
 
-    /// Of less than 29 bytes.
+    /// Encodes a text of less than 29 bytes.
     private static func text(_ text: String) -> [UInt8] { [2 << 5 | UInt8(text.utf8.count)] + text.utf8 }
 
-    /// Without its leading zeros. Types above 7 stand in a byte of their own.
+    /// Encodes a number without its leading zeros. Types above 7 need an extra byte.
     private static func number(_ bits: Int, _ value: UInt64) -> [UInt8] {
         let bytes = (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }.drop { $0 == 0 }
         let size = UInt8(bytes.count)

@@ -6,7 +6,9 @@ import Storage
 import World
 
 extension Sandbox {
-    /// As an operator does with `twoefay user unlock`: those of these users who are locked or frozen. Who it was.
+    /// Unlocks those of the users that are locked or frozen, as `twoefay user unlock` does.
+    ///
+    /// - Returns: the names of the users that were unlocked.
     func unlock(_ usernames: [String]) async throws(Failure) -> [String] {
         guard let settings else { return [] }
         let (now, randomness) = (loop.time.now(), randomness)

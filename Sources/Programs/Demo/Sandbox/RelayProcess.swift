@@ -3,7 +3,7 @@ import Daemon
 import EventLoop
 import Glibc
 
-/// The relay as it is run: twoefayd as a process of its own, its log followed. Lives on its loop.
+/// A process of the relay, `twoefayd`, whose log is read. It must be used on its loop only.
 final class RelayProcess {
     let pid: pid_t
     /// Called once, when the process has ended and is reaped.
@@ -19,7 +19,8 @@ final class RelayProcess {
     private var waiting: [(part: String, continuation: CheckedContinuation<Bool, Never>)] = []
     private var ending: [CheckedContinuation<Void, Never>] = []
 
-    /// Beside the program that runs: the two are built and installed together.
+    /// Returns the path of `twoefayd`, which is in the same directory as the running program. The
+    /// two are built and installed together.
     static func program() throws(Failure) -> String {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -58,22 +59,22 @@ final class RelayProcess {
         close(logFile)
     }
 
-    /// The last lines of its log.
+    /// The last lines of the log.
     var tail: [String] { Array(lines.suffix(8)) }
 
-    /// False when it ended without saying so.
+    /// Waits for a log line that contains the text; false if the process ended before.
     func says(_ part: String) async -> Bool {
         if lines.contains(where: { $0.contains(part) }) { return true }
         guard status == nil else { return false }
         return await withCheckedContinuation { waiting.append((part, $0)) }
     }
 
-    /// Ends it without a warning; `onEnd` tells when it is over.
+    /// Kills the process at once; `onEnd` is called when it has ended.
     func kill() {
         if status == nil { Glibc.kill(pid, SIGKILL) }
     }
 
-    /// Asks it to end, and makes it end when it does not in time.
+    /// Ends the process with SIGTERM, and with SIGKILL after the timeout.
     func end(within timeout: Duration = .seconds(10)) async {
         guard status == nil else { return }
         onEnd = nil
@@ -115,7 +116,7 @@ final class RelayProcess {
         }
     }
 
-    /// Its end of the pipe is closed: it is over, or will be in a moment.
+    /// Reaps the process. It has closed its end of the pipe, so it has ended or will end at once.
     private func reap() {
         var code: Int32 = 0
         guard waitpid(pid, &code, WNOHANG) != 0 else {

@@ -2,9 +2,11 @@ import CLinux
 import Daemon
 import Glibc
 
-/// A free port of 127.0.0.1 that stays free for who is to listen there: bound here, but without listening, under the
-/// options that the relay's own listeners use, and its look whether anybody listens. The system gives it to nobody else
-/// meanwhile, and no connection comes here.
+/// A free port of 127.0.0.1, reserved for another process until that process listens on it.
+///
+/// The socket is bound but does not listen, with the same options as the relay's listeners.
+/// Therefore the relay can bind the port too, the system assigns it to no other process, and no
+/// connection arrives here. The relay's test for another listener finds none.
 final class ReservedPort {
     let number: UInt16
     private let socket: Int32

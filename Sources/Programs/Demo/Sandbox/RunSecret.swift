@@ -1,10 +1,12 @@
 import Bytes
 import World
 
-/// What the terminal's addresses carry: who has not seen them, though on this machine, is not let in.
+/// The secret in the addresses that the terminal prints. Another user of this machine, who has not
+/// seen them, gets no access.
 public struct RunSecret: Sendable {
     private let text: String
-    /// Under which a browser keeps it. The theatre's port is in it, so that two demos on one machine do not take it for theirs.
+    /// The name of the cookie with the secret. It contains the dashboard's port, so that two demos
+    /// on one machine do not overwrite each other's cookie.
     let cookie: String
 
     static let parameter = "run"
@@ -20,6 +22,6 @@ public struct RunSecret: Sendable {
 
     func matches(_ given: String?) -> Bool { given.map { Secret.matches($0.utf8, text.utf8) } ?? false }
 
-    /// For the one cookie that keeps it.
+    /// The value of the cookie.
     var value: String { text }
 }

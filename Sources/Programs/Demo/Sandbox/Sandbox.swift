@@ -8,17 +8,20 @@ import Log
 import Storage
 import World
 
-/// What every demo needs: a throw-away installation, the relay that runs it, a push service, and a website that is known.
-/// Lives on its loop. Whatever became of it, `tearDown` leaves nothing behind.
+/// The temporary environment of a demo: an installation, its relay, a push service and a registered
+/// website. It must be used on its loop only.
+///
+/// Invariant: after `tearDown`, no process and (unless `keeps` is set) no file remains, whatever
+/// failed before. If the demo itself is killed, `CleanupProcess` does the same.
 final class Sandbox {
-    /// How this run's installation is set up.
+    /// The configuration of this run's installation.
     struct Plan {
         var storage: StorageText
-        /// What was written stays when the stage is struck.
+        /// Whether the files are kept at `tearDown`.
         var keeps: Bool
-        /// Of the website, as on the command line.
+        /// The policies of the website, as on the command line.
         var policies: [(name: String, text: String)] = []
-        /// Where mails and text messages are caught; nil: none are sent.
+        /// The ports of the servers that catch mails and text messages; nil if none are sent.
         var catchers: (mail: UInt16, text: UInt16)?
     }
 
@@ -31,11 +34,11 @@ final class Sandbox {
     private(set) var relayState = RelayState.down
     private(set) var pushService: FakeAPNs?
     private(set) var origin = WebAddress(secure: true, host: "127.0.0.1", port: nil)
-    /// Called when the relay has ended without being told to.
+    /// Called when the relay process has ended, except when `tearDown` ended it.
     var relayIsGone: (() -> Void)?
 
     static let website = "shop"
-    /// What phones call it.
+    /// The website's name on phones.
     private static let displayName = "The Shop"
 
     let loop: EventLoop
@@ -51,12 +54,14 @@ final class Sandbox {
     private var isStruck = false
     private var isBusy = false
     private var idle: CheckedContinuation<Void, Never>?
-    /// Until the relay has it.
+    /// The relay's port, reserved until the relay listens on it.
     private var reserved: ReservedPort?
 
+    /// Creates a sandbox, in which nothing runs until `set`.
+    ///
     /// - Parameters:
     ///   - onPush: called on the loop for every push that the push service accepts.
-    ///   - onRequest: called for every request of it, whatever it gets.
+    ///   - onRequest: called for every request to the push service, whatever its answer.
     init(
         loop: EventLoop, narration: Narration, plan: Plan, randomness: any Randomness,
         onPush: @escaping @Sendable (ReceivedPush) -> Void,
@@ -101,13 +106,13 @@ final class Sandbox {
         return try access(credentials, settings)
     }
 
-    /// Something that is to be closed before the relay ends.
+    /// Registers work that must be done before the relay ends.
     func onTearDown(_ close: @escaping () async -> Void) { closers.append(close) }
 
-    /// Ends what runs and, unless it is to be kept, removes what was written.
+    /// Ends all processes, and removes the files unless they are to be kept.
     func tearDown() async {
         isStruck = true
-        // Nothing may be written behind us any more.
+        // Work on another thread must end first, so that it writes no file after the removal.
         if isBusy { await withCheckedContinuation { idle = $0 } }
         for close in closers { await close() }
         await relay?.end()
@@ -118,7 +123,7 @@ final class Sandbox {
 
     // MARK: The relay
 
-    /// As a machine that loses its power; it may be started again.
+    /// Kills the relay, as a power failure would. It can be started again.
     func killRelay() { relay?.kill() }
 
     func startRelayAgain() async throws(Failure) {
@@ -143,7 +148,7 @@ final class Sandbox {
         }
     }
 
-    /// The installation's settings once more, with the push service and the catchers in them.
+    /// Writes the installation's settings again, with the push service and the catchers.
     private func write(_ team: FakeTeam, into installation: NewInstallation) throws(Failure) -> Settings {
         var settings = installation.settings
         settings.push.endpoint = WebAddress(secure: true, host: "127.0.0.1", port: pushService?.port)
@@ -175,7 +180,7 @@ final class Sandbox {
         return settings
     }
 
-    /// Settings in which mails and text messages go to the catchers.
+    /// Returns settings that send mails and text messages to the catchers.
     private func caught(
         by catchers: (mail: UInt16, text: UInt16), _ installation: NewInstallation
     ) throws(Failure) -> Settings {
@@ -213,7 +218,8 @@ final class Sandbox {
         return credentials
     }
 
-    /// What waits for a disk or a database waits on a thread of its own: signals are still heard meanwhile.
+    /// Runs work that blocks on a disk or a database on its own thread, so that the loop still
+    /// handles signals.
     func onThread<Value: Sendable>(
         _ work: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {

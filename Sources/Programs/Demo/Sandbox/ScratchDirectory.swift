@@ -1,7 +1,7 @@
 import Daemon
 import Glibc
 
-/// A directory of the run's own, for its owner alone.
+/// A temporary directory of this run, accessible to its owner only.
 struct ScratchDirectory {
     let path: String
 
@@ -23,7 +23,7 @@ struct ScratchDirectory {
     private static func remove(_ path: String) {
         for name in (try? Files.names(in: path)) ?? [] {
             let entry = "\(path)/\(name)"
-            // A link is removed, never followed.
+            // A symbolic link is removed and never followed.
             if unlink(entry) != 0 { remove(entry) }
         }
         rmdir(path)

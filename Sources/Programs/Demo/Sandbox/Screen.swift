@@ -1,6 +1,6 @@
 import Glibc
 
-/// Standard output, written at once. Colours only where a person looks at it.
+/// Standard output without a buffer. It uses colours only in a terminal.
 final class Screen {
     enum Style: String {
         case plain = ""
@@ -26,7 +26,8 @@ final class Screen {
 
     func line(_ text: String = "") { write("\(cleared)\(text)\n") }
 
-    /// A line that the next one takes the place of; nothing where lines stay.
+    /// Prints a line that the next one replaces. If the output is not a terminal, it prints
+    /// nothing.
     func passing(_ text: String) {
         guard isTerminal else { return }
         write("\(cleared)\(text)")
@@ -42,7 +43,7 @@ final class Screen {
         return isPassing ? "\r\u{1b}[K" : ""
     }
 
-    /// Who closes the pipe has seen enough; the play goes on to its end all the same.
+    /// Writes the text. If the reader has closed the pipe, the demo continues without output.
     private func write(_ text: String) {
         var text = text
         text.withUTF8 { bytes in

@@ -2,7 +2,7 @@ import CLinux
 import EventLoop
 import Glibc
 
-/// Another program, about to be started: by the demo, and by tests.
+/// A program that the demo or a test will start as a child process.
 package struct Spawning {
     package enum Output {
         case ours
@@ -19,13 +19,16 @@ package struct Spawning {
     private let environment: [String]
     private let hasOwnGroup: Bool
 
+    /// Describes a program.
+    ///
     /// - Parameters:
-    ///   - program: found by the PATH unless it is named by a path.
-    ///   - input: nil is /dev/null.
-    ///   - errors: nil is our own.
-    ///   - directory: nil is our own.
-    ///   - environment: as in `NAME=value`; nil is our own.
-    ///   - hasOwnGroup: Ctrl-C at the terminal is for us, and we end the others in order.
+    ///   - program: a path, or a name that is looked up in PATH.
+    ///   - input: the descriptor of its standard input; nil for /dev/null.
+    ///   - errors: the descriptor of its standard error; nil for that of this process.
+    ///   - directory: its working directory; nil for that of this process.
+    ///   - environment: its variables as `NAME=value`; nil for those of this process.
+    ///   - hasOwnGroup: whether it gets its own process group. Ctrl-C at the terminal then reaches
+    ///     only this process, which ends its children in order.
     package init(
         program: String, arguments: [String], input: Int32? = nil, output: Output = .ours, errors: Int32? = nil,
         directory: String? = nil, environment: [String]? = nil, hasOwnGroup: Bool = true
@@ -55,11 +58,12 @@ package struct Spawning {
         case .descriptor(let output): posix_spawn_file_actions_adddup2(&actions, output, 1)
         }
         if let errors { posix_spawn_file_actions_adddup2(&actions, errors, 2) }
-        // A connection that we close is not held open by a program that happened to start meanwhile.
+        // Descriptors are not inherited. Otherwise a connection that this process closes would stay
+        // open in the child.
         posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         if let directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
 
-        // What we block and ignore it must feel.
+        // Signals that this process blocks or ignores must have their default effect in the child.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

@@ -1,12 +1,13 @@
 import Bytes
 import HTTP
 
-/// What a website has from the operator: how it is called, where the relay is, and the certificate to call it with.
+/// The data that a website receives from the operator: its name, the relay's address and its client
+/// certificate.
 public struct WebsiteAccess: Sendable {
     public let name: String
     public let displayName: String
     public let relay: WebAddress
-    /// PEM; signed the relay's certificate.
+    /// The authority that signed the relay's certificate, as PEM.
     public let authority: [UInt8]
     public let certificate: [UInt8]
     public let key: Secret

@@ -2,7 +2,7 @@ import HTTP
 import TwoefayClient
 import World
 
-/// An app that shows codes (TOTP): for when the phone has no connection.
+/// Pages for an authenticator app (TOTP), which works when the phone has no connection.
 extension Shop {
     func authenticatorPage(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         let isThere = try await website.relay.user(account).factors.contains {
@@ -35,7 +35,8 @@ extension Shop {
         }
     }
 
-    /// It counts once its first code has come: an app that did not read the secret would lock somebody out.
+    /// The page on which the customer enters the app's first code. Only that code activates the
+    /// app: without this step, an app that did not read the secret would lock the customer out.
     func confirmAuthenticatorPage(
         _ visit: PageRequest, status: Int = 200, _ fault: ShopText? = nil, fields: [Fields.Field] = []
     ) -> Response {
@@ -62,7 +63,8 @@ extension Shop {
             """, status: status, fields: fields)
     }
 
-    /// As people read out what they type; apps pass over the gaps.
+    /// Returns the secret in groups of four characters, which people can type. Apps ignore the
+    /// spaces.
     private static func inGroups(_ secret: String) -> String {
         secret.enumerated().map { $0 > 0 && $0 % 4 == 0 ? " \($1)" : "\($1)" }.joined()
     }
@@ -113,7 +115,7 @@ extension Shop {
         do throws(CallFault) {
             try await website.relay.dropTOTP(of: account)
         } catch  where error.problem?.code == .notFound {
-            // It has gone.
+            // Already removed.
         }
         return go(visit, to: "/totp", .init(kind: .good, text: .authenticatorRemoved))
     }

@@ -1,7 +1,8 @@
 import EventLoop
 import Synchronization
 
-/// What the website does without a browser that waits for it. Each errand ends by itself, and all end with the website.
+/// Runs work of the website that no browser waits for. Each task ends by itself, and `close` ends
+/// all of them.
 final class BackgroundTasks: Sendable {
     private struct BackgroundTask {
         let cancel: @Sendable () -> Void
@@ -35,7 +36,7 @@ final class BackgroundTasks: Sendable {
         }
     }
 
-    /// Gives up what is under way, and comes back when nothing is.
+    /// Cancels all tasks, and returns when they have ended.
     func close() async {
         let running = state.withLock { state in
             state.isClosed = true

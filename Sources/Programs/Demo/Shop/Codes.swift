@@ -1,18 +1,20 @@
 import HTTP
 import TwoefayClient
 
-/// "Use a code instead": an app's, a token's, one that is sent, or a recovery code, all under the same login.
+/// Pages for a login with a code: of an app or a token, from a mail or text message, or a recovery
+/// code. The code belongs to the challenge that the phone could answer too.
 extension Shop {
     func codePage(
         _ visit: PageRequest, status: Int = 200, _ fault: ShopText? = nil, fields: [Fields.Field] = []
     ) async throws(CallFault) -> Response {
         guard let question = visit.session.question, question.takesCodes else { return goHome(visit) }
-        // While the relay is away the page stays, with the ways that need nothing of it.
+        // If the relay cannot be reached, the page stays, with the options that do not need the
+        // relay.
         let outcome = try await standing(of: question)
         guard outcome.map({ $0.login == .wait }) ?? true else { return go(visit, to: "/wait") }
         let factors = outcome == nil ? [] : try await website.relay.user(question.account).factors
         let senders: [HTML] = factors.compactMap { factor in
-            // What is added wants the best that somebody has, and no address is that.
+            // An addition requires the customer's strongest factor, and mail or SMS is never that.
             guard question.purpose == .login else { return nil }
             return switch factor.kind {
             case .sms: sender(visit, factor, .sendText(factor.address ?? ""))
@@ -44,7 +46,8 @@ extension Shop {
             """, status: status, awaits: "/wait/state?at=/code", fields: fields)
     }
 
-    /// Where a code is to be had at once, while it is still the phone that is asked.
+    /// Returns a hint at an app or token that can produce a code at once, while the challenge still
+    /// waits for the phone.
     private static func source(_ factors: [RelayUser.OwnFactor], _ outcome: LoginOutcome?) -> ShopText? {
         guard outcome?.factor == .push || outcome?.factor == .pull else { return nil }
         if factors.contains(where: { $0.kind == .totp }) { return .typeAppCode }
@@ -96,7 +99,7 @@ extension Shop {
         }
     }
 
-    /// People write digits in groups; the relay takes them as they are.
+    /// Returns the entered code. People type digits in groups, but the relay accepts no spaces.
     func code(of visit: PageRequest) -> String {
         let text = visit.field("code")
         let digits = text.filter { $0 != " " }
@@ -120,7 +123,7 @@ extension Shop {
         }
     }
 
-    /// After a wrong code the relay takes none for a while.
+    /// Returns a text with the pause that the relay enforces after a wrong code.
     static func patience(_ fault: CallFault) -> ShopText { .waitSeconds(seconds(fault)) }
 
     static func retry(_ fault: CallFault) -> [Fields.Field] { [.init("retry-after", String(seconds(fault)))] }

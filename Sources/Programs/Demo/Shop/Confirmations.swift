@@ -1,8 +1,10 @@
 import TwoefayClient
 
-/// Somebody is asked. From then on the website itself waits for the end: who asked may close the browser, and what an end
-/// means for the customer is done all the same, once, and here. Pages show how it stands; what they alone do is to let in the
-/// browser that asked, and to show it what it asked to be given.
+/// Opens challenges, and handles their ends in the background.
+///
+/// Invariant: the effect of a challenge happens exactly once, in the website's background task,
+/// even if the browser is closed. Pages only show the state. They alone log in the browser that
+/// asked, and show it what it requested. Tested in `WebsiteTests.swift` and in `DemoTests/Shop`.
 extension Shop {
     func ask(
         _ login: LoginRequest, for purpose: PendingConfirmation.Purpose
@@ -13,7 +15,8 @@ extension Shop {
         }
     }
 
-    /// It was the relay that asked: it wants this yes itself, and looks whether it was given when the call is repeated.
+    /// Follows a challenge that the relay opened because a call needs the user's approval. The
+    /// relay checks the approval itself when the call is repeated.
     func asked(
         _ needed: Problem.NeededApproval, of account: String, for addition: PendingConfirmation.Addition
     ) -> PendingConfirmation {
@@ -33,7 +36,8 @@ extension Shop {
                 if case .payment(let article) = purpose, verdict.isLetIn { customers.ordered(article, by: account) }
                 return verdict
             } catch {
-                // Longer than any question lives the relay has not said what became of it, or it knows of none.
+                // The relay did not report a result within the longest lifetime of a challenge, or
+                // it does not know the challenge.
                 return nil
             }
         }

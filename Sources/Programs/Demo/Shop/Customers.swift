@@ -1,38 +1,39 @@
 import Crypto
 import Synchronization
 
-/// The website's customers, in a dictionary in place of its database. What they are asked with, and by which phones, is
-/// `Website`'s.
+/// The website's customers, in a dictionary in place of a database. Their phones are in `Website`.
 final class Customers: Sendable {
-    /// Characters of a name.
+    /// The maximum length of a name, in Unicode scalars.
     static let longestName = 64
 
     struct Customer {
-        /// As it was signed up with. Swift takes two spellings of an accent for the same text; the relay goes by bytes.
+        /// The name as the customer entered it at sign-up. Swift treats two encodings of an
+        /// accented letter as equal; the relay compares bytes.
         let name: String
         let password: PasswordHash
-        /// What their phone has signed for; the newest last.
+        /// The orders that the customer's phone has signed, the newest last.
         fileprivate(set) var orders: [Article] = []
     }
 
     private enum Entry {
-        /// Somebody is signing up under that name.
+        /// A sign-up under this name is in progress.
         case reserved
         case known(Customer)
     }
 
     private let entries = Mutex<[String: Entry]>([:])
-    /// It is a throw-away: whoever signs up without end gets an end.
+    /// The most customers, which bounds the memory that sign-ups can use.
     private static let most = 10_000
     private static let mostOrders = 20
 
-    /// Nil where nobody has that name.
+    /// Returns the customer; nil if there is none with that name.
     func find(_ name: String) -> Customer? {
         guard case .known(let customer) = entries.withLock({ $0[name] }) else { return nil }
         return customer
     }
 
-    /// False where somebody has it: of two who sign up at once one gets it.
+    /// Reserves a name; false if it is taken or if there are too many customers. Of two
+    /// simultaneous sign-ups, only the first gets the name.
     func reserve(_ name: String) -> Bool {
         entries.withLock { entries in
             guard entries[name] == nil, entries.count < Self.most else { return false }

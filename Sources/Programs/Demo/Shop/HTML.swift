@@ -1,15 +1,18 @@
-/// A part of a page. Whatever is put into it by `\(…)` is escaped; only what is HTML already stays as it is. So a name with
-/// `<script>` in it is a name, and nobody has to remember that.
+/// A part of a page.
+///
+/// Invariant: every text that is interpolated with `\(…)` is escaped, except values of type `HTML`.
+/// A name that contains `<script>` is therefore shown as text, and no caller can forget to escape
+/// it.
 struct HTML: Sendable, ExpressibleByStringInterpolation {
     private(set) var text: String
 
     init(stringLiteral text: String) { self.text = text }
     init(stringInterpolation parts: StringInterpolation) { text = parts.text }
 
-    /// What a part of this program has drawn, such as a QR code. Never what came from outside.
+    /// Takes HTML that this program generated, such as a QR code. Never use it for external input.
     init(drawn text: String) { self.text = text }
 
-    /// For element content, and for attributes in double or single quotes.
+    /// Escapes a text for element content and for attributes in single or double quotes.
     static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

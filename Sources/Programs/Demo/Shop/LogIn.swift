@@ -3,7 +3,8 @@ import HTTP
 import TwoefayClient
 import World
 
-/// The first half of a login: name and password. The second half is the phone's, on the waiting page.
+/// The first half of a login: name and password. The second half is the phone's answer, on the
+/// waiting page (`Waiting.swift`).
 extension Shop {
     func logInPage(_ visit: PageRequest, status: Int = 200, _ fault: ShopText? = nil, fields: [Fields.Field] = [])
         -> Response
@@ -35,7 +36,7 @@ extension Shop {
 
     func logIn(_ visit: PageRequest) async throws(CallFault) -> Response {
         let name = visit.field("name")
-        // No customer has such a one, and none is to be remembered.
+        // No customer has a name that long, and the throttle must not store it.
         guard name.unicodeScalars.count <= Customers.longestName else {
             return logInPage(visit, status: 422, .wrongPassword)
         }
@@ -54,7 +55,8 @@ extension Shop {
                 username: customer.name, ip: visit.request.remote, userAgent: visit.browser,
                 service: visit(.membersArea), languages: visit.language.rawValue,
                 isKnown: isKnown(visit, as: customer.name)), for: .login)
-        // Here already: whoever shares the session of before must share neither the question nor its end.
+        // The session gets a new id before the challenge is stored in it. Otherwise an attacker who
+        // knows the old id would share the challenge and its result.
         let renewed = sessions.renew(visit.id) { $0.question = question }
         return go(visit, to: "/wait", renewed: renewed)
     }
@@ -64,8 +66,8 @@ extension Shop {
         return go(visit, to: "/", .init(kind: .good, text: .loggedOut), renewed: renewed)
     }
 
-    /// The customer has said yes, or typed a right code. Only now does the browser get a session that is let in: another one
-    /// than it had before.
+    /// Logs the browser in after the customer approved or entered a correct code. The session gets
+    /// a new id at this moment and not earlier.
     func letIn(_ visit: PageRequest, _ question: PendingConfirmation, _ verdict: Website.Verdict) -> Response {
         let renewed = sessions.renew(visit.id) { session in
             session.account = question.account
@@ -75,7 +77,8 @@ extension Shop {
         return go(visit, to: "/members", renewed: renewed, fields: [.lasting(knownCookie, value, KnownBrowsers.life)])
     }
 
-    /// Whether this customer has logged in in this browser before. Logins from others cannot end theirs then.
+    /// Whether this customer has logged in before in this browser. Logins from other browsers then
+    /// cannot end this customer's login.
     func isKnown(_ visit: PageRequest, as account: String) -> Bool {
         browsers.knows(visit.request.cookie(knownCookie), as: account, at: time.now())
     }

@@ -1,7 +1,7 @@
 import HTTP
 import TwoefayClient
 
-/// What somebody sees who was let in.
+/// The page for logged-in customers.
 extension Shop {
     func membersPage(_ visit: PageRequest, _ account: String) -> Response {
         page(

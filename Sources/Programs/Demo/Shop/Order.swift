@@ -1,8 +1,8 @@
 import HTTP
 import TwoefayClient
 
-/// An order that the phone has to sign: what it is and what it costs stand in the question, and in the phone's signature. No
-/// code will do, since none shows what it is for.
+/// An order that the phone must sign. Article and price are part of the challenge, so the phone's
+/// signature covers them. A code is not accepted, because it does not show what it approves.
 extension Shop {
     func orders(_ visit: PageRequest, _ account: String) -> HTML {
         let articles = Article.allCases.map { article -> HTML in
@@ -43,7 +43,8 @@ extension Shop {
         return form(visit, "/pay", what, Button(.pay(visit(article.name)), style: ""), style: "inline")
     }
 
-    /// The prices are the website's own: a browser says what is bought, never what it costs.
+    /// Starts a payment. The browser names the article, but the price always comes from the
+    /// website.
     func pay(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         guard let article = Article(rawValue: visit.field("article")) else { return go(visit, to: "/members") }
         try await website.pinPhones(of: account)
@@ -63,17 +64,18 @@ extension Shop {
         return go(visit, to: "/wait")
     }
 
-    /// The phone has signed for exactly this: see `ask`, where it became an order. Here it is only said.
+    /// Reports a paid order. The order was already stored when the phone's signature arrived, see
+    /// `ask`.
     func paid(_ visit: PageRequest, _ article: Article) -> Response {
         go(visit, to: "/members", .init(kind: .good, text: .paid(visit(article.name), article.amount)))
     }
 }
 
-/// What the shop sells.
+/// An article of the shop.
 enum Article: String, Sendable, CaseIterable {
     case tea, kettle, samovar
 
-    /// As the relay reads amounts: `number-below` of its policies goes by it.
+    /// The amount in the form that the relay reads for the policy `number-below`.
     var amount: String {
         switch self {
         case .tea: "4.50 EUR"

@@ -1,13 +1,13 @@
 import Bytes
 import HTTP
 
-/// One request, and whose it is.
+/// A request with the session to which it belongs.
 struct PageRequest: Sendable {
     let request: Request
-    /// Of the session.
+    /// The id of the session.
     let id: String
     let session: Session
-    /// The browser does not know it yet.
+    /// Whether the browser does not have the session's cookie yet.
     let isNew: Bool
     let form: FormText
     let query: FormText
@@ -21,7 +21,7 @@ struct PageRequest: Sendable {
         query = FormText(query: request.query)
     }
 
-    /// What somebody typed, but for blanks around it.
+    /// Returns a field of the form, without blanks at both ends.
     func field(_ name: String) -> String {
         let text = form[name] ?? ""
         guard let first = text.firstIndex(where: { !$0.isWhitespace }),
@@ -30,15 +30,17 @@ struct PageRequest: Sendable {
         return String(text[first...last])
     }
 
-    /// The form came from a page of ours, in this session.
+    /// Whether the form came from a page of this website in this session, which protects against
+    /// request forgery (CSRF).
     var isMeant: Bool { Secret.matches((form["token"] ?? "").utf8, session.token.utf8) }
 
-    /// As the browser wishes, unless somebody chose.
+    /// The language that the visitor chose; otherwise the browser's preference.
     var language: Language { session.language ?? Language(accepted: request.fields["accept-language"]) }
 
     func callAsFunction(_ words: ShopText) -> String { words.text(in: language) }
 
-    /// `Firefox on Linux`: what a phone can show of a browser, and somebody recognise.
+    /// A short name of the browser that a person recognises on the phone, such as `Firefox on
+    /// Linux`.
     var browser: String? {
         guard let agent = request.fields["user-agent"], !agent.isEmpty else { return nil }
         let programs = [

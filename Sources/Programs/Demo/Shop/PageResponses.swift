@@ -2,11 +2,13 @@ import HTTP
 import JSON
 import TwoefayClient
 
-/// What every page looks like, and what is answered in its place.
+/// The frame of every page, and the responses that replace a page.
 extension Shop {
+    /// Returns a page of the website.
+    ///
     /// - Parameters:
-    ///   - awaits: the page's script asks there whether there is something new.
-    ///   - reloads: without a script the page is loaded again and again.
+    ///   - awaits: the path that the page's script polls; nil if the page does not change.
+    ///   - reloads: whether the page reloads itself repeatedly in a browser without scripts.
     func page(
         _ visit: PageRequest, _ title: ShopText, _ body: HTML, status: Int = 200, awaits: String? = nil,
         reloads: Bool = false, fields: [Fields.Field] = []
@@ -74,7 +76,7 @@ extension Shop {
             """
     }
 
-    /// The one where the visitor is, or something below it, is marked.
+    /// Returns a menu link, which is marked if the visitor is on that page or below it.
     private func link(_ visit: PageRequest, _ path: String, _ text: ShopText) -> HTML {
         let isHere = "\(visit.request.path)/".hasPrefix("\(path)/")
         let mark: HTML = isHere ? #" aria-current="page""# : ""
@@ -104,8 +106,10 @@ extension Shop {
         return go(visit, to: Self.isOwnPath(back) ? back : "/")
     }
 
-    /// A page of ours, and nobody else's. By bytes, as browsers read it: to Swift a slash with an accent on it is no slash. What
-    /// a browser takes for a slash, or leaves out, is in no path of ours.
+    /// Whether the path is on this website, so that a redirect to it is safe.
+    ///
+    /// It compares bytes, as browsers do: Swift does not treat a slash with a combining accent as a
+    /// slash. Characters that a browser treats as a slash or drops are refused.
     private static func isOwnPath(_ path: String) -> Bool {
         let bytes = Array(path.utf8)
         let slash = UInt8(ascii: "/")
@@ -132,7 +136,7 @@ extension Shop {
             """, status: status, fields: fields)
     }
 
-    /// The relay said no, or nothing. What somebody can do about it is to try again.
+    /// Returns a page for a failed call. The visitor can try again.
     func trouble(_ visit: PageRequest, _ fault: CallFault) -> Response {
         if case .refused(let problem) = fault, ![429, 502, 503, 504].contains(problem.status) {
             return self.problem(visit, 500, .relayRefused(problem.requestID ?? "-"))
@@ -156,7 +160,8 @@ extension Shop {
         init(_ text: ShopText, style: String = "primary") { (self.text, self.style) = (text, style) }
     }
 
-    /// With the session's token in it: a form of somebody else's has none.
+    /// Returns a form with the session's token. A forged form of another site does not have the
+    /// token.
     func form(_ visit: PageRequest, _ action: String, _ fields: HTML, _ button: Button, style: String = "") -> HTML {
         """
         <form method="post" action="\(action)" class="\(style)">
@@ -167,14 +172,16 @@ extension Shop {
         """
     }
 
+    /// Returns a labelled input field.
+    ///
     /// - Parameters:
-    ///   - attributes: as they stand in the page.
-    ///   - fault: what is wrong with what was typed.
+    ///   - attributes: the attributes, as HTML.
+    ///   - fault: the fault of the entered value; nil if there is none.
     func field(
         _ visit: PageRequest, _ name: String, _ label: ShopText, value: String = "", attributes: HTML = #"type="text""#,
         hint: ShopText? = nil, fault: ShopText? = nil
     ) -> HTML {
-        // What is wrong may be just what was said before: once is enough.
+        // The fault may be the same text as the hint, which is then shown once.
         let hint = hint == fault ? nil : hint
         let hinted = hint.map { words -> HTML in #"<p class="hint" id="\#(name)-hint">\#(visit(words))</p>"# }
         let wrong = fault.map { words -> HTML in #"<p class="error" id="\#(name)-error">\#(visit(words))</p>"# }

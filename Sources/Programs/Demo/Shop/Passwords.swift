@@ -4,13 +4,14 @@ import EventLoop
 import Synchronization
 import World
 
-/// Makes and compares what is kept of passwords, one after the other on a thread of its own: each takes a good part of a
-/// second, and the loop has others to answer meanwhile.
+/// Hashes and verifies passwords on its own thread, one after the other. Each takes a good part of
+/// a second, and the loop must answer other requests meanwhile.
 final class Passwords: Sendable {
     private let thread: WorkerThread
     private let cost: PasswordHash.Cost
     private let randomness: any Randomness
-    /// Compared with where nobody has that name, so that it takes as long.
+    /// The hash that is compared for an unknown name, so that the answer takes as long as for a
+    /// known one.
     private let nobody: PasswordHash
     private let isClosed = Mutex(false)
 
@@ -21,18 +22,20 @@ final class Passwords: Sendable {
         thread = try WorkerThread(name: "passwords")
     }
 
-    /// Nil where there is no memory for it.
+    /// Returns the hash of a password; nil if the memory for it is not available or the object is
+    /// closed.
     func hash(_ password: Secret) async -> PasswordHash? {
         await onThread { [cost, randomness] in try? PasswordHash(password, cost: cost, randomness: randomness) } ?? nil
     }
 
-    /// False for a hash that is not there, and as late.
+    /// Whether the password matches the hash. Without a hash the result is false, after the same
+    /// time.
     func matches(_ password: Secret, _ hash: PasswordHash?) async -> Bool {
         let isRight = await onThread { [nobody] in (hash ?? nobody).matches(password) } ?? false
         return isRight && hash != nil
     }
 
-    /// What is waited for is still done.
+    /// Stops the thread after the work that was already submitted.
     func close() {
         isClosed.withLock { closed in
             closed = true
@@ -40,11 +43,11 @@ final class Passwords: Sendable {
         }
     }
 
-    /// Nil when it is closed.
+    /// Runs work on the thread; nil if the object is closed.
     private func onThread<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
         await withCheckedContinuation { continuation in
             isClosed.withLock { closed in
-                // A stopped thread drops what it is given.
+                // A stopped thread drops work that is submitted to it.
                 guard !closed else { return continuation.resume(returning: nil) }
                 thread.post { continuation.resume(returning: work()) }
             }

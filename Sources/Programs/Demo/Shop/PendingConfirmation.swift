@@ -1,17 +1,20 @@
 import TwoefayClient
 import World
 
-/// What somebody is asked on their phone, and what is to be done once they have said yes. It lies in the visitor's session:
-/// whose session it is decides, never a challenge that a browser sends.
+/// A challenge for a customer, and the action that follows an approval.
+///
+/// Invariant: it is stored in the visitor's session. The session decides who is waiting, never a
+/// challenge id that the browser sends.
 struct PendingConfirmation: Sendable, Equatable {
     enum Purpose: Sendable, Equatable {
-        /// The password was right.
+        /// A login after a correct password.
         case login
         case payment(Article)
-        /// The relay itself has asked whether this may be added.
+        /// The addition of a factor, for which the relay itself opened the challenge.
         case addition(Addition)
 
-        /// What is signed for is shown on the phone alone, so no code will do.
+        /// Whether a code may answer the challenge. A code may not approve a payment, because only
+        /// the phone shows the payment.
         var takesCodes: Bool {
             if case .payment = self { false } else { true }
         }
@@ -23,7 +26,8 @@ struct PendingConfirmation: Sendable, Equatable {
     let purpose: Purpose
     let challenge: String
     let number: String?
-    /// How it ended, for whoever waits for that; nil where the relay has not said it in time.
+    /// The task that waits for the end; its value is nil if the relay did not report the end in
+    /// time.
     let end: Task<Website.Verdict?, Never>
 
     var takesCodes: Bool { purpose.takesCodes }

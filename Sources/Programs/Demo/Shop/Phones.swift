@@ -4,7 +4,7 @@ import QR
 import TwoefayClient
 import World
 
-/// The customer's phones: which there are, another one, and none any more.
+/// Pages for the customer's phones: the list, renaming, removal, and binding another phone.
 extension Shop {
     func phonesPage(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         let phones = try await website.pinPhones(of: account).devices.filter { $0.state != .revoked }
@@ -97,14 +97,14 @@ extension Shop {
     func removePhone(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         let device = visit.field("device")
         if !isWarned(visit) {
-            // It was not the last when the form was made.
+            // The form was made when the customer still had another phone.
             let stays = RemainingFactors(try await website.relay.user(account), without: device)
             guard stays.hasPhone else { return try await removePhonePage(visit, account, device, status: 409) }
         }
         do throws(CallFault) {
             try await website.relay.unbind(device, of: account)
         } catch  where error.problem?.code == .notFound {
-            // It has gone.
+            // Already removed.
         }
         website.unpin(device, of: account)
         return go(visit, to: "/phones", .init(kind: .good, text: .removed))
@@ -112,7 +112,8 @@ extension Shop {
 
     // MARK: Another phone
 
-    /// The first is bound at once. For another one the relay wants the customer's yes first, by a phone that is there.
+    /// Starts to bind a phone. The first phone is bound at once. For another one, the relay
+    /// requires the customer's approval on a phone that is already bound.
     func addPhone(_ visit: PageRequest, _ account: String, approval: String? = nil) async throws(CallFault) -> Response
     {
         try await asking(visit, account, for: .phone) { () throws(CallFault) in
@@ -123,7 +124,7 @@ extension Shop {
     }
 
     func activation(_ uri: String, _ account: String) -> Session.Activation {
-        // The relay takes its code for ten minutes.
+        // The activation code is valid for ten minutes.
         .init(
             uri: uri, expiresAt: time.instant() + .seconds(600), phonesBefore: website.pinned(of: account).count)
     }
@@ -147,7 +148,7 @@ extension Shop {
             """, awaits: "/phones/state")
     }
 
-    /// What the page asks by script: whether a phone has come.
+    /// Tells the page's script whether a phone was bound.
     func phonesState(_ visit: PageRequest, _ account: String) async -> Response {
         do throws(CallFault) {
             try await website.pinPhones(of: account)
@@ -160,7 +161,7 @@ extension Shop {
         ])
     }
 
-    /// Until a phone has come, or it is too late for one.
+    /// Returns the open activation; nil if a phone was bound or the activation has expired.
     private func alive(_ visit: PageRequest, _ account: String) -> Session.Activation? {
         guard let activation = visit.session.activation, activation.expiresAt > time.instant(),
             website.pinned(of: account).count <= activation.phonesBefore
@@ -170,7 +171,8 @@ extension Shop {
 
     // MARK: What phones and apps read
 
-    /// Drawn here: what the relay draws does not know our secret.
+    /// Draws a QR code. The website draws it itself, because the relay's QR code does not contain
+    /// `k`.
     func qr(_ visit: PageRequest, _ uri: String, _ label: ShopText) -> HTML {
         shown(uri)
         guard let code = try? QRCode(uri) else { return "" }

@@ -2,13 +2,16 @@ import Bytes
 import TwoefayClient
 import World
 
-/// What the website keeps of one customer's phones: the keys that are theirs, and the secrets of activations that a phone
-/// may still have read.
+/// The website's data about one customer's phones: the pinned keys, and the secrets of activations
+/// that may still be in use.
+///
+/// Invariant: a key is pinned only after the phone's binding was verified with a secret that the
+/// relay never saw. A pinned key is never replaced. Tested in `WebsiteTests.swift`.
 struct PinnedPhones {
-    /// The relay's name for the customer.
+    /// The relay's id of the customer.
     let token: String
     private(set) var phones: [PinnedPhone] = []
-    /// The oldest first.
+    /// The secrets of activations, the oldest first.
     private var secrets: [(k: Secret, until: Instant)] = []
     private static let mostSecrets = 16
 
@@ -21,8 +24,11 @@ struct PinnedPhones {
 
     func isExpecting(at now: Instant) -> Bool { secrets.contains { $0.until > now } }
 
-    /// Takes a phone's key for the customer's where the phone itself says so. From then on nobody can put another in its
-    /// place. A phone that proves nothing is passed over, and what the relay itself has no more is not believed any more.
+    /// Updates the pinned keys from the relay's list of devices.
+    ///
+    /// It pins the key of each new device whose binding one of the secrets verifies, and ignores a
+    /// device without a valid binding. It drops the keys of phones that the relay no longer lists
+    /// as bound.
     mutating func look(at devices: [Device], by bindings: BindingCheck, at now: Instant) {
         secrets.removeAll { $0.until <= now }
         let bound = devices.filter { $0.state != .revoked && $0.state != .waiting }

@@ -1,7 +1,7 @@
 import HTTP
 import TwoefayClient
 
-/// Ten codes for a drawer: for the day on which nothing else is left.
+/// Pages for ten recovery codes, for the case that all other factors are lost.
 extension Shop {
     func recoveryPage(_ visit: PageRequest, _ account: String) async throws(CallFault) -> Response {
         let areThere = try await website.relay.user(account).factors.contains { $0.kind == .recovery }
@@ -27,7 +27,8 @@ extension Shop {
         }
     }
 
-    /// Shown once: by the very answer that made them. The website keeps none, for no other page.
+    /// Returns the page with the codes, as the answer to the request that made them. The website
+    /// does not store the codes, so no other page can show them.
     private func recoveryCodesPage(_ visit: PageRequest, _ codes: [String]) -> Response {
         let items = codes.map { code -> HTML in "<li><code>\(code)</code></li>" }
         return page(

@@ -1,17 +1,18 @@
 import HTTP
 import TwoefayClient
 
-/// What somebody can still log in with once a phone or an app has gone.
+/// The factors that remain when a phone or an app is removed.
 struct RemainingFactors {
     let hasPhone: Bool
     private let codes: [RelayUser.OwnFactor]
 
-    /// Of this user, but for that phone, or for the app.
+    /// Takes the user's factors without the given phone.
     init(_ user: RelayUser, without device: String) {
         hasPhone = user.devices.contains { $0.state == .active && $0.id != device }
         codes = Self.codes(user)
     }
 
+    /// Takes the user's factors without the authenticator app.
     init(withoutApp user: RelayUser) {
         hasPhone = user.devices.contains { $0.state == .active }
         codes = Self.codes(user).filter { $0.kind != .totp }
@@ -21,7 +22,8 @@ struct RemainingFactors {
         user.factors.filter { ![.push, .pull].contains($0.kind) && $0.state != .waiting }
     }
 
-    /// With something that the customer alone has, every day.
+    /// Whether a phone, an app or a token remains. These are in the customer's possession and
+    /// usable every day.
     var isStrong: Bool { hasPhone || codes.contains { [.totp, .hotp].contains($0.kind) } }
     var hasMessages: Bool { codes.contains { [.sms, .mail].contains($0.kind) } }
 
@@ -40,9 +42,12 @@ struct RemainingFactors {
     }
 }
 
-/// Nobody loses the last phone, or the last good thing to log in with, by one press.
+/// Warnings before the last phone or the last strong factor is removed. A removal without a warning
+/// needs a second confirmation.
 extension Shop {
-    /// - Parameter loss: what is the last of its kind.
+    /// Returns a warning with the remaining factors.
+    ///
+    /// - Parameter loss: the text for the factor that is removed.
     func warning(_ visit: PageRequest, _ loss: ShopText, _ stays: RemainingFactors) -> HTML {
         let ways = stays.ways.map { way -> HTML in "<li>\(visit(way))</li>" }
         let left: HTML =
@@ -62,7 +67,7 @@ extension Shop {
             """
     }
 
-    /// Goes with the form that stands below the warning, and with no other.
+    /// The hidden field that only the form below the warning contains.
     static let warned: HTML = #"<input type="hidden" name="last" value="yes">"#
 
     func isWarned(_ visit: PageRequest) -> Bool { visit.field("last") == "yes" }

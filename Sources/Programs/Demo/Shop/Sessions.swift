@@ -3,33 +3,35 @@ import Synchronization
 import TwoefayClient
 import World
 
-/// What the website remembers of one browser.
+/// The website's data about one browser.
 struct Session: Sendable {
-    /// Stands in every form: who has not seen our page does not know it, whatever cookie comes along.
+    /// The token in every form. A forged form of another site does not have it, although the
+    /// browser sends the cookie.
     let token: String
     fileprivate let begun: Instant
     fileprivate var seen: Instant
 
-    /// Chosen on a page; else the browser's.
+    /// The language that the visitor chose; nil for the browser's preference.
     var language: Language?
-    /// Whose name and second factor were right.
+    /// The customer that is logged in with password and second factor.
     var account: String?
     var entrance: LoginMethod?
     var question: PendingConfirmation?
-    /// For the next page, once.
+    /// A notice that the next page shows once.
     var notice: Notice?
-    /// What stands on the screen for a phone to read.
+    /// The activation that the screen shows for a phone.
     var activation: Activation?
     var authenticator: RelayClient.TOTPSetup?
 
     struct Activation: Sendable {
         let uri: String
         let expiresAt: Instant
-        /// Phones that were pinned when it was made: with one more it has done its work.
+        /// The number of pinned phones when the activation was made. If there are more, the
+        /// activation was used.
         let phonesBefore: Int
     }
 
-    /// How somebody came in.
+    /// The method by which the customer logged in.
     enum LoginMethod: Sendable, Equatable {
         case signUp
         case phone
@@ -43,7 +45,8 @@ struct Session: Sendable {
     }
 }
 
-/// Who is who, by a cookie that nobody can guess. In memory, and bounded there.
+/// The sessions of all browsers, by the random id in their cookie. They are kept in memory, and
+/// their number is limited.
 final class Sessions: Sendable {
     private let sessions = Mutex<[String: Session]>([:])
     private let time: any TimeSource
@@ -58,7 +61,7 @@ final class Sessions: Sendable {
         self.randomness = randomness
     }
 
-    /// Nil for what is unknown or over.
+    /// Returns a session; nil if it is unknown or has expired.
     func find(_ id: String) -> Session? {
         let now = time.instant()
         return sessions.withLock { sessions in
@@ -73,8 +76,8 @@ final class Sessions: Sendable {
 
     func begin() -> (id: String, session: Session) { begin { _ in } }
 
-    /// Another id, and nothing of what was known under the old one but the language: whoever planted a cookie in this browser
-    /// before somebody logged in has nothing of it.
+    /// Replaces a session by a new one with another id, which keeps only the language. An attacker
+    /// who planted a cookie in this browser before the login gains nothing (session fixation).
     func renew(_ id: String, _ change: (inout Session) -> Void) -> String {
         let old = sessions.withLock { $0.removeValue(forKey: id) }
         return begin { session in
@@ -92,10 +95,14 @@ final class Sessions: Sendable {
         }
     }
 
-    /// What the end of a question means for every browser of that name: where the phone says that a stranger is at work,
-    /// nobody stays logged in, nor comes in by what was said before. Only how that question ended may be read still.
+    /// Ends the customer's sessions in all browsers after a fraud report.
+    ///
+    /// A fraud report also ends sessions that wait for an approval. The browser that opened this
+    /// challenge keeps only its result and its language.
     func endSessionsAfterFraud(_ reason: Reason?, of account: String, _ challenge: String) {
-        // Frozen: it was said before, and perhaps not to us. There is no way in then, but one out of it, which stays.
+        // With `frozen`, the fraud was reported earlier, perhaps not through this website. A frozen
+        // user cannot log in, but a session with a pending login stays, because it leads to the
+        // unlock page.
         guard reason == .fraud || reason == .frozen else { return }
         sessions.withLock { sessions in
             sessions = sessions.compactMapValues { session in
@@ -118,7 +125,8 @@ final class Sessions: Sendable {
         let begun = session
         sessions.withLock { sessions in
             if sessions.count >= Self.most { sessions = sessions.filter { Self.isAlive($0.value, now) } }
-            // Strangers first: they can make as many as they like.
+            // Sessions without a login are dropped first, since anybody can create any number of
+            // them.
             if sessions.count >= Self.most, let oldest = sessions.min(by: { Self.goesFirst($0.value, $1.value) })?.key {
                 sessions[oldest] = nil
             }

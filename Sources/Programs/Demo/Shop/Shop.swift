@@ -6,10 +6,12 @@ import HTTP1
 import TwoefayClient
 import World
 
-/// The sample website: customers sign up with a name and a password, bind their phones, and log in with both.
+/// The sample website. Customers sign up with a name and a password, bind their phones, and log in
+/// with both.
 ///
-/// Every page is made here, and works without a script. What changes something is a POST with the session's own token in
-/// it, answered with the address of a page, or with what is shown once; a GET shows.
+/// Every page is generated here, and works without a script. Invariant: a GET changes nothing. A
+/// change is a POST with the session's token, and its answer is a redirect, or a page that is shown
+/// only once. Tested in `DemoTests/Shop`.
 public final class Shop: Pages {
     static let files: [PageFile] = [.baseCSS, .shopCSS, .shopJS, .iconSVG]
     static let name = "The Shop"
@@ -21,16 +23,20 @@ public final class Shop: Pages {
     let sessions: Sessions
     let time: any TimeSource
     let responder: PageResponder
-    /// Told of every URI that a phone or an app could read from the screen.
+    /// Called with every URI that a phone or an app can scan from the screen.
     let shown: @Sendable (String) -> Void
     private let cookie: String
-    /// The name of the cookie by which a browser is known as a customer's. It outlives sessions.
+    /// The name of the cookie that marks a browser as known for a customer. The cookie outlives
+    /// sessions.
     let knownCookie: String
     let browsers: KnownBrowsers
 
+    /// Creates the website.
+    ///
     /// - Parameters:
-    ///   - port: its own, which the name of its cookie needs. A website with TLS calls it `__Host-session`, and says Secure.
-    ///   - cost: of a password's hash.
+    ///   - port: the website's port, which is part of its cookie names. A website with TLS would
+    ///     use the name `__Host-session` and the attribute `Secure`.
+    ///   - cost: the cost of a password hash.
     init(
         _ access: WebsiteAccess, responder: PageResponder, port: UInt16, loop: EventLoop, randomness: any Randomness,
         cost: PasswordHash.Cost = .usual, observer: @escaping MessageObserver,
@@ -93,7 +99,7 @@ public final class Shop: Pages {
         }
     }
 
-    /// Pages for who has logged in.
+    /// Answers requests for the pages of logged-in customers.
     private func answerMember(_ visit: PageRequest, _ what: String) async throws(CallFault) -> Response {
         guard Self.forMembers.contains(what) else { return problem(visit, 404, .noSuchPage) }
         guard let account = visit.session.account else { return go(visit, to: "/login") }
@@ -124,7 +130,8 @@ public final class Shop: Pages {
         "POST /totp/confirm", "GET /totp/remove", "POST /totp/remove", "GET /recovery", "POST /recovery",
     ]
 
-    /// The cookie, where the browser does not know it yet or the session has another id now.
+    /// Returns the session cookie if the browser does not have it yet or if the session has a new
+    /// id.
     func cookies(_ visit: PageRequest, renewed: String? = nil) -> [Fields.Field] {
         guard let id = renewed ?? (visit.isNew ? visit.id : nil) else { return [] }
         return [.cookie(cookie, id)]

@@ -1,5 +1,5 @@
-/// Every text of the website, by what it says. The two catalogues are English.swift and German.swift; the compiler sees that
-/// each has all of them.
+/// The texts of the website, by meaning. English.swift and German.swift are the two catalogues. The
+/// compiler checks that both are complete.
 enum ShopText: Sendable, Hashable {
     // The frame of every page.
     case skip, menu, toStart, back, cancel, confirm, goOn, copy, copied
@@ -11,7 +11,7 @@ enum ShopText: Sendable, Hashable {
     case email, emailUse, emailRule, mobileNumber, numberUse, numberRule, lookAgain
     case noAccount
     case signedUp(String)
-    /// For the phone, too.
+    /// This text is shown on the phone too.
     case membersArea
 
     // Waiting for the phone.
@@ -72,12 +72,12 @@ enum ShopText: Sendable, Hashable {
     }
 }
 
-/// By its tag.
+/// A language of the website, by its language tag.
 enum Language: String, Sendable, CaseIterable {
     case english = "en"
     case german = "de"
 
-    /// In itself.
+    /// The name of the language, in that language.
     var name: String {
         switch self {
         case .english: "English"
@@ -85,7 +85,8 @@ enum Language: String, Sendable, CaseIterable {
         }
     }
 
-    /// The first of what a browser wishes that there is. Weights are passed over: browsers send what they like best first.
+    /// Returns the first supported language in `Accept-Language`. Weights are ignored, since
+    /// browsers list their preferences in order.
     init(accepted: String?) {
         let wishes = (accepted ?? "").split(separator: ",").map { wish in
             wish.prefix { $0 != ";" && $0 != "-" }.filter { $0 != " " }.lowercased()

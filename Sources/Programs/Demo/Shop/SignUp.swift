@@ -2,7 +2,7 @@ import Bytes
 import HTTP
 import TwoefayClient
 
-/// A name, a password, and where codes go when no phone answers.
+/// Pages for sign-up: a name, a password, and the addresses for codes when no phone answers.
 extension Shop {
     func welcome(_ visit: PageRequest) -> Response {
         let ways: HTML =
@@ -78,7 +78,8 @@ extension Shop {
         }
     }
 
-    /// There is nothing yet that a second factor could guard: the first phone is bound at once.
+    /// Logs a new customer in without a second factor, since there is nothing to protect yet. The
+    /// first phone is bound at once.
     private func enterNewcomer(_ visit: PageRequest, _ name: String, _ uri: String) -> Response {
         let renewed = sessions.renew(visit.id) { session in
             session.account = name
@@ -88,7 +89,7 @@ extension Shop {
         return go(visit, to: "/phones/add", .init(kind: .good, text: .signedUp(name)), renewed: renewed)
     }
 
-    /// What the relay does not like of what was typed; nil where it is something else.
+    /// Returns the relay's objections to the entered values; nil if the fault has another reason.
     private static func faults(_ fault: CallFault) -> [String: ShopText]? {
         guard let problem = fault.problem else { return nil }
         if problem.code == .conflict { return ["name": .nameOrAddressIsTaken] }

@@ -1,8 +1,10 @@
 import Synchronization
 import World
 
-/// Slows down whoever guesses somebody's password. It counts by name, known or not: who guesses can have any number of
-/// addresses. It asks before the password is looked at, so that guesses cost us nothing meanwhile.
+/// Delays password guesses.
+///
+/// It counts by name, whether or not the name exists, because an attacker can use any number of
+/// addresses. It decides before the password is hashed, so refused guesses cost no hash.
 final class Throttle: Sendable {
     private struct Guesses {
         var wrong = 0
@@ -15,15 +17,16 @@ final class Throttle: Sendable {
 
     private let guesses = Mutex<[String: Guesses]>([:])
 
-    /// Before a password is looked at: it counts as wrong until it was right, so that guesses which come at once are counted
-    /// too.
+    /// Counts an attempt before its password is verified. It counts as wrong until `succeeded`, so
+    /// that simultaneous guesses count too.
     ///
-    /// - Returns: how long none is looked at under that name; nil when this one may be.
+    /// - Returns: the pause until the next attempt under that name; nil if this attempt may
+    ///   proceed.
     func attempt(_ name: String, at now: Instant) -> Duration? {
         guesses.withLock { guesses in
             if let known = guesses[name], known.wrong >= Self.free, known.until > now { return known.until - now }
             if guesses.count >= Self.most { guesses = guesses.filter { $0.value.until > now } }
-            // Whoever guesses under thousands of names at once gets no new one looked at.
+            // When the table is full of active names, attempts under new names are refused.
             guard guesses[name] != nil || guesses.count < Self.most else { return Self.pause }
             guesses[name, default: Guesses(until: now)].wrong += 1
             guesses[name]?.until = now + Self.pause

@@ -1,10 +1,13 @@
 import HTTP
 import TwoefayClient
 
-/// For who was reported, or has guessed too often: the relay asks nobody any more under that name. A recovery code lifts it.
-/// The website could lift some of it by its own word; it does not, since whoever asks has shown a password alone.
+/// Pages for a customer who is locked or frozen: the relay opens no challenge for this user. A
+/// recovery code lifts the block.
+///
+/// The website could lift some locks without a code. It does not, because the visitor has proved
+/// only a password.
 extension Shop {
-    /// Whose password was right in this session.
+    /// Returns the customer whose password was entered correctly in this session.
     private func stopped(_ visit: PageRequest) -> String? {
         guard let question = visit.session.question, question.purpose == .login else { return nil }
         return question.account
@@ -39,7 +42,7 @@ extension Shop {
     func unlock(_ visit: PageRequest) async throws(CallFault) -> Response {
         guard let account = stopped(visit) else { return goHome(visit) }
         do throws(CallFault) {
-            // An empty one would be the website's own word.
+            // With an empty code the website itself would request the unlock.
             let code = visit.field("code")
             guard !code.isEmpty, try await website.relay.unlock(account, recoveryCode: code) else {
                 return try await unlockPage(visit, status: 422, .wrongRecoveryCode)
@@ -48,7 +51,7 @@ extension Shop {
             return go(visit, to: "/login", .init(kind: .good, text: .unlocked))
         } catch {
             switch error.problem?.code {
-            // Where there are none, no code is one of them.
+            // A user without recovery codes has no correct one.
             case .invalid, .conflict: return try await unlockPage(visit, status: 422, .wrongRecoveryCode)
             case .codesLocked: return try await unlockPage(visit, status: 403, .codesAreLocked)
             case .forbidden: return try await unlockPage(visit, status: 403, .stoppedByOperator)

@@ -2,19 +2,19 @@ import HTTP
 import JSON
 import TwoefayClient
 
-/// The second half: somebody looks at their phone, and the page waits with them.
+/// The second half of a login: the page that waits for the answer on the phone.
 extension Shop {
-    /// So long the relay holds what a page asks by script.
+    /// The time for which the relay holds a request of the page's script.
     private static let hold = Duration.seconds(5)
 
     func waitingPage(_ visit: PageRequest) async throws(CallFault) -> Response {
         guard let question = visit.session.question else { return goHome(visit) }
-        // A relay that is away, or being restarted, has forgotten nothing: the page stays.
+        // A relay that is down or restarts has lost nothing, so the page stays.
         let outcome = try await standing(of: question)
         switch outcome?.login {
         case .success: return saidYesPage(visit, question)
         case .failure, .nothing:
-            // Shown when the website, too, has heard of it.
+            // The page is shown after the background task has handled the end.
             _ = await question.end.value
             return endedPage(visit, question, outcome?.reason)
         case .wait, nil: break
@@ -42,7 +42,8 @@ extension Shop {
             """, awaits: "/wait/state?at=/wait", reloads: true)
     }
 
-    /// What the page asks by script: whether it is over, where to go then, and what to say meanwhile.
+    /// Tells the page's script whether the challenge has ended, which page comes next, and which
+    /// text to show now.
     func waitingState(_ visit: PageRequest) async -> Response {
         guard let question = visit.session.question else { return responder.json(["over": true, "go": "/wait"]) }
         do throws(CallFault) {
@@ -57,17 +58,18 @@ extension Shop {
         }
     }
 
-    /// The script, or a press of the button, sends this when the phone has said yes: a GET lets nobody in.
+    /// Handles the POST that the script or the button sends after the approval. A GET never logs
+    /// in.
     func goOn(_ visit: PageRequest) async throws(CallFault) -> Response {
         guard let question = visit.session.question else { return goHome(visit) }
         guard try await website.relay.result(of: question.challenge).isSuccess else { return go(visit, to: "/wait") }
         return try await goOn(visit, question)
     }
 
-    /// It has succeeded, as the relay says.
+    /// Continues after the relay reported a success.
     func goOn(_ visit: PageRequest, _ question: PendingConfirmation) async throws(CallFault) -> Response {
         let verdict = await question.end.value
-        // Of two requests that come at once one goes on; and none where the session has ended meanwhile.
+        // Only one of two simultaneous requests continues, and none if the session has ended.
         let isMine = sessions.change(visit.id) { session in
             guard session.question == question else { return false }
             session.question = nil
@@ -79,7 +81,7 @@ extension Shop {
             do throws(CallFault) {
                 return try await add(visit, addition, question.account, approval: question.challenge)
             } catch {
-                // The yes is good for ten minutes: it can be tried again.
+                // The approval is valid for ten minutes, so the customer can try again.
                 sessions.change(visit.id) { $0.question = $0.question ?? question }
                 throw error
             }
@@ -95,13 +97,14 @@ extension Shop {
     func cancel(_ visit: PageRequest) async throws(CallFault) -> Response {
         if let question = visit.session.question {
             sessions.change(visit.id) { $0.question = nil }
-            // It ends by itself, too.
+            // If this fails, the challenge expires by itself.
             do throws(CallFault) { try await website.relay.cancel(question.challenge) } catch {}
         }
         return goHome(visit)
     }
 
-    /// What the customer has approved of is done now: the relay was asked for it before, and wanted their yes.
+    /// Repeats the addition with the customer's approval, which the relay required at the first
+    /// attempt.
     private func add(
         _ visit: PageRequest, _ addition: PendingConfirmation.Addition, _ account: String, approval: String
     ) async throws(CallFault) -> Response {
@@ -112,7 +115,8 @@ extension Shop {
         }
     }
 
-    /// Something further is to be added. Where the relay wants the customer's yes first, they are asked on the waiting page.
+    /// Adds a factor. If the relay requires the customer's approval first, it continues on the
+    /// waiting page.
     func asking(
         _ visit: PageRequest, _ account: String, for addition: PendingConfirmation.Addition,
         _ call: () async throws(CallFault) -> Response
@@ -129,7 +133,7 @@ extension Shop {
 
     // MARK: How it stands
 
-    /// Nil while the relay cannot be reached.
+    /// Returns the state of the challenge; nil if the relay cannot be reached now.
     func standing(
         of question: PendingConfirmation, within hold: Duration = .zero
     ) async throws(CallFault) -> LoginOutcome? {

@@ -5,18 +5,22 @@ import Synchronization
 import TwoefayClient
 import World
 
-/// A website that lets somebody in where one of their phones said yes, and believes no one else: neither the relay, which
-/// carries the question and the answer, nor a phone whose key it has not pinned.
+/// The login logic of a website that trusts only the phones whose keys it has pinned.
+///
+/// It logs a customer in only if one of these phones signed the approval. It trusts neither the
+/// relay, which carries challenge and answer, nor a phone without a pinned key. Codes are the
+/// exception: the relay alone verifies them. Tested in `WebsiteTests.swift`.
 public final class Website: Sendable {
-    /// How one login ended.
+    /// The result of one login.
     public struct Verdict: Sendable, Equatable {
-        /// As the relay tells it.
+        /// The outcome that the relay reported.
         public let outcome: LoginOutcome
-        /// The phone's own word. Nobody is let in without it, but by a code where codes are taken.
+        /// The verified approval by a phone; nil if there is none. Without it only a code can log
+        /// in, where codes are accepted.
         public let approval: Approval?
-        /// Why what the relay called a success was none.
+        /// The check that failed although the relay reported a success.
         public let fault: ReceiptFault?
-        /// By a code. That one was right is the relay's word alone.
+        /// Whether a code was used. Only the relay has verified it.
         public let hasCode: Bool
 
         init(
@@ -31,14 +35,14 @@ public final class Website: Sendable {
         public var isLetIn: Bool { approval != nil || hasCode }
     }
 
-    /// What a website keeps in its database.
+    /// The data that a real website stores in its database.
     private struct Records {
         var customers: [String: PinnedPhones] = [:]
-        /// The nonces of logins that are not over, and when each is at the latest.
+        /// The nonces of open logins, with the latest time at which each ends.
         var openRequests: [String: Instant] = [:]
     }
 
-    /// For every route that needs nothing of what is kept here.
+    /// The client for all routes that need no data of this object.
     public let relay: RelayClient
     let backgroundTasks: BackgroundTasks
     private let carrier: HTTP2Transport
@@ -48,15 +52,16 @@ public final class Website: Sendable {
     private let randomness: any Randomness
     private let records = Mutex(Records())
 
-    /// Numbers have two digits, as this website's policy at the relay says.
+    /// The number of digits, as in this website's policy at the relay.
     private static let digits = 2
-    /// An activation's code is good for ten minutes.
+    /// The lifetime of an activation code.
     private static let codeLife = Duration.seconds(10 * 60)
-    /// A phone that took it in the last second may wait for another phone's yes, which counts for a day.
+    /// The lifetime of an activation's secret. A phone that used the code at the last moment may
+    /// wait for an approval by another phone. That approval is valid for a day.
     private static let secretLife = Duration.seconds(25 * 3600)
-    /// Nothing that was asked lives longer: see `RelayClient.wait`.
+    /// The longest life of a challenge, with a margin: see `RelayClient.wait`.
     private static let questionLife = Duration.seconds(12 * 60)
-    /// Somebody looks at a page meanwhile.
+    /// The retry policy; short, because a person waits for the page.
     private static let retries = RetryPolicy(timeout: .seconds(4))
 
     public init(
@@ -85,7 +90,8 @@ public final class Website: Sendable {
 
     // MARK: Phones
 
-    /// What the new customer's phone is to read. The website adds a secret to it that the relay never sees.
+    /// Registers a customer, and returns the activation URI for the first phone, with a secret that
+    /// the relay never sees.
     public func register(
         _ username: String, email: String? = nil, phone: String? = nil, language: String? = nil
     ) async throws(CallFault) -> String {
@@ -95,7 +101,7 @@ public final class Website: Sendable {
             let registered = try await relay.register(username, email: email, phone: phone, language: language)
             (token, activation) = (registered.token, registered.activation)
         } catch  where error.problem?.code == .shownOnce {
-            // It was done, and the answer got lost.
+            // The registration succeeded, but its answer was lost.
             token = try await relay.user(username).token
             activation = try await relay.activation(for: username)
         }
@@ -103,7 +109,8 @@ public final class Website: Sendable {
         return uri(of: activation, for: username)
     }
 
-    /// The same for a further phone. Where the customer has one already the relay wants its approval first: `Problem.approval`.
+    /// Returns an activation URI for another phone. If the customer already has a phone, the relay
+    /// requires an approval first: see `Problem.approval`.
     public func activation(for username: String, approval: String? = nil) async throws(CallFault) -> String {
         uri(of: try await relay.activation(for: username, approval: approval), for: username)
     }
@@ -113,17 +120,17 @@ public final class Website: Sendable {
         let end = time.instant() + Self.secretLife
         records.withLock { $0.customers[username]?.expect(k, until: end) }
         backgroundTasks.begin { [self] in
-            // A look for a phone that came while nobody was on a page that looks for it. One that is missed now is looked for
-            // when it first answers.
+            // A phone may be bound while no page checks for it, so the website checks once when the
+            // code expires. A phone that is bound later is found when it first answers.
             await carrier.pause(for: Self.codeLife)
             _ = try? await pinPhones(of: username)
         }
         return activation.uri(with: k)
     }
 
-    /// Looks which phones have come, and which have gone: see `PinnedPhones`.
+    /// Updates the pinned phones from the relay: see `PinnedPhones`.
     ///
-    /// - Returns: the customer as the relay has them.
+    /// - Returns: the customer, as the relay stores them.
     @discardableResult
     public func pinPhones(of username: String) async throws(CallFault) -> RelayUser {
         let user = try await relay.user(username)
@@ -132,12 +139,12 @@ public final class Website: Sendable {
         return user
     }
 
-    /// What that phone signs is not believed any more, whatever the relay says of it.
+    /// Removes a phone's key. Its signatures are refused from then on, whatever the relay reports.
     func unpin(_ device: String, of username: String) {
         records.withLock { $0.customers[username]?.unpin(device) }
     }
 
-    /// By the ids of the phones.
+    /// Returns the ids of the pinned phones.
     func pinned(of username: String) -> Set<String> {
         Set(records.withLock { $0.customers[username]?.phones ?? [] }.map(\.device))
     }
@@ -148,21 +155,22 @@ public final class Website: Sendable {
         let open = try await relay.ask(login)
         let now = time.instant()
         records.withLock { records in
-            // Whoever asks and does not wait for the verdict leaves nothing behind for ever.
+            // Expired entries are removed, so that a login whose verdict nobody reads does not stay
+            // forever.
             records.openRequests = records.openRequests.filter { $0.value > now }
             records.openRequests[open.asked.request] = now + Self.questionLife
         }
         return open
     }
 
-    /// How many logins are not over.
+    /// The number of open logins.
     var openCount: Int { records.withLock { $0.openRequests.count } }
 
-    /// Waits for the end, and looks whether it is what it says. It can be had once: a success lets in once.
+    /// Waits for the end of a login, and verifies its result. It returns a success only once.
     ///
-    /// - Parameter takesCodes: a code that the customer typed is good enough for this.
+    /// - Parameter takesCodes: whether a code is sufficient.
     public func verdict(on login: OpenLogin, takesCodes: Bool = false) async throws(CallFault) -> Verdict {
-        // However it ended, and whether or not anybody could say how.
+        // The request is used up in any case, even after an error.
         defer { _ = spend(login.asked.request) }
         let outcome = try await end(of: login.challenge)
         guard outcome.isSuccess else { return Verdict(outcome: outcome) }
@@ -181,8 +189,8 @@ public final class Website: Sendable {
         }
     }
 
-    /// What became of it, whatever the relay, or a proxy before it, says meanwhile in a bad moment. Nobody else asks: a fraud
-    /// that is not heard here is not heard at all.
+    /// Waits for the result of a challenge through temporary errors of the relay or of a proxy.
+    /// Nobody else waits for it, so a fraud report that is missed here would be lost.
     func end(of challenge: String) async throws(CallFault) -> LoginOutcome {
         let start = time.instant()
         while true {
@@ -190,7 +198,7 @@ public final class Website: Sendable {
                 return try await relay.wait(for: challenge)
             } catch {
                 if case .cancelled = error { throw error }
-                // It knows of none.
+                // The relay does not know this challenge.
                 if error.problem?.status == 404 { throw error }
                 guard time.instant() - start < Self.questionLife else { throw error }
             }
@@ -198,7 +206,8 @@ public final class Website: Sendable {
         }
     }
 
-    /// Where that one is none of them, it may have been bound while nobody looked.
+    /// Returns the pinned phones. If the answering phone is not among them, it may have been bound
+    /// unnoticed, so the website checks again.
     private func phones(of username: String, with device: String) async -> [PinnedPhone] {
         let now = time.instant()
         let isExpected = records.withLock { records in

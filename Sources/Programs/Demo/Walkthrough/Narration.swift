@@ -3,7 +3,8 @@ import JSON
 import Synchronization
 import World
 
-/// What has happened so far: told to whoever watches the terminal, and kept for who asked for JSON.
+/// The report of a demo: printed to the terminal as it happens, and kept for JSON output. Tested in
+/// `NarrationTests.swift`.
 final class Narration: Sendable {
     private struct State {
         var steps: [JSONValue] = []
@@ -17,7 +18,7 @@ final class Narration: Sendable {
     private static let margin = String(repeating: " ", count: 12)
     private static let width = 116
 
-    /// On the loop, as everything that is told.
+    /// Creates a report. It must be used on its loop only.
     init(loop: EventLoop, isShown: Bool) {
         self.loop = loop
         start = loop.time.instant()
@@ -34,7 +35,7 @@ final class Narration: Sendable {
         }
     }
 
-    /// Something that somebody does, or that a newcomer should know.
+    /// Prints an action of a person, or an explanation for a newcomer.
     func say(_ text: String) {
         keep(["at": seconds, "text": .string(text)])
         show { screen in
@@ -42,7 +43,7 @@ final class Narration: Sendable {
         }
     }
 
-    /// Names, and what each is; what stands there is to be copied, so it is never broken.
+    /// Prints names with values. Values are for copying, so they are never wrapped.
     func lines(_ lines: [(name: String, text: String)]) {
         show { screen in
             for (name, text) in lines {
@@ -52,7 +53,7 @@ final class Narration: Sendable {
         }
     }
 
-    /// Something done by the demo itself, with its time.
+    /// Prints an action of the demo itself, with its time.
     func done(_ text: String) {
         keep(["at": seconds, "text": .string(text)])
         let moment = moment
@@ -81,7 +82,7 @@ final class Narration: Sendable {
         }
     }
 
-    /// How a login ended.
+    /// Prints the result of a login.
     func verdict(_ text: String, isRight: Bool) {
         show { screen in screen.line("  " + screen.styled(isRight ? "✔" : "✘", isRight ? .green : .red) + " " + text) }
     }
@@ -110,7 +111,7 @@ final class Narration: Sendable {
         }
     }
 
-    /// In lines no longer than the width, broken behind `separator` where that can be.
+    /// Wraps a text to the width, after `separator` if possible.
     static func wrapped(_ text: String, at separator: Character = " ", indent: Int = 0) -> [String] {
         let width = width - margin.count - indent
         var lines: [String] = []
@@ -129,7 +130,7 @@ final class Narration: Sendable {
 }
 
 extension Duration {
-    /// `1.234 s`
+    /// The duration as a text, such as `1.234 s`.
     var inSeconds: String {
         let milliseconds = max(0, wholeMilliseconds)
         let fraction = String(milliseconds % 1000)

@@ -4,9 +4,9 @@ import Phone
 import Synchronization
 import World
 
-/// Somebody's phone in the play, which is told what its person wants.
+/// A phone in the walkthrough, whose decisions are scripted.
 public final class ScriptedPhone: Sendable {
-    /// Where the push service finds it.
+    /// The device token of the phone.
     public let pushToken: String
     private let loop: EventLoop
     private let randomness: any Randomness
@@ -38,7 +38,8 @@ public final class ScriptedPhone: Sendable {
         responder.withLock { $0 = phone }
     }
 
-    /// What the push rang for: the phone asks the relay for it, since the push is not to be believed.
+    /// Returns the challenge that a push named. The phone fetches it from the relay, since the
+    /// content of a push is not trusted.
     public func look(at challenge: String) async throws(CallFailure) -> ChallengePrompt {
         let pending = try await bound().pending()
         guard let question = pending.questions.first(where: { $0.challenge == challenge }) else {
@@ -47,10 +48,11 @@ public final class ScriptedPhone: Sendable {
         return question
     }
 
-    /// What the phone shows when somebody takes it in hand.
+    /// Returns the challenges that the phone shows when its owner opens the app.
     public func asked() async throws(CallFailure) -> [ChallengePrompt] { try await bound().pending().questions }
 
-    /// Signs what the person decided about what was shown. What the relay makes of it: `success` or `failure`.
+    /// Signs and sends the person's decision. It returns the result at the relay: `success` or
+    /// `failure`.
     public func answer(_ decision: SignedStatement.Decision, to question: ChallengePrompt) async throws(CallFailure)
         -> String
     {

@@ -6,10 +6,12 @@ import Phone
 import TwoefayClient
 import World
 
-/// Three logins, as two people live through them. The one that is to expire begins first: the least that a question may
-/// live is a minute, and the others are played in it.
+/// Three logins of two users: one is approved, one is denied, and one expires.
+///
+/// The login that expires starts first. The shortest lifetime of a challenge is one minute, and the
+/// other two logins run during that minute. Tested in `WalkthroughDemoTests.swift`.
 struct Walkthrough {
-    /// A login that was played.
+    /// The result of one login.
     struct LoginResult: Sendable {
         let name: String
         let person: String
@@ -19,7 +21,8 @@ struct Walkthrough {
         let took: Duration
 
         var outcome: LoginOutcome { verdict.outcome }
-        /// Who is let in has a receipt that holds; nobody else is.
+        /// Whether the login ended as expected. A user may be let in if and only if the login
+        /// succeeded with a valid receipt.
         var isRight: Bool {
             expected == Ending(login: outcome.login, reason: outcome.reason, proof: outcome.proof)
                 && verdict.isLetIn == outcome.isSuccess
@@ -44,7 +47,7 @@ struct Walkthrough {
         let phone: ScriptedPhone
     }
 
-    /// Time to look at a phone, so that it is seen that the website waits.
+    /// A pause before each decision, so that a spectator sees that the website waits.
     private static let glance = Duration.seconds(2)
     private static let shortestLife = Duration.seconds(60)
 
@@ -162,7 +165,7 @@ struct Walkthrough {
         return (verdict, narration.elapsed - start)
     }
 
-    /// The push as the phone gets it, with the challenge that it will answer.
+    /// Waits for the push to this user's phone, and returns the challenge in it.
     private func ring(_ person: Person) async throws -> String {
         let push: ReceivedPush
         do {
@@ -191,7 +194,7 @@ struct Walkthrough {
     }
 }
 
-/// Tells once a second how much is left.
+/// Reports the remaining time once a second.
 private final class Countdown {
     private let loop: EventLoop
     private let end: Timestamp
@@ -204,7 +207,7 @@ private final class Countdown {
         self.tell = tell
     }
 
-    /// Seconds, rounded up.
+    /// The remaining seconds, rounded up.
     var left: Int64 { max(0, ((end - loop.time.now()).wholeMilliseconds + 999) / 1000) }
 
     func tick() {

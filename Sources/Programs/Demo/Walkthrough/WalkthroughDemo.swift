@@ -7,7 +7,7 @@ import TwoefayClient
 import World
 
 extension Demo {
-    /// Three logins in the terminal. Takes about a minute, and the calling thread.
+    /// Runs three logins in the terminal. It takes about a minute, and blocks the calling thread.
     public static func play(
         _ wish: Options, randomness: any Randomness = SystemRandomness()
     ) throws(Failure) -> Report {
