@@ -8,8 +8,8 @@ import World
 /// SQL script checks on writing that they still hold.
 ///
 /// Invariant: each factor starts by itself at most once in a challenge. Push and pull count as the
-/// same factor. A recovery code is accepted at any time, so it is never started. While the user has
-/// the push open on a phone (`seen`), nothing else starts.
+/// same factor. A recovery code is accepted at any time, so it is never started. While the last
+/// step is `seen`, so that a phone shows the challenge, nothing else starts.
 ///
 /// A website's own starts are limited: `mostSendings` pushes and messages, `mostSteps` steps, and
 /// `pause` between two sendings of a factor. Without these limits a website could flood a user with
@@ -62,8 +62,8 @@ public struct Cascade: Equatable, Sendable {
     public func first(_ means: AvailableFactors) -> Factor? { next(after: [], means) }
 
     /// Returns the factor that starts by itself now, or nil. A recovery code never starts, since it
-    /// is accepted at any time. If the user has seen the push, nothing starts, so that the user is
-    /// not interrupted.
+    /// is accepted at any time. While a phone shows the challenge, nothing starts, so that the user
+    /// is not interrupted.
     public func next(after tried: [CascadeStep], _ means: AvailableFactors) -> Factor? {
         guard tried.last?.state != .seen else { return nil }
         let done = tried.map { Self.choice($0.factor) }

@@ -6,6 +6,7 @@ public enum Reason: String, Sendable, CaseIterable {
     case wrongNumber = "wrong_number"
 }
 
+/// The choice of the user. `fraud` denies the challenge and freezes the user.
 public enum Decision: String, Sendable, CaseIterable {
     case approve, deny, fraud
 }

@@ -5,6 +5,8 @@ public enum Proof: String, Sendable, CaseIterable {
     case signed, certificate, website, code
 }
 
+/// A way to authenticate. `pull` is a login without push, which the phone finds by polling
+/// `/pending`.
 public enum Factor: String, Sendable, CaseIterable {
     case push, pull, totp, hotp, sms, mail, recovery
 }
@@ -108,10 +110,22 @@ public enum AccountEvent: String, Sendable, CaseIterable {
     case codesLocked = "codes.locked"
 }
 
+/// The state of a step of a challenge.
+///
+/// - `queued`: the service that delivers it does not have it yet.
+/// - `sent`: the service has accepted it; for totp, hotp and recovery, the step has begun.
+/// - `seen`: the phone shows the challenge.
+/// - `refused`: it can never be delivered, for example because the number does not exist.
+/// - `undeliverable`: no service could deliver it, or the user's factor was removed.
+/// - `expired`: its time has ended, or another step began in its place.
+/// - `answered`: this step brought the answer.
+/// - `skipped`: the challenge ended without it.
 public enum StepState: String, Sendable, CaseIterable {
     case queued, sent, refused, undeliverable, seen, expired, answered, skipped
 }
 
+/// The state of a bound phone. A waiting phone is not yet approved, a suspended one can be resumed,
+/// and a revoked one has ended for good.
 public enum DeviceState: String, Sendable, CaseIterable {
     case waiting, active, suspended, revoked
 }
@@ -123,10 +137,12 @@ public enum DeviceSwitch: String, Sendable, CaseIterable {
     public var state: DeviceState { self == .active ? .active : .suspended }
 }
 
+/// The platform that a phone reports; it helps to choose the push service.
 public enum Platform: String, Sendable, CaseIterable {
     case ios, android, web, other
 }
 
+/// The environment of Apple's push service to which a device token belongs.
 public enum PushEnvironment: String, Sendable, CaseIterable {
     case production, sandbox
 }
