@@ -17,8 +17,9 @@ import World
 /// suspected, the pool gives no pushes to a suspected one.
 ///
 /// Invariant: a PING shows only that the network and the front server work. The connection is
-/// therefore also retired when a push times out and no push was answered or reset since it was
-/// sent. A retired connection takes no new pushes and closes after all its pushes have ended.
+/// therefore also retired when a push times out, had at least `suspicion` for its answer, and no
+/// push was answered or reset meanwhile. A retired connection takes no new pushes and closes after
+/// all its pushes have ended.
 ///
 /// With a provider token, a connection carries one stream at a time until an answer proves the
 /// credential. A refused token thus costs one push instead of a full connection.

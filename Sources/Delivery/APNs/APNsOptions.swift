@@ -1,6 +1,8 @@
 import EventLoop
 import HTTP2
 
+/// The limits and times of the APNs sender. The defaults fit pushes that must succeed or fail
+/// within seconds.
 public struct APNsOptions: Sendable {
     /// Connections to each host on each loop. With two, one still works when the other is lost.
     public var connections = 2
