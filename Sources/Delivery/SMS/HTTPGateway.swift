@@ -12,6 +12,7 @@ public protocol HTTPGatewayDialect: Sendable {
     func outcome(of answer: Response) -> GatewayOutcome
 }
 
+/// The HTTP request that carries one message to a gateway.
 public struct HTTPGatewayRequest: Sendable {
     public var method: String
     public var url: TransferURL

@@ -20,7 +20,9 @@ public struct SMSReport: Sendable, Equatable {
     public let cost: Int64
 }
 
+/// An observer of deliveries, for metrics.
 public protocol SMSObserver: Sendable {
+    /// Reports the outcome of one message at one gateway.
     func tried(gateway: String, _ outcome: GatewayOutcome.Word, after: Duration)
     /// Reports that a gateway accepted a message.
     func sent(gateway: String, parts: Int, cost: Int64)
@@ -147,8 +149,8 @@ public final class SMSDispatcher: Sendable {
         }
     }
 
-    /// Reports a message as accepted if a gateway may have it and no attempt follows. Returns nil
-    /// if no route takes its number.
+    /// Counts a message as accepted when its outcome stays ambiguous and no further attempt
+    /// follows. Returns nil if no route takes its number.
     public func assumeSent(_ message: SMSMessage) -> SMSReport? {
         let routes = setup.withLock { $0 }.routing.gateways(for: message.to)
         // The affinity is known unless the relay restarted since.
