@@ -34,6 +34,7 @@ public struct CatalogFault: Sendable, Equatable, CustomStringConvertible {
     public var description: String { "\(path):\(line): \(message)" }
 }
 
+/// All errors of the catalogue files that were read together.
 public struct CatalogFaults: Error, Sendable, Equatable, CustomStringConvertible {
     public let all: [CatalogFault]
 
