@@ -3,7 +3,7 @@ import World
 public enum LogLevel: String, Sendable, Comparable, CaseIterable {
     case debug
     case info
-    /// Something an operator wants to have seen: a start, a reload, a lock.
+    /// An event that an operator should see: a start, a reload, a lock.
     case notice
     /// Something works less well than it should.
     case warning
@@ -24,13 +24,14 @@ public enum LogLevel: String, Sendable, Comparable, CaseIterable {
 }
 
 public enum LogFormat: String, Sendable, CaseIterable {
-    /// `time=… level=info event=… key=value`: read by people and by grep.
+    /// `time=… level=info event=… key=value`, for people and for grep.
     case logfmt
-    /// The same as one JSON object a line.
+    /// The same content as one JSON object per line.
     case json
 }
 
-/// Events, one a line. The event's name is fixed text: whatever a peer had a say in stands behind a key, escaped.
+/// A log of events, one per line. The name of an event is fixed text. Values that a peer can
+/// influence stand behind a key and are escaped.
 public final class Log: Sendable {
     public let minimum: LogLevel
     private let format: LogFormat
@@ -57,13 +58,14 @@ public final class Log: Sendable {
         context = parent.context.merging(fields)
     }
 
-    /// A log whose lines all carry these fields.
+    /// Returns a log that adds these fields to every line.
     public func with(_ fields: LogFields) -> Log { Log(self, adding: fields) }
 
-    /// The number of lines of a level that were dropped since the start, because nobody took them.
+    /// The number of lines of a level that were dropped since the start, because the reader was too
+    /// slow.
     public func dropped(_ level: LogLevel) -> UInt64 { sink.dropped(level) }
 
-    /// For how long the reader of the log has not taken a line that is being written; nil when none is.
+    /// How long the reader has not taken the line that is being written; nil if none is.
     public var stalled: Duration? { sink.stalled }
 
     public func debug(_ event: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {

@@ -1,19 +1,20 @@
-/// Everything that may stand in the log beside time, level and event. This is the one place where secrets are banned:
-/// there is no key for tokens, codes, proofs, addresses and numbers of users, bodies, or keys, and none may be added.
+/// The keys that may occur in the log, in addition to time, level and event. This list keeps
+/// secrets out of the log: no key exists for tokens, codes, proofs, bodies, cryptographic keys, or
+/// the addresses and numbers of users, and none may be added.
 public enum LogKey: String, Sendable, CaseIterable {
-    /// Which request: the id that the relay gave it, never anything a peer chose.
+    /// The id that the relay gave to a request, never a value that a peer chose.
     case request
     case website
     case user
     case device
     case challenge
-    /// Its `apns-id`.
+    /// The `apns-id` of a push.
     case push
-    /// A mail or text message: its row of the outbox.
+    /// A mail or text message, by the id of its outbox entry.
     case message
     case factor
     case operation
-    /// A row of the store: its table and its primary key.
+    /// A row of the store, by its table and primary key.
     case row
     case activation
 
@@ -29,9 +30,9 @@ public enum LogKey: String, Sendable, CaseIterable {
     case status
     case stream
     case connection
-    /// Where a request came from.
+    /// The address that a request came from.
     case remote
-    /// Where this program listens, or what it connects to.
+    /// The address that this program listens on or connects to.
     case address
     case port
     case host

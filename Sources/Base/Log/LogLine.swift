@@ -1,7 +1,9 @@
-/// One line while it is put together. Text is escaped the same way in both formats, as JSON does it and beyond:
-/// whatever could end a line, drive a terminal or turn the reading direction becomes visible ASCII.
+/// A log line under construction. Both formats escape text in the same way, like JSON and beyond:
+/// characters that could end a line, control a terminal or change the reading direction become
+/// visible ASCII.
 struct LogLine {
-    /// A value longer than this is cut: a peer must not fill the disk with one header.
+    /// The maximum length of a value. Longer values are cut, so that a peer cannot fill the disk
+    /// with one header.
     static let longestValue = 1024
 
     private let format: LogFormat
@@ -13,7 +15,7 @@ struct LogLine {
         if format == .json { bytes.append(UInt8(ascii: "{")) }
     }
 
-    /// `key` is one of ours and needs no escaping.
+    /// - Parameter key: one of our keys, which need no escaping.
     mutating func add(_ key: String, _ value: LoggedValue) {
         switch format {
         case .logfmt:
@@ -44,7 +46,7 @@ struct LogLine {
         return bytes
     }
 
-    /// What logfmt takes without quotes.
+    /// Whether logfmt needs no quotes for the text.
     private static func isPlain(_ text: String) -> Bool {
         let count = text.utf8.count
         return count > 0 && count <= longestValue
@@ -76,7 +78,8 @@ struct LogLine {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Controls of both sets, line and paragraph separators, marks of direction, and what has no shape at all.
+    /// Whether the character is a control character, a line or paragraph separator, a mark of
+    /// direction, or invisible.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7f...0x9f, 0x61c, 0x200b...0x200f, 0x2028...0x202e, 0x2060...0x206f, 0xfeff, 0xfff9...0xfffb,

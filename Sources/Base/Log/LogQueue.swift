@@ -1,15 +1,16 @@
-/// The lines that wait until the reader of the log takes them, bounded by their number and by their bytes.
+/// A queue of log lines that wait for the reader, bounded by their number and their bytes.
 ///
-/// A line that does not fit is dropped and counted; nothing that waits is ever pushed out by a
-/// later line. The last parts of the room are kept for what matters more: when debug and info are
+/// A line that does not fit is dropped and counted; a waiting line is never replaced by a later
+/// one. The last quarter of the capacity is reserved for higher levels: when debug and info are
 /// dropped, warnings and errors still fit. A batch that is being written counts until it is
-/// finished, so a reader that stands still bounds everything.
+/// finished, so a reader that has stopped cannot make memory grow. Tests: `LogQueueTests`.
 public struct LogQueue: Sendable {
     public struct Bounds: Sendable {
         public var lines: Int
         public var bytes: Int
 
-        /// As many lines, of 256 bytes on average.
+        /// - Parameter lines: the number of lines; their bytes are limited to 256 per line on
+        ///   average.
         public init(lines: Int = 8192) {
             self.init(lines: lines, bytes: lines * 256)
         }
@@ -29,21 +30,21 @@ public struct LogQueue: Sendable {
 
     private let bounds: Bounds
     private var waiting: [(line: [UInt8], level: LogLevel)] = []
-    /// The place of the oldest line among `waiting`.
+    /// The index of the oldest line in `waiting`.
     private var first = 0
-    /// Both with the batch that is being written.
+    /// Totals that include the batch that is being written.
     public private(set) var lines = 0
     public private(set) var bytes = 0
-    /// Since the start, for metrics.
+    /// Dropped lines since the start, for metrics.
     private var dropped = LogCounts()
-    /// Not yet said in the log.
+    /// Dropped lines that the log has not reported yet.
     private var unreported = LogCounts()
 
     public init(_ bounds: Bounds = Bounds()) { self.bounds = bounds }
 
     public func dropped(_ level: LogLevel) -> UInt64 { dropped[level] }
 
-    /// False if it was dropped.
+    /// Adds a line. Returns false if it was dropped.
     @discardableResult public mutating func add(_ line: [UInt8], _ level: LogLevel) -> Bool {
         guard lines < Self.share(bounds.lines, level), bytes + line.count <= Self.share(bounds.bytes, level) else {
             drop(level)
@@ -55,7 +56,7 @@ public struct LogQueue: Sendable {
         return true
     }
 
-    /// The part of the room that lines of this level may fill.
+    /// The part of the capacity that lines of this level may use.
     private static func share(_ all: Int, _ level: LogLevel) -> Int {
         switch level {
         case .debug, .info: all * 3 / 4
@@ -64,8 +65,8 @@ public struct LogQueue: Sendable {
         }
     }
 
-    /// The oldest lines, at least one and about `size` bytes of them; nil when none waits. Each
-    /// batch is finished before the next one is taken.
+    /// Takes the oldest lines, at least one and about `size` bytes; nil if none waits. A batch must
+    /// be finished before the next one is taken.
     public mutating func take(about size: Int) -> Batch? {
         guard first < waiting.count else { return nil }
         var batch = Batch()
@@ -85,7 +86,8 @@ public struct LogQueue: Sendable {
         return batch
     }
 
-    /// Lines that are not among the first `written` bytes as a whole count as dropped.
+    /// Finishes a batch. Lines that are not completely within the first `written` bytes count as
+    /// dropped.
     public mutating func finish(_ batch: Batch, written: Int) {
         lines -= batch.ends.count
         bytes -= batch.bytes.count
@@ -103,7 +105,7 @@ public struct LogQueue: Sendable {
         return LogLevel.allCases.filter { unreported[$0] > 0 }.map { ($0, unreported[$0]) }
     }
 
-    /// It could not be said after all.
+    /// Returns counts that could not be written to the log after all.
     public mutating func requeue(_ counts: [(level: LogLevel, count: UInt64)]) {
         for (level, count) in counts { unreported[level] += count }
     }

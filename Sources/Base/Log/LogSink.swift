@@ -2,13 +2,13 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Where lines go. A line ends with its newline.
+/// The destination of log lines. Each line ends with its newline.
 public protocol LogSink: Sendable {
     func write(_ line: [UInt8])
     func write(_ line: [UInt8], _ level: LogLevel)
     /// The number of lines of a level that were dropped since the start.
     func dropped(_ level: LogLevel) -> UInt64
-    /// For how long the reader has not taken what is being written to it; nil when nothing is.
+    /// How long the reader has not taken the bytes that are being written; nil if none are.
     var stalled: Duration? { get }
 }
 
@@ -18,15 +18,15 @@ extension LogSink {
     public var stalled: Duration? { nil }
 }
 
-/// Writes on the calling thread and waits for the reader: for programs that an operator runs. One
-/// write for each line, so that the lines of several threads do not mix.
+/// Writes on the calling thread and waits for the reader, for programs that an operator runs. Each
+/// line is one write, so that the lines of several threads do not mix.
 public struct StandardErrorSink: LogSink {
     public init() {}
 
     public func write(_ line: [UInt8]) { _ = Self.write(line) }
 
-    /// Writes everything, however long the reader takes. Returns how many bytes were written: fewer
-    /// only after a failure, of which nobody can be told here.
+    /// Writes everything, however long the reader takes. Returns the number of bytes written, which
+    /// is smaller only after a failure, which cannot be reported here.
     public static func write(_ bytes: [UInt8]) -> Int {
         var written = 0
         while written < bytes.count {
@@ -34,7 +34,7 @@ public struct StandardErrorSink: LogSink {
             if count > 0 {
                 written += Int(count)
             } else if errno == EAGAIN {
-                // Somebody who shares the descriptor has made it non-blocking.
+                // Another process that shares the descriptor has made it non-blocking.
                 var ready = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
                 poll(&ready, 1, -1)
             } else if errno != EINTR {
@@ -45,7 +45,7 @@ public struct StandardErrorSink: LogSink {
     }
 }
 
-/// Keeps the lines, for tests.
+/// Keeps the lines in memory, for tests.
 public final class MemorySink: LogSink {
     private let kept = Mutex<[String]>([])
 
@@ -56,7 +56,7 @@ public final class MemorySink: LogSink {
         kept.withLock { $0.append(text) }
     }
 
-    /// Without their newlines.
+    /// The lines without their newlines.
     public var lines: [String] { kept.withLock { $0 } }
 
     /// The lines since the last call.

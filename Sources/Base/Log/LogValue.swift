@@ -1,4 +1,4 @@
-/// What may stand behind a key.
+/// A value that may stand behind a key.
 public protocol LogValue: Sendable {
     var logged: LoggedValue { get }
 }
@@ -38,7 +38,8 @@ public struct LogFields: Sendable, ExpressibleByDictionaryLiteral {
 
     public init() {}
 
-    /// A missing value leaves its key out; a key given twice has its last value.
+    /// Makes fields from a literal. A nil value omits its key. A key that occurs twice has its last
+    /// value.
     public init(dictionaryLiteral elements: (LogKey, (any LogValue)?)...) {
         for (key, value) in elements {
             guard let value else { continue }

@@ -1,19 +1,21 @@
 import Synchronization
 import World
 
-/// Queues lines and has them written elsewhere, so that whoever logs never waits for the reader of the log.
+/// A sink that queues lines for another thread, so that logging code never waits for the reader of
+/// the log.
 ///
-/// The thread that writes is not of this module: `run` hands the work to it. At most one piece of work is with it at a
-/// time; it writes until nothing waits. What was dropped meanwhile is said as soon as the reader takes lines again.
+/// This module has no thread: `run` passes the work to one. At most one piece of work is there at a
+/// time, and it writes until the queue is empty. Dropped lines are reported as soon as the reader
+/// takes lines again.
 public final class QueuedSink: LogSink {
     private struct State {
         var queue: LogQueue
         var isDraining = false
-        /// Since when the batch has been with the reader that is written now.
+        /// When the write of the current batch began; nil if none is being written.
         var writingSince: Instant?
     }
 
-    /// The most bytes that are written with one call.
+    /// The most bytes of one write.
     private static let batch = 16_384
 
     private let state: Mutex<State>
@@ -23,8 +25,9 @@ public final class QueuedSink: LogSink {
     private let run: @Sendable (@escaping @Sendable () -> Void) -> Void
 
     /// - Parameters:
-    ///   - output: writes bytes, may block, and returns how many were written: fewer only after a failure.
-    ///   - run: runs work on the thread that may block, one piece after the other; returns at once.
+    /// - output: writes bytes, may block, and returns how many were written: fewer only after a
+    ///   failure.
+    /// - run: runs work on the thread that may block, one piece after the other; returns at once.
     public init(
         bounds: LogQueue.Bounds, format: LogFormat, time: any TimeSource,
         output: @escaping @Sendable ([UInt8]) -> Int = StandardErrorSink.write,
@@ -50,7 +53,7 @@ public final class QueuedSink: LogSink {
 
     public func dropped(_ level: LogLevel) -> UInt64 { state.withLock { $0.queue.dropped(level) } }
 
-    /// Lines that wait for the reader.
+    /// The number of lines that wait for the reader.
     public var queued: Int { state.withLock { $0.queue.lines } }
 
     public var stalled: Duration? {
