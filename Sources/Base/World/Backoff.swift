@@ -1,7 +1,8 @@
-/// How long to wait after failures: 1 s, then twice as long each time, up to 60 s. Up to half is added by chance, so that
-/// those who failed together do not come back together.
+/// The pause after consecutive failures: 1 s, doubled after each failure up to 40 s, plus a random
+/// part of up to one half. So it is at most 60 s. The random part keeps clients that failed
+/// together from retrying together.
 public struct Backoff {
-    /// So many failures in a row cost nothing.
+    /// The number of consecutive failures without a pause.
     private let free: Int
     public private(set) var failures = 0
 

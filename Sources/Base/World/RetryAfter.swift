@@ -1,15 +1,15 @@
 /// The value of `retry-after` (RFC 9110 §10.2.3): seconds, or a date.
 public enum RetryAfter {
-    /// Nil for what is neither. A date that has passed is no wait at all.
+    /// Parses the value. Returns nil if it is neither. A date in the past gives zero.
     public static func wait(_ text: String, at now: Timestamp) -> Duration? {
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            // More than a century is as good as a century.
+            // Larger numbers are limited to more than a century.
             return .seconds(text.utf8.count < 10 ? Int64(text) ?? 0 : 4_000_000_000)
         }
         return date(text).map { max($0 - now, .zero) }
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`; the two older forms are sent by nobody any more.
+    /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`. The two obsolete forms are not supported.
     private static func date(_ text: String) -> Timestamp? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

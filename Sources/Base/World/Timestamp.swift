@@ -1,11 +1,12 @@
-/// A moment of the wall clock, in milliseconds since 1970, UTC. Never used to measure how long something took.
+/// A time of the wall clock, in milliseconds since 1970 in UTC. It is never used to measure
+/// durations.
 public struct Timestamp: Hashable, Comparable, Sendable {
     public var milliseconds: Int64
 
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
     public init(seconds: Int64) { self.milliseconds = seconds * 1000 }
 
-    /// Whole seconds, rounded down, as `iat` and `exp` want them.
+    /// Whole seconds, rounded down, as `iat` and `exp` require.
     public var seconds: Int64 { milliseconds.quotientRoundingDown(by: 1000) }
 
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.milliseconds < b.milliseconds }
@@ -20,7 +21,8 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     }
 }
 
-/// A moment of the monotonic clock, in nanoseconds since some start. It never jumps and means nothing elsewhere.
+/// A time of the monotonic clock, in nanoseconds since an arbitrary start. It never jumps, and has
+/// no meaning on another machine.
 public struct Instant: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 
@@ -43,7 +45,7 @@ extension Duration {
 }
 
 extension Int64 {
-    /// Division that rounds towards minus infinity, as calendars need it before 1970.
+    /// Division that rounds towards minus infinity, as calendars need it for times before 1970.
     func quotientRoundingDown(by divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient

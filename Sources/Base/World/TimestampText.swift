@@ -1,4 +1,5 @@
-/// The two texts a timestamp has: RFC 3339 on the wire, DATETIME(3) in SQL. Both sort as they read.
+/// The text forms of a timestamp: RFC 3339 on the wire, DATETIME(3) in SQL. Both sort in the order
+/// of time.
 extension Timestamp {
     /// `2026-11-21T08:22:34.123Z`
     public var rfc3339: String { text(separator: "T", end: "Z") }
@@ -6,10 +7,10 @@ extension Timestamp {
     /// `2026-11-21 08:22:34.123`
     public var sql: String { text(separator: " ", end: "") }
 
-    /// Reads what `sql` writes, and the same with fewer digits behind the second.
+    /// Parses the format of `sql`, also with fewer digits of the fraction.
     public init?(sql text: String) { self.init(parsing: text, separator: UInt8(ascii: " "), zulu: false) }
 
-    /// Reads RFC 3339 in UTC (`Z`), with or without a fraction of a second.
+    /// Parses RFC 3339 in UTC (`Z`), with or without a fraction of a second.
     public init?(rfc3339 text: String) { self.init(parsing: text, separator: UInt8(ascii: "T"), zulu: true) }
 
     private func text(separator: Unicode.Scalar, end: String) -> String {
@@ -81,7 +82,7 @@ extension Timestamp {
         milliseconds = ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + fraction
     }
 
-    /// Howard Hinnant's `civil_from_days`: the proleptic Gregorian calendar in whole numbers.
+    /// Howard Hinnant's `civil_from_days`: the proleptic Gregorian calendar in integers.
     private static func civil(fromDays days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = days + 719_468
         let era = shifted.quotientRoundingDown(by: 146_097)

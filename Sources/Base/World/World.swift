@@ -1,15 +1,15 @@
 import CLinux
 import Glibc
 
-/// What the program takes from outside and a test gives instead: the time.
+/// The source of time, which tests replace.
 public protocol TimeSource: Sendable {
-    /// The wall clock: for what people and other machines read.
+    /// The wall clock, for times that people and other machines read.
     func now() -> Timestamp
     /// The monotonic clock: for deadlines, ages and back-off.
     func instant() -> Instant
 }
 
-/// What the program takes from outside and a test gives instead: chance. Everything drawn here must be unguessable.
+/// The source of randomness, which tests replace. Its output must be unpredictable.
 public protocol Randomness: Sendable {
     func fill(_ bytes: UnsafeMutableRawBufferPointer)
 }
@@ -22,13 +22,14 @@ extension Randomness {
         }
     }
 
-    /// A number below `bound`, every one equally likely.
+    /// A number below `bound`. Every one is equally likely.
     public func number(below bound: UInt64) -> UInt64 {
         var source = Drawn(randomness: self)
         return UInt64.random(in: 0..<bound, using: &source)
     }
 
-    /// Decimal digits with leading zeros, every number of that length equally likely. At most 19 digits.
+    /// Decimal digits with leading zeros, at most 19. Every number of that length is equally
+    /// likely.
     public func digits(_ count: Int) -> String {
         guard count > 0 else { return "" }
         let bound = (0..<count).reduce(UInt64(1)) { bound, _ in bound * 10 }
@@ -45,7 +46,7 @@ private struct Drawn: RandomNumberGenerator {
     }
 }
 
-/// The machine's clocks.
+/// The clocks of the system.
 public struct SystemTime: TimeSource {
     public init() {}
 
@@ -62,7 +63,7 @@ public struct SystemTime: TimeSource {
     }
 }
 
-/// The kernel's generator.
+/// The random number generator of the kernel.
 public struct SystemRandomness: Randomness {
     public init() {}
 
@@ -73,7 +74,7 @@ public struct SystemRandomness: Randomness {
             if count > 0 {
                 filled += count
             } else if errno != EINTR {
-                // Without randomness every secret would be guessable: there is nothing safe left to do.
+                // Without randomness every secret could be guessed, so the process ends.
                 fatalError("getrandom failed: errno \(errno)")
             }
         }
