@@ -1,5 +1,5 @@
 extension QRCode {
-    /// An SVG image of any size, black on white whatever page it stands on.
+    /// An SVG image that scales to any size, black on white on every page.
     public func svg() -> String {
         let side = width + 2 * Self.quiet
         return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 \(side) \(side)\" "
@@ -7,7 +7,8 @@ extension QRCode {
             + "<path stroke=\"#000\" d=\"\(strokes())\"/></svg>"
     }
 
-    /// Each row of dark modules as strokes one module thick: half as long as a rectangle for each module.
+    /// The path of the dark modules, one stroke per run in a row. It is half as long as one
+    /// rectangle per module.
     private func strokes() -> String {
         var path = ""
         for y in 0..<width {
@@ -32,17 +33,19 @@ extension QRCode {
         return path
     }
 
-    /// Two rows of modules a line, in half blocks.
+    /// The code as text, with two rows of modules per line, in half blocks.
     ///
-    /// - Parameter colored: black on white by escape sequences, right on every terminal. Without, light is drawn and
-    ///   dark left out: right on a dark background only.
+    /// - Parameter colored: draws black on white with escape sequences, which is correct on every
+    ///   terminal. If it is false, only light modules are drawn, which is correct only on a dark
+    ///   background.
     public func terminal(colored: Bool = true) -> String {
         let range = -Self.quiet..<width + Self.quiet
         var text = ""
         for y in stride(from: range.lowerBound, to: range.upperBound, by: 2) {
             if colored { text += "\u{1b}[38;5;16;48;5;231m" }
             for x in range {
-                // The height is odd: what is below the last row looks like what surrounds the code in either way.
+                // The height is odd, so the half line below the last row must look like the
+                // background.
                 let below = y + 1 < range.upperBound ? isDark(x: x, y: y + 1) : !colored
                 switch (isDark(x: x, y: y) == colored, below == colored) {
                 case (true, true): text += "█"

@@ -1,16 +1,16 @@
 import CQREncode
 
-/// A text as a QR code, with error correction M: a seventh of it may be unreadable.
+/// A text as a QR code with error correction level M: up to a seventh of it may be unreadable.
 public struct QRCode: Sendable, Equatable {
     public enum Failure: Error, Sendable, Equatable {
-        /// Empty, or with a NUL in it.
+        /// The text is empty, or contains a NUL.
         case unfit
         case tooLong
     }
 
-    /// Modules in a row, without the quiet zone.
+    /// The number of modules in a row, without the quiet zone.
     public let width: Int
-    /// Row by row.
+    /// The modules row by row; true is dark.
     private let modules: [Bool]
 
     /// The light margin that readers need, in modules.
@@ -22,11 +22,12 @@ public struct QRCode: Sendable, Equatable {
         defer { QRcode_free(code) }
         let width = Int(code.pointee.width)
         self.width = width
-        // The lowest bit says dark; the others are the encoder's own.
+        // The lowest bit is the colour; the encoder uses the others.
         modules = UnsafeBufferPointer(start: code.pointee.data, count: width * width).map { $0 & 1 == 1 }
     }
 
-    /// False outside of the code, so that the quiet zone needs no rule of its own.
+    /// Whether a module is dark. It is false outside the code, so the quiet zone needs no special
+    /// case.
     public func isDark(x: Int, y: Int) -> Bool {
         (0..<width).contains(x) && (0..<width).contains(y) && modules[y * width + x]
     }
