@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A number that only grows. Adding to it is one atomic instruction, from any thread.
+/// A number that only grows. Adding to it is one atomic instruction, and allowed on any thread.
 public final class Counter: Sendable {
     private let total = Atomic<UInt64>(0)
 
@@ -23,15 +23,16 @@ public final class Gauge: Sendable {
     public var value: Int64 { level.load(ordering: .relaxed) }
 }
 
-/// A counter for each of some keys. All are there from the start, at zero: a series that first shows up with its first
-/// event hides that event from whoever computes rates.
+/// A counter for each of a fixed set of keys. All of them exist from the start, with the value
+/// zero. A series that first appears with its first event would hide that event when rates are
+/// computed.
 public struct Counters<Key: Hashable & Sendable>: Sendable {
     private let counters: [Key: Counter]
 
     init(_ counters: [Key: Counter]) { self.counters = counters }
 
     public func add(_ key: Key, _ amount: UInt64 = 1) {
-        // The keys are all there are of their kind; should one be forgotten, the count is wrong and nothing else.
+        // The keys are all values of their type. If one is missing, only its count is wrong.
         assert(counters[key] != nil, "no counter for \(key)")
         counters[key]?.add(amount)
     }
@@ -41,7 +42,7 @@ public struct Counters<Key: Hashable & Sendable>: Sendable {
     public var total: UInt64 { counters.values.reduce(0) { $0 + $1.value } }
 }
 
-/// A counter for each key that has become known: at zero from then on, and never gone.
+/// A counter for each key that has become known. It starts at zero and is never removed.
 public final class GrowingCounters<Key: Hashable & Sendable>: Sendable {
     private let known = Mutex<(order: [Key], counters: [Key: Counter])>(([], [:]))
 

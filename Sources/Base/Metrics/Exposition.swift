@@ -1,4 +1,4 @@
-/// What is measured, as text: the format 0.0.4 of Prometheus.
+/// The metrics as text, in Prometheus format 0.0.4.
 extension Registry {
     public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// How often something took how long. Noting one is two atomic instructions, from any thread.
+/// A histogram of durations. Recording one is two atomic instructions, and allowed on any thread.
 public final class Histogram: Sendable {
-    /// What each bucket counts at most, in ascending order.
+    /// The upper bound of each bucket, in ascending order.
     private let bounds: [Duration]
-    /// One more than bounds: the last counts what is beyond them all.
+    /// The buckets, one more than bounds: the last one counts durations above all bounds.
     private let buckets: [Counter]
     private let nanoseconds = Counter()
 
@@ -23,8 +23,8 @@ public final class Histogram: Sendable {
 
     public var count: UInt64 { buckets.reduce(0) { $0 + $1.value } }
 
-    /// Each bucket with all that is below it, as the format has it, in seconds. They fit together, also while something
-    /// is noted.
+    /// The buckets, each cumulative as the format requires, in seconds. They are consistent with
+    /// each other, even if a duration is recorded meanwhile.
     var samples: [Registry.Sample] {
         var sum: UInt64 = 0
         var samples: [Registry.Sample] = []

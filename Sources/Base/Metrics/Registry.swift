@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Everything that is measured, under the name it has outside. What is measured is declared at the start, with labels
-/// whose values are few and known then: what a peer chose is never among them.
+/// All metrics of a program, under their external names. Metrics are declared at the start, with
+/// labels whose values are few and known then. A value that a peer chose is never a label.
 public final class Registry: Sendable {
-    /// What is measured under one name.
+    /// The series with one name.
     public struct Family: Sendable {
         public enum Kind: String, Sendable {
             case counter, gauge, histogram
@@ -11,7 +11,7 @@ public final class Registry: Sendable {
 
         public let name: String
         public let kind: Kind
-        /// In a sentence, for people.
+        /// The help text, one sentence.
         public let about: String
         /// The names of its labels.
         public let labels: [String]
@@ -28,7 +28,7 @@ public final class Registry: Sendable {
     }
 
     struct Series: Sendable {
-        /// One for each label.
+        /// The values of the labels, in their order.
         let values: [String]
         let read: @Sendable () -> [Sample]
 
@@ -42,11 +42,11 @@ public final class Registry: Sendable {
         }
     }
 
-    /// One number of a series, which has several where it is a histogram.
+    /// A number of a series. A histogram has several.
     struct Sample: Sendable {
-        /// Behind the name of the family.
+        /// The suffix after the name of the family.
         var suffix = ""
-        /// Of a histogram's bucket: the greatest that it counts.
+        /// The upper bound of a histogram's bucket; nil for other samples.
         var upTo: String?
         let value: String
     }
@@ -55,7 +55,7 @@ public final class Registry: Sendable {
 
     public init() {}
 
-    /// In the order in which they were declared.
+    /// The families in the order of their declaration.
     public var families: [Family] { declared.withLock { $0 } }
 
     private func declare(
@@ -84,7 +84,7 @@ public final class Registry: Sendable {
     }
 }
 
-// MARK: Declaring
+// MARK: Declarations
 
 extension Registry {
     public func counter(_ name: String, _ about: String) -> Counter {
@@ -93,12 +93,14 @@ extension Registry {
         return counter
     }
 
-    /// A count that somebody else keeps, looked at when somebody asks, from any thread.
+    /// Declares a counter whose value is kept elsewhere. `read` is called for each scrape, on any
+    /// thread.
     public func counter(_ name: String, _ about: String, read: @escaping @Sendable () -> UInt64) {
         declare(name, .counter, about, [Series(values: []) { String(read()) }])
     }
 
-    /// Counts that somebody else keeps, one for each of some words, looked at when somebody asks.
+    /// Declares a counter for each of some label values, with the counts kept elsewhere. `read` is
+    /// called for each scrape, on any thread.
     public func counters(
         _ name: String, _ about: String, by label: String, _ words: [String],
         read: @escaping @Sendable (String) -> UInt64
@@ -107,7 +109,8 @@ extension Registry {
             name, .counter, about, labels: [label], words.map { word in Series(values: [word]) { String(read(word)) } })
     }
 
-    /// - Parameter values: of the labels, for a key.
+    /// Declares a counter for each key.
+    /// - Parameter values: returns the label values of a key.
     public func counters<Key>(
         _ name: String, _ about: String, by labels: [String], _ keys: [Key], values: (Key) -> [String]
     ) -> Counters<Key> {
@@ -122,7 +125,8 @@ extension Registry {
         return Counters(counters)
     }
 
-    /// Counters for keys that become known later. They are words of the operator's, and few.
+    /// Declares counters for keys that become known later. They must be few, and chosen by the
+    /// operator.
     public func growingCounters<Key>(
         _ name: String, _ about: String, by labels: [String], values: @escaping @Sendable (Key) -> [String]
     ) -> GrowingCounters<Key> {
@@ -133,14 +137,15 @@ extension Registry {
         return counters
     }
 
-    /// A counter for each word of an enumeration.
+    /// Declares a counter for each case of an enumeration.
     public func counters<Key: RawRepresentable<String> & CaseIterable>(
         _ name: String, _ about: String, by label: String, _ words: Key.Type = Key.self
     ) -> Counters<Key> {
         counters(name, about, by: [label], Array(Key.allCases)) { [$0.rawValue] }
     }
 
-    /// Counts for each word of an enumeration that somebody else keeps, read when somebody asks, from any thread.
+    /// Declares a counter for each case of an enumeration, with the counts kept elsewhere. `read`
+    /// is called for each scrape, on any thread.
     public func counters<Key: RawRepresentable<String> & CaseIterable & Sendable>(
         _ name: String, _ about: String, by label: String, _ words: Key.Type = Key.self,
         read: @escaping @Sendable (Key) -> UInt64
@@ -155,12 +160,13 @@ extension Registry {
         return gauge
     }
 
-    /// A level that is looked at when somebody asks, from any thread.
+    /// Declares a gauge. `read` is called for each scrape, on any thread.
     public func gauge(_ name: String, _ about: String, read: @escaping @Sendable () -> Int64) {
         declare(name, .gauge, about, [Series(values: []) { String(read()) }])
     }
 
-    /// A level for each of some words, looked at when somebody asks; nil where there is nothing to say now.
+    /// Declares a gauge for each of some label values. `read` is called for each scrape; if it
+    /// returns nil, the series is omitted.
     public func gauges(
         _ name: String, _ about: String, by label: String, _ words: [String],
         read: @escaping @Sendable (String) -> Int64?
@@ -171,20 +177,21 @@ extension Registry {
         declare(name, .gauge, about, labels: [label], series)
     }
 
-    /// How long something has lasted, in seconds, looked at when somebody asks; nil where there is no such thing now.
+    /// Declares a gauge of a duration in seconds. `read` is called for each scrape; if it returns
+    /// nil, the series is omitted.
     public func duration(_ name: String, _ about: String, read: @escaping @Sendable () -> Duration?) {
         let series = Series(values: [], samples: { read().map { [Sample(value: "\(Histogram.seconds($0))")] } ?? [] })
         declare(name, .gauge, about, [series])
     }
 
-    /// How long something took.
+    /// Declares a histogram of durations.
     public func histogram(_ name: String, _ about: String, upTo bounds: [Duration]) -> Histogram {
         let histogram = Histogram(upTo: bounds)
         declare(name, .histogram, about, [Series(values: [], samples: { histogram.samples })])
         return histogram
     }
 
-    /// What does not change as long as the process lives.
+    /// Declares a gauge whose value never changes while the process lives.
     public func constant(_ name: String, _ about: String, labels: [(name: String, value: String)] = [], _ value: Double)
     {
         declare(name, .gauge, about, labels: labels.map(\.name), [Series(values: labels.map(\.value)) { "\(value)" }])
