@@ -1,6 +1,6 @@
 import CYAML
 
-/// What libyaml has read next, in Swift's values.
+/// An event of libyaml's parser, as Swift values.
 struct YAMLEvent {
     enum Kind {
         case streamStart
@@ -17,12 +17,12 @@ struct YAMLEvent {
 
     let kind: Kind
     let place: YAMLPosition
-    /// Has an anchor, or is an alias.
+    /// Whether it has an anchor or is an alias.
     let isAnchored: Bool
     let isTagged: Bool
 }
 
-/// libyaml's parser over bytes that outlive it.
+/// libyaml's parser. The input bytes must outlive it.
 struct YAMLEvents: ~Copyable {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let text: SourceText
@@ -32,7 +32,7 @@ struct YAMLEvents: ~Copyable {
         parser = .allocate(capacity: 1)
         parser.initialize(to: yaml_parser_t())
         precondition(yaml_parser_initialize(parser) == 1, "libyaml fails only without memory")
-        // Without this it would take the first bytes as a sign of UTF-16.
+        // Without this, libyaml may take the first bytes for a mark of UTF-16.
         yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
         yaml_parser_set_input_string(parser, input.baseAddress, input.count)
     }

@@ -1,7 +1,7 @@
-/// A value of a settings file and where it stands, so that whoever does not like it can say where.
+/// A value of a settings file with its position, so that an error message can name the position.
 public struct YAMLNode: Sendable, Equatable {
     public enum Content: Sendable, Equatable {
-        /// `isPlain`: written without quotes, so that it may be meant as a number, a truth value or nothing.
+        /// `isPlain`: written without quotes, so it may also be a number, a truth value or null.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])
         case mapping([Member])
@@ -9,7 +9,7 @@ public struct YAMLNode: Sendable, Equatable {
 
     public struct Member: Sendable, Equatable {
         public let name: String
-        /// Of the name.
+        /// The position of the name.
         public let place: YAMLPosition
         public let value: YAMLNode
     }
@@ -21,7 +21,7 @@ public struct YAMLNode: Sendable, Equatable {
     public var column: Int { place.column }
 }
 
-/// Both count from 1; columns count characters.
+/// A position in a file. Line and column count from 1; columns count characters.
 public struct YAMLPosition: Sendable, Hashable {
     public let file: String
     public let line: Int
@@ -34,9 +34,9 @@ public struct YAMLPosition: Sendable, Hashable {
     }
 }
 
-/// What a value is, or nil if it is something else.
+/// Typed access to a value; nil if the value has another type.
 extension YAMLNode {
-    /// The text of any scalar, as it stands.
+    /// The text of any scalar, unchanged.
     public var string: String? {
         if case .scalar(let text, _) = content { text } else { nil }
     }
@@ -53,12 +53,13 @@ extension YAMLNode {
         mapping?.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
     }
 
-    /// Nothing at all, `~` or `null`.
+    /// Whether it is empty, `~` or `null`.
     public var isNull: Bool {
         if case .scalar(let text, isPlain: true) = content { ["", "~", "null"].contains(text) } else { false }
     }
 
-    /// `true` or `false`. What older YAML takes for a truth value (`yes`, `on`) is text here, as in YAML 1.2.
+    /// The truth value of `true` or `false`. As in YAML 1.2, other words of older YAML (`yes`,
+    /// `on`) are text.
     public var bool: Bool? {
         guard case .scalar(let text, isPlain: true) = content else { return nil }
         switch text {
@@ -68,7 +69,8 @@ extension YAMLNode {
         }
     }
 
-    /// Decimal digits with a sign at most: `0x10`, `010` and `1_000` mean different things to different readers.
+    /// The integer, in decimal digits with an optional minus sign. Other forms (`0x10`, `010`,
+    /// `1_000`) are refused, because parsers disagree about them.
     public var integer: Int64? {
         guard case .scalar(let text, isPlain: true) = content else { return nil }
         let digits = text.utf8.first == UInt8(ascii: "-") ? text.utf8.dropFirst() : text.utf8[...]
@@ -79,7 +81,8 @@ extension YAMLNode {
     }
 }
 
-/// Why a file cannot be read: `FILE:LINE:COLUMN: what is wrong`, as editors understand it.
+/// The reason why a file cannot be read, in the form that editors understand: `FILE:LINE:COLUMN:
+/// message`.
 public struct YAMLError: Error, Sendable, Equatable, CustomStringConvertible {
     public let place: YAMLPosition
     public let message: String

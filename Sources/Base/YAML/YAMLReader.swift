@@ -1,12 +1,12 @@
-/// Reads one document of plain YAML: scalars, sequences, mappings with text for names.
+/// Reads one document of plain YAML: scalars, sequences, and mappings with text as names.
 ///
-/// What would let a value come from elsewhere or mean something unexpected is refused: anchors, aliases, tags,
-/// a second document, a name that stands twice.
+/// It refuses everything that could bring in a value from elsewhere or give it an unexpected
+/// meaning: anchors, aliases, tags, a second document, and duplicate names. Tests: `YAMLTests`.
 public enum YAMLReader {
     private static let maxBytes = 1 << 20
     private static let maxDepth = 32
 
-    /// - Parameter file: how messages call it.
+    /// - Parameter file: the name of the file in error messages.
     public static func read(_ bytes: [UInt8], file: String) throws(YAMLError) -> YAMLNode {
         guard bytes.count <= maxBytes else {
             throw YAMLError("larger than \(maxBytes) bytes", at: YAMLPosition(file: file, line: 1, column: 1))
@@ -80,7 +80,7 @@ public enum YAMLReader {
     }
 }
 
-/// The bytes of a file, for finding the line and the column of one of them.
+/// The bytes of a file, to find the line and column of a byte.
 struct SourceText {
     let bytes: [UInt8]
     let file: String
@@ -88,13 +88,13 @@ struct SourceText {
     func place(ofByte offset: Int) -> YAMLPosition {
         let before = bytes.prefix(offset)
         let lineStart = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        // Bytes that go on with a character are not counted.
+        // Continuation bytes of a character are not counted.
         let column = before[lineStart...].count { $0 & 0xc0 != 0x80 }
         let line = before.count { $0 == UInt8(ascii: "\n") }
         return YAMLPosition(file: file, line: line + 1, column: column + 1)
     }
 
-    /// The byte in that line and column, both from 0; nil behind the end.
+    /// The byte at a line and column, both counted from 0; nil behind the end.
     func byte(line: Int, column: Int) -> UInt8? {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         guard lines.indices.contains(line) else { return nil }
