@@ -1,4 +1,4 @@
-/// Why a text is not JSON as this program takes it, and at which byte.
+/// The reason why a text is not accepted as JSON, and the offset of the byte.
 public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Kind: Sendable, Equatable {
         /// The text ends inside a value.
@@ -12,11 +12,11 @@ public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
         case invalidEscape
         case loneSurrogate
         case nonCharacter
-        /// `\u0000`: legal in JSON, but no text of this program has a use for it, and C stops reading at it.
+        /// `\u0000`: valid JSON, but this program never needs it, and C code stops reading at it.
         case nul
         case invalidUTF8
         case invalidNumber
-        /// A whole number beyond 64 bits, or a number that no double holds.
+        /// An integer beyond 64 bits, or a number that no double can represent.
         case numberOutOfRange
     }
 
@@ -28,7 +28,7 @@ public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
         self.kind = kind
     }
 
-    /// For a person; never repeats more of the text than one byte or one name.
+    /// The message for a person. It never repeats more of the text than one byte or one name.
     public var message: String {
         let what =
             switch kind {

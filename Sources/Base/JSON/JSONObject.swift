@@ -1,4 +1,5 @@
-/// The members of an object in their order. Lookup walks them: the objects of this program are small.
+/// The members of an object in their order. Look-up is linear, because the objects of this program
+/// are small.
 public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
     public struct Member: Sendable, Equatable {
         public let name: String
@@ -14,7 +15,7 @@ public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
 
     public init() {}
 
-    /// A name given twice keeps its first place and its last value.
+    /// Makes an object. A name that occurs twice keeps its first position and its last value.
     public init(_ members: some Sequence<(String, JSONValue)>) {
         for (name, value) in members { self[name] = value }
     }
@@ -25,7 +26,8 @@ public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
     public var isEmpty: Bool { members.isEmpty }
     public var names: [String] { members.map(\.name) }
 
-    /// Setting nil takes the member out; setting a name that is there keeps its place.
+    /// The value of a member. Setting nil removes the member; setting an existing name keeps its
+    /// position.
     public subscript(name: String) -> JSONValue? {
         get { index(of: name).map { members[$0].value } }
         set {
@@ -38,17 +40,17 @@ public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// The same as the subscript, for a value that may be missing.
+    /// Sets a member, like the subscript, for a value that may be missing.
     public mutating func set(_ name: String, _ value: JSONValue?) { self[name] = value }
 
     func index(of name: String) -> Int? {
-        // Swift's == takes U+212A (the kelvin sign) for "K". With the lengths compared as well, a name in ASCII
-        // equals itself alone.
+        // Swift's == treats U+212A (the Kelvin sign) as equal to "K". With equal lengths as well,
+        // an ASCII name equals only itself.
         let length = name.utf8.count
         return members.firstIndex { $0.name.utf8.count == length && $0.name == name }
     }
 
-    /// For the reader, which has made sure that the name is new.
+    /// Appends a member, for the reader, which has checked that the name is new.
     mutating func append(_ name: String, _ value: JSONValue) {
         if members.isEmpty { members.reserveCapacity(8) }
         members.append(Member(name: name, value: value))
@@ -56,7 +58,7 @@ public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
 }
 
 extension JSONObject: Equatable {
-    /// The order of members means nothing in JSON.
+    /// Compares members without regard to their order, which has no meaning in JSON.
     public static func == (a: JSONObject, b: JSONObject) -> Bool {
         a.count == b.count && a.members.allSatisfy { b[$0.name] == $0.value }
     }

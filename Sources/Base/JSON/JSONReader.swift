@@ -1,8 +1,10 @@
-/// What a text may ask of the reader. Its length is bounded by whoever received it.
+/// The limits of the reader. The caller limits the length of the text.
 public struct JSONLimits: Sendable {
-    /// Arrays and objects within each other; the outermost counts as one. Never above 512, so that the stack holds.
+    /// The maximum nesting of arrays and objects; the outermost counts as one. At most 512, so that
+    /// the stack is not exhausted.
     public let maxDepth: Int
-    /// Of one object: looking for duplicate names costs the square of this.
+    /// The maximum number of members in one object. The check for duplicate names takes quadratic
+    /// time.
     public let maxMembers: Int
 
     public init(maxDepth: Int = 16, maxMembers: Int = 256) {
@@ -11,8 +13,9 @@ public struct JSONLimits: Sendable {
     }
 }
 
-/// Reads I-JSON (RFC 7493): UTF-8 alone, no duplicate names, no lone surrogates or noncharacters.
-/// Beyond that, U+0000 is refused, and so is a whole number that 64 bits do not hold, rather than rounded.
+/// Reads I-JSON (RFC 7493): only UTF-8, no duplicate names, no lone surrogates or noncharacters. In
+/// addition, it refuses U+0000, and integers beyond 64 bits instead of rounding them. Tests:
+/// `JSONReaderTests`.
 public enum JSONReader {
     public static func read(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONError) -> JSONValue {
         try read(bytes.span, limits: limits)
@@ -27,7 +30,7 @@ public enum JSONReader {
     }
 }
 
-/// Where reading has come to. The text is handed down rather than kept, because a span cannot be stored.
+/// The position of the reader. The text is passed as an argument, because a span cannot be stored.
 struct Parser {
     let limits: JSONLimits
     var at = 0
@@ -47,7 +50,7 @@ struct Parser {
         }
     }
 
-    /// The next byte that is not space.
+    /// Returns the next byte that is not white space.
     private mutating func next(_ text: Span<UInt8>) throws(JSONError) -> UInt8 {
         skipSpace(text)
         guard at < text.count else { throw error(.incomplete) }

@@ -9,7 +9,7 @@ public enum JSONValue: Sendable, Equatable {
     case object(JSONObject)
 }
 
-/// What a value is, or nil if it is something else: nothing is converted.
+/// Typed access to a value; nil if it has another type. Nothing is converted.
 extension JSONValue {
     public var isNull: Bool {
         if case .null = self { true } else { false }
@@ -23,7 +23,7 @@ extension JSONValue {
         if case .integer(let value) = self { value } else { nil }
     }
 
-    /// Any number; integers beyond 2^53 lose digits here.
+    /// The value of any number. Integers beyond 2^53 lose precision.
     public var number: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -45,7 +45,7 @@ extension JSONValue {
     }
 }
 
-/// What may be missing is null where it is.
+/// Values that are null if they are missing.
 extension JSONValue {
     public static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
 

@@ -1,4 +1,5 @@
-/// Writes JSON without spaces, members in their order: the same value gives the same bytes.
+/// Writes JSON without spaces and with members in their order, so the same value always gives the
+/// same bytes.
 public enum JSONWriter {
     public static func write(_ value: JSONValue) -> [UInt8] {
         var bytes: [UInt8] = []
@@ -9,7 +10,7 @@ public enum JSONWriter {
 
     public static func write(_ object: JSONObject) -> [UInt8] { write(.object(object)) }
 
-    /// The same as text, for what is shown or logged.
+    /// Writes JSON as text, for display and logs.
     public static func text(_ value: JSONValue) -> String { String(decoding: write(value), as: UTF8.self) }
 
     public static func append(_ value: JSONValue, to bytes: inout [UInt8]) {
@@ -17,7 +18,7 @@ public enum JSONWriter {
         case .null: bytes.append(contentsOf: "null".utf8)
         case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
         case .integer(let value): bytes.append(contentsOf: String(value).utf8)
-        // JSON has no word for infinity; only our own arithmetic can bring one here.
+        // JSON cannot represent infinity. Only our own arithmetic could produce one.
         case .number(let value): bytes.append(contentsOf: (value.isFinite ? value.description : "null").utf8)
         case .string(let value): append(value, to: &bytes)
         case .array(let values):

@@ -1,11 +1,12 @@
 extension Parser {
-    /// `-0` is the integer 0; anything with a fraction or an exponent is a double, even `1.0`.
+    /// Reads a number. `-0` is the integer 0. A number with a fraction or an exponent is a double,
+    /// even `1.0`.
     mutating func number(_ text: Span<UInt8>) throws(JSONError) -> JSONValue {
         let start = at
         let negative = text[at] == UInt8(ascii: "-")
         if negative { at += 1 }
         let first = at
-        var magnitude: Int64 = 0  // below zero throughout, where there is room for Int64.min
+        var magnitude: Int64 = 0  // negative or zero throughout, because only then Int64.min fits
         var fits = true
         while at < text.count, let digit = digit(text[at]) {
             let (times, over) = magnitude.multipliedReportingOverflow(by: 10)
@@ -21,7 +22,7 @@ extension Parser {
             guard fits, negative || magnitude != .min else { throw error(.numberOutOfRange, at: start) }
             return .integer(negative ? magnitude : -magnitude)
         }
-        // Longer than any double needs; what is left out would cost time and say nothing.
+        // No double needs more digits. More would only cost time.
         guard at - start <= 64 else { throw error(.numberOutOfRange, at: start) }
         let digits = text.extracting(start..<at).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
         guard let value = Double(digits), value.isFinite else { throw error(.numberOutOfRange, at: start) }
@@ -42,7 +43,7 @@ extension Parser {
         return at > start
     }
 
-    /// One at least.
+    /// Reads at least one digit.
     private mutating func digits(_ text: Span<UInt8>) throws(JSONError) {
         let first = at
         while at < text.count, digit(text[at]) != nil { at += 1 }

@@ -18,7 +18,7 @@ extension Parser {
         throw error(.incomplete)
     }
 
-    /// A string with at least one escape, put together from runs of plain text and what the escapes mean.
+    /// Reads a string with at least one escape, from runs of plain text and decoded escapes.
     private mutating func escapedString(_ text: Span<UInt8>, from start: Int) throws(JSONError) -> String {
         var string = ""
         var runStart = start
@@ -41,7 +41,7 @@ extension Parser {
         throw error(.incomplete)
     }
 
-    /// The bytes from `start` to here, which must be UTF-8 and characters.
+    /// The text from `start` to the position, checked to be UTF-8 without noncharacters.
     private func run(_ text: Span<UInt8>, from start: Int, ascii: Bool) throws(JSONError) -> String {
         let bytes = text.extracting(start..<at)
         if ascii { return bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
@@ -59,7 +59,7 @@ extension Parser {
         return string
     }
 
-    /// Stands at the backslash; leaves behind the escape.
+    /// Reads an escape, from the backslash to behind its end.
     private mutating func escape(_ text: Span<UInt8>) throws(JSONError) -> Unicode.Scalar {
         let start = at
         at += 1
