@@ -1,4 +1,4 @@
-/// The text of a key that people may have to type (RFC 4648 §6), without padding.
+/// Base32 without padding (RFC 4648 §6), for keys that people may have to type.
 public enum Base32 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
 
@@ -19,8 +19,9 @@ public enum Base32 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// As people and makers of tokens write it: capitals or not, in groups with spaces or dashes or in one, padded or
-    /// not. Nil for a foreign character, an impossible length, or bits left over.
+    /// Decodes text as people and token manufacturers write it: in either case, with or without
+    /// padding, spaces and dashes. Returns nil for another character, an impossible length, or
+    /// unused bits that are not zero.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         var digits = Array(text.utf8).filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "-") }
         while digits.last == UInt8(ascii: "=") { digits.removeLast() }

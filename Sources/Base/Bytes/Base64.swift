@@ -1,4 +1,4 @@
-/// Base64 as RFC 4648 §4 has it: with `+` and `/`, and padded.
+/// Base64 of RFC 4648 §4, with `+`, `/` and padding.
 public enum Base64 {
     public static func encode(_ bytes: some Collection<UInt8>) -> String {
         var text = Array(Base64URL.encode(bytes).utf8)
@@ -7,7 +7,8 @@ public enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for missing padding, a foreign character, an impossible length, or bits left over: one text per value.
+    /// Decodes text. Returns nil for missing padding, another character, an impossible length, or
+    /// unused bits that are not zero. So each value has exactly one text.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         var letters = Array(text.utf8)
         let count = (letters.lastIndex { $0 != UInt8(ascii: "=") } ?? -1) + 1

@@ -2,18 +2,19 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Pages for secrets that live as long as the process: kept out of swap space (`mlock`), core dumps
-/// (`MADV_DONTDUMP`) and children (`MADV_WIPEONFORK`), and wiped when a secret is released.
+/// Pages for secrets that live as long as the process. They are kept out of swap (`mlock`), core
+/// dumps (`MADV_DONTDUMP`) and child processes (`MADV_WIPEONFORK`). A secret is wiped when it is
+/// released.
 ///
-/// A region is a few pages between two guard pages, cut into slots of 32 bytes. Regions are added
-/// when the slots run out and are never returned, since the keys of a process need one or two of
-/// them. A region that the limit `RLIMIT_MEMLOCK` does not let us lock is used all the same;
-/// `usage` tells how many bytes that concerns, and the daemon logs it.
+/// A region consists of a few pages between two guard pages, divided into slots of 32 bytes. A
+/// region is added when no slot is free. Regions are never returned, because the keys of a process
+/// need only one or two. If `RLIMIT_MEMLOCK` does not allow a region to be locked, it is used
+/// nevertheless; `usage` reports these bytes, and the daemon logs them. Tests: `LockedMemoryTests`.
 public final class LockedMemory: Sendable {
-    /// Bytes of address space that secrets may use.
+    /// The bytes of address space that secrets may use.
     public struct Usage: Sendable, Equatable {
         public var locked = 0
-        /// In regions that the system refused to lock.
+        /// Bytes in regions that the system refused to lock.
         public var unlocked = 0
 
         public init(locked: Int = 0, unlocked: Int = 0) {
@@ -22,14 +23,14 @@ public final class LockedMemory: Sendable {
         }
     }
 
-    /// Addresses are numbers here, so that they can be shared between threads.
+    /// A region. Addresses are stored as integers, so that threads can share them.
     private struct Region {
         let start: UInt
         let size: Int
         let isLocked: Bool
         var isTaken: [Bool]
 
-        /// The first of `count` free slots in a row.
+        /// The first of `count` consecutive free slots; nil if there are none.
         func room(for count: Int) -> Int? {
             var free = 0
             for slot in isTaken.indices {
@@ -49,7 +50,7 @@ public final class LockedMemory: Sendable {
     private let regions = Mutex<[Region]>([])
     private let lock: @Sendable (UnsafeMutableRawPointer, Int) -> Bool
 
-    /// - Parameter lock: keeps pages in memory; a test gives one that refuses.
+    /// - Parameter lock: locks pages in memory; a test passes one that refuses.
     init(lock: @escaping @Sendable (UnsafeMutableRawPointer, Int) -> Bool = { mlock($0, $1) == 0 }) {
         self.lock = lock
     }
@@ -62,7 +63,7 @@ public final class LockedMemory: Sendable {
         }
     }
 
-    /// The address of at least `count` bytes, all zero.
+    /// Allocates at least `count` bytes, all zero, and returns their address.
     func allocate(_ count: Int) -> UInt {
         let slots = max(1, (count + Self.slotSize - 1) / Self.slotSize)
         return regions.withLock { regions in
@@ -74,7 +75,7 @@ public final class LockedMemory: Sendable {
         }
     }
 
-    /// Wipes the bytes and gives their slots back.
+    /// Wipes the bytes and frees their slots.
     func release(_ address: UInt, _ count: Int) {
         let slots = max(1, (count + Self.slotSize - 1) / Self.slotSize)
         regions.withLock { regions in
@@ -93,8 +94,8 @@ public final class LockedMemory: Sendable {
         return region.start + UInt(slot * slotSize)
     }
 
-    /// Ends the process, as Swift does for every allocation that fails: mapping and unprotecting
-    /// private pages fail only when the system has no memory left.
+    /// Ends the process, as Swift does if an allocation fails. Mapping and unprotecting private
+    /// pages fail only if the system has no memory left.
     private static func endForWantOfMemory() -> Never { fatalError("out of memory for keys: errno \(errno)") }
 
     private func map(atLeast count: Int) -> Region {
@@ -104,7 +105,7 @@ public final class LockedMemory: Sendable {
         guard let all, all != MAP_FAILED else { Self.endForWantOfMemory() }
         let start = all + page
         guard mprotect(start, size, PROT_READ | PROT_WRITE) == 0 else { Self.endForWantOfMemory() }
-        // Kernels older than these flags refuse them, and the pages are no worse than others then.
+        // Kernels older than these flags refuse them. Then the pages are like ordinary ones.
         madvise(start, size, MADV_DONTDUMP)
         madvise(start, size, MADV_WIPEONFORK)
         return Region(

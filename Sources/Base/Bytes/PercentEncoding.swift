@@ -1,6 +1,6 @@
-/// Text inside a URI.
+/// Percent-encoding of text in a URI.
 public enum PercentEncoding {
-    /// Everything but what RFC 3986 §2.3 leaves unreserved.
+    /// Encodes all bytes except the unreserved characters of RFC 3986 §2.3.
     public static func encode(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {

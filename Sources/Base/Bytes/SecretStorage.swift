@@ -1,21 +1,22 @@
 import Glibc
 
-/// Memory that holds the bytes of a secret, and is wiped when the last copy of the secret is released.
+/// The memory of a secret, which is wiped when the last copy of the secret is released.
 enum SecretStorage: Sendable {
     case heap(HeapBytes)
     case locked(LockedBytes)
 }
 
-/// The bytes of a secret that lives for one request or a few: an array, taken over without a copy.
+/// The bytes of a secret that lives for one or a few requests: an array, taken over without a copy.
 ///
-/// `@unchecked Sendable`: `bytes` is written by `init` and `deinit` alone, so threads that share it only read it. The
-/// compiler cannot see that `deinit` has the object to itself.
+/// `@unchecked Sendable`: only `init` and `deinit` write `bytes`, so threads that share it only
+/// read it. The compiler does not know that `deinit` has exclusive access.
 final class HeapBytes: @unchecked Sendable {
     private(set) var bytes: [UInt8]
 
     init(_ bytes: consuming [UInt8]) { self.bytes = bytes }
 
-    /// An array that somebody else still holds is copied before the write, and stays as it is.
+    /// Wipes the array. If another owner still holds the array, the write makes a copy, and the
+    /// other one remains.
     deinit { Wiping.wipe(&bytes) }
 }
 
@@ -25,7 +26,7 @@ final class LockedBytes: Sendable {
     let count: Int
     private let memory: LockedMemory
 
-    /// - Parameter source: is copied; the caller wipes it.
+    /// - Parameter source: the bytes to copy; the caller must wipe them.
     init(_ source: UnsafeRawBufferPointer, in memory: LockedMemory) {
         count = source.count
         self.memory = memory
@@ -42,9 +43,9 @@ final class LockedBytes: Sendable {
     }
 }
 
-/// Overwriting that no compiler leaves out.
+/// Overwrites memory in a way that no compiler removes.
 public enum Wiping {
-    /// Overwrites an array in place, if nobody else holds it.
+    /// Overwrites an array in place, if it has no other owner.
     public static func wipe(_ bytes: inout [UInt8]) { bytes.withUnsafeMutableBytes { wipe($0) } }
 
     public static func wipe(_ buffer: UnsafeMutableRawBufferPointer) {

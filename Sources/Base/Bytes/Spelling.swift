@@ -1,6 +1,6 @@
-/// What somebody may have meant.
+/// Suggestions for misspelled words.
 public enum Spelling {
-    /// The nearest of `words`, if it is near enough to be a slip of the fingers.
+    /// The nearest of `words`; nil if none is near enough to be a typing error.
     public static func nearest(to word: String, among words: [String]) -> String? {
         let bound = max(1, min(3, word.count / 3))
         let near = words.map { (word: $0, distance: distance(Array(word.lowercased()), Array($0.lowercased()))) }
@@ -8,7 +8,8 @@ public enum Spelling {
         return near.min { $0.distance < $1.distance }?.word
     }
 
-    /// Characters to put in, leave out, replace or swap with their neighbour.
+    /// The edit distance: the number of characters to insert, delete, replace or swap with a
+    /// neighbour.
     static func distance(_ a: [Character], _ b: [Character]) -> Int {
         var rows = [Array(0...b.count)]
         for i in 0..<a.count {

@@ -1,7 +1,8 @@
-/// The texts that bytes have: lower-case hexadecimal and base64url without padding (RFC 4648 §5).
+/// Lower-case hexadecimal text.
 public enum Hex {
     public static func encode(_ bytes: some Collection<UInt8>) -> String {
-        // An array first, here and below: what is generic is not specialised for other modules, and costs a call a byte.
+        // Converted to an array, here and below, because generic code is not specialised for other
+        // modules and costs a call per byte.
         let bytes = Array(bytes)
         let digits = Array("0123456789abcdef".utf8)
         return String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in
@@ -15,7 +16,8 @@ public enum Hex {
         }
     }
 
-    /// Nil for an odd length, an upper-case letter, or anything that is not a hexadecimal digit: one text per value.
+    /// Decodes text. Returns nil for an odd length, an upper-case letter, or another character. So
+    /// each value has exactly one text.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }
@@ -36,6 +38,7 @@ public enum Hex {
     }
 }
 
+/// Base64url without padding (RFC 4648 §5).
 public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -57,10 +60,11 @@ public enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for padding, a foreign character, an impossible length, or bits left over: one text per value.
+    /// Decodes text. Returns nil for padding, another character, an impossible length, or unused
+    /// bits that are not zero. So each value has exactly one text.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? { decode(utf8: Array(text.utf8)[...]) }
 
-    /// The same of a text that is at hand as bytes.
+    /// Decodes a text that is available as bytes, in the same way.
     public static func decode(utf8 text: ArraySlice<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count * 3 / 4)
