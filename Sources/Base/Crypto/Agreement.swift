@@ -2,7 +2,8 @@ import Bytes
 import COpenSSL
 
 extension P256PrivateKey {
-    /// What this key and that one have in common (ECDH): the x of the point, 32 bytes. Not a key yet; `HKDF` makes one.
+    /// The shared secret of this key and another one (ECDH): the x coordinate of the point, 32
+    /// bytes. It is not a key yet; `HKDF` derives one from it.
     public func agree(with other: P256PublicKey) throws(CryptoFailure) -> Secret {
         let what = "agreeing on a secret"
         let context = try Owned(EVP_PKEY_CTX_new_from_pkey(nil, pointer, nil), else: what) { EVP_PKEY_CTX_free($0) }
@@ -16,9 +17,9 @@ extension P256PrivateKey {
     }
 }
 
-/// RFC 5869, over SHA-256.
+/// HKDF (RFC 5869) with SHA-256.
 public enum HKDF {
-    /// At most 255 times 32 bytes.
+    /// - Parameter count: the number of bytes, at most 255 × 32.
     public static func sha256(_ secret: Secret, salt: [UInt8], info: [UInt8], count: Int) -> Secret {
         precondition((0...255 * 32).contains(count), "HKDF gives no more")
         let key = Secret(HMAC.sha256(key: Secret(salt), secret.reveal()))

@@ -1,10 +1,11 @@
 import Bytes
 import COpenSSL
 
-/// AES in CBC, as old formats of files have it. It notices no change: whoever opens has looked at a code of authentication
-/// before.
+/// AES in CBC mode, for old file formats. It does not detect changes, so the caller must check an
+/// authentication code first.
 package enum CBC {
-    /// The blocks without a look at their padding, which differs from format to format. Nil for a key or an input of no such size.
+    /// Decrypts blocks and leaves the padding, which differs between formats. Returns nil if the
+    /// key or the input has a wrong size.
     package static func open(_ ciphertext: [UInt8], key: Secret, vector: [UInt8]) -> [UInt8]? {
         let cipher: SharedHandle
         switch key.count {
@@ -17,7 +18,7 @@ package enum CBC {
             let size = Int32(exactly: ciphertext.count),
             let context = try? Owned(EVP_CIPHER_CTX_new(), else: "opening", free: { EVP_CIPHER_CTX_free($0) })
         else { return nil }
-        // Room for a block more, as OpenSSL asks for it where padding may follow.
+        // OpenSSL requires room for one more block, for padding.
         var plaintext = [UInt8](repeating: 0, count: ciphertext.count + 16)
         var count: Int32 = 0
         guard EVP_DecryptInit_ex2(context.pointer, cipher.pointer, key.reveal(), vector, nil) == 1,

@@ -2,17 +2,17 @@ import Bytes
 import COpenSSL
 import World
 
-/// An X.509 certificate that was read; whether to believe it is for TLS to say.
+/// A parsed X.509 certificate. TLS decides whether to trust it.
 public struct Certificate: Sendable, Hashable {
     public let der: [UInt8]
-    /// Every URI among the subject's alternative names, as they stand.
+    /// Every URI among the subject's alternative names, unchanged.
     public let uris: [String]
     public let dnsNames: [String]
     /// SHA-256 of the SubjectPublicKeyInfo.
     public let spkiThumbprint: [UInt8]
     public let notBefore: Timestamp
     public let notAfter: Timestamp
-    /// Lower-case hexadecimal, as `CertificateAuthority.makeCRL` wants it.
+    /// The serial number in lower-case hexadecimal, as `CertificateAuthority.makeCRL` expects it.
     public let serial: String
     let spki: [UInt8]
     let subject: [UInt8]
@@ -30,7 +30,8 @@ public struct Certificate: Sendable, Hashable {
         try self.init(reading: certificate.pointer, der: der)
     }
 
-    /// From an `X509 *` that stays its owner's: what TLS has parsed need not be parsed again, which takes longer than all else.
+    /// Reads an `X509 *`, which its owner keeps. A certificate that TLS has parsed need not be
+    /// parsed again, which takes longer than everything else.
     package init(reading x509: OpaquePointer) throws(CryptoFailure) {
         try self.init(reading: x509, der: try Self.encoded("reading a certificate") { i2d_X509(x509, $0) })
     }
@@ -48,14 +49,14 @@ public struct Certificate: Sendable, Hashable {
         subject = try Self.encoded(what) { i2d_X509_NAME(X509_get_subject_name(x509), $0) }
         subjectKeyID = Self.bytes(of: X509_get0_subject_key_id(x509))
         spkiThumbprint = SHA256.hash(spki)
-        // Extensions that do not parse leave their reasons behind.
+        // Extensions that cannot be parsed leave errors in the queue.
         ERR_clear_error()
     }
 
-    /// The first certificate of the text.
+    /// Reads the first certificate of the text.
     public init(pem: [UInt8]) throws(CryptoFailure) { try self.init(der: try PEM.decode("CERTIFICATE", pem)) }
 
-    /// All of them: a server's chain, or a bundle of roots.
+    /// Reads all certificates of the text: a server's chain, or a bundle of roots.
     public static func all(pem: [UInt8]) throws(CryptoFailure) -> [Certificate] {
         var all: [Certificate] = []
         for der in try PEM.blocks("CERTIFICATE", pem) { all.append(try Certificate(der: der)) }
@@ -64,7 +65,7 @@ public struct Certificate: Sendable, Hashable {
 
     public func pem() throws(CryptoFailure) -> [UInt8] { try PEM.encode("CERTIFICATE", der) }
 
-    /// Throws for a key of another kind than P-256.
+    /// The public key. Throws if it is not a P-256 key.
     public func publicKey() throws(CryptoFailure) -> P256PublicKey { try P256PublicKey(spki: spki) }
 
     public static func == (a: Certificate, b: Certificate) -> Bool { a.der == b.der }
@@ -74,7 +75,7 @@ public struct Certificate: Sendable, Hashable {
 extension Certificate {
     private static func alternativeNames(_ certificate: OpaquePointer) -> [(type: Int32, text: String)] {
         guard let found = X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil) else {
-            return []  // None, or twice: either way there is no name to go by.
+            return []  // None, or the extension occurs twice: there is no usable name.
         }
         let names = OpaquePointer(found)
         defer { GENERAL_NAMES_free(names) }
@@ -105,7 +106,7 @@ extension Certificate {
         return Timestamp(seconds: Int64(days) * 86_400 + Int64(seconds))
     }
 
-    /// What one of OpenSSL's `i2d` functions writes.
+    /// The output of one of OpenSSL's `i2d` functions.
     private static func encoded(
         _ what: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int32
     ) throws(CryptoFailure) -> [UInt8] {

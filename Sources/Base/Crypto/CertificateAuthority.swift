@@ -4,18 +4,20 @@ import World
 /// The private key of an authority, in this process or in a device that signs for it.
 public protocol AuthorityKey: Sendable {
     var publicKey: P256PublicKey { get }
-    /// ECDSA over SHA-256 of the message: r‖s, 64 bytes.
+    /// Signs a message by ECDSA with SHA-256. Returns r‖s, 64 bytes.
     func sign(_ message: [UInt8]) throws(CryptoFailure) -> [UInt8]
 }
 
 extension P256PrivateKey: AuthorityKey {}
 
-/// An authority of our own, on P-256. Each of the two (websites, phones) signs leaf certificates and its CRL directly.
+/// An authority of our own with a P-256 key. Each of the two (websites, phones) signs leaf
+/// certificates and its CRL directly. Tests: `CertificateAuthorityTests`.
 public final class CertificateAuthority: Sendable {
     public let certificate: Certificate
     public let key: any AuthorityKey
     private let randomness: any Randomness
-    /// A clock that is a little behind must not refuse what was issued a moment ago.
+    /// How far certificates are antedated, so that a clock that is slightly slow accepts them at
+    /// once.
     private static let leeway: Duration = .seconds(300)
 
     public init(
@@ -51,26 +53,27 @@ public final class CertificateAuthority: Sendable {
     }
 
     public func certificatePEM() throws(CryptoFailure) -> [UInt8] { try certificate.pem() }
-    /// Fails for a key that is in a device.
+    /// The private key. Throws if the key is in a device.
     public func keyPEM() throws(CryptoFailure) -> Secret {
         guard let key = key as? P256PrivateKey else { throw CryptoFailure("the authority's key is in a device") }
         return try key.pem()
     }
 
-    /// SHA-256 of the SubjectPublicKeyInfo: the `pin` of an activation.
+    /// SHA-256 of the SubjectPublicKeyInfo, which is the `pin` of an activation.
     public var keyThumbprint: [UInt8] { certificate.spkiThumbprint }
 
-    /// Whatever was asked for, under a random serial number.
+    /// Issues a certificate for any request, with a random serial number.
     public func issue(_ request: CertificateRequest) throws(CryptoFailure) -> Certificate {
         try Self.sign(request, issuer: certificate.subject, keyID: keyID, key: key, randomness: randomness)
     }
 
-    /// What our own certificate calls our key: an authority made elsewhere may have hashed it in another way.
+    /// The key identifier in our own certificate. An authority made with another tool may have
+    /// computed it in another way.
     private var keyID: [UInt8] {
         certificate.subjectKeyID.isEmpty ? X509Identifier.keyID(of: key.publicKey) : certificate.subjectKeyID
     }
 
-    /// For a server under these host names and addresses, with a key of its own.
+    /// Issues a certificate for a server with these host names and addresses, with a new key.
     public func issueServer(names: [String], days: Int, at now: Timestamp) throws(CryptoFailure) -> IssuedCertificate {
         let key = try P256PrivateKey.generate(randomness)
         let request = CertificateRequest(
@@ -79,7 +82,7 @@ public final class CertificateAuthority: Sendable {
         return IssuedCertificate(certificate: try issue(request), key: key)
     }
 
-    /// For a client whose key we never see.
+    /// Issues a certificate for a client that keeps its private key.
     public func issueClient(
         uri: String, key: P256PublicKey, days: Int, at now: Timestamp
     ) throws(CryptoFailure) -> Certificate {
@@ -89,7 +92,7 @@ public final class CertificateAuthority: Sendable {
                 notAfter: now + .days(days)))
     }
 
-    /// For a client, with a key of its own.
+    /// Issues a certificate for a client, with a new key.
     public func issueClient(uri: String, days: Int, at now: Timestamp) throws(CryptoFailure) -> IssuedCertificate {
         let key = try P256PrivateKey.generate(randomness)
         return IssuedCertificate(
@@ -115,7 +118,7 @@ public final class CertificateAuthority: Sendable {
     }
 }
 
-/// A certificate together with the key that was made for it.
+/// A certificate together with its new private key.
 public struct IssuedCertificate: Sendable {
     public let certificate: Certificate
     public let key: P256PrivateKey
@@ -130,9 +133,10 @@ public struct IssuedCertificate: Sendable {
 }
 
 extension CertificateAuthority {
-    /// The list of what is no longer valid (RFC 5280 §5), in PEM. Its number is its date, so that a later list has a higher one.
+    /// Makes the certificate revocation list (RFC 5280 §5), in PEM. Its number is its date, so a
+    /// later list has a higher number.
     ///
-    /// - Parameter revoked: serial numbers in hexadecimal, as `Certificate.serial` has them.
+    /// - Parameter revoked: serial numbers in hexadecimal, as in `Certificate.serial`.
     public func makeCRL(
         revoked: [(serial: String, at: Timestamp)], days: Int, at now: Timestamp
     ) throws(CryptoFailure) -> [UInt8] {

@@ -1,16 +1,16 @@
 import Glibc
 import World
 
-/// All that goes into a certificate beside its serial, its issuer and the signature. Nothing is checked against
-/// anything here: tests make certificates with it that nobody should accept.
+/// The content of a certificate except its serial number, issuer and signature. Nothing is
+/// validated, because tests use it to make certificates that must be refused.
 public struct CertificateRequest: Sendable {
     public enum Name: Sendable, Equatable {
         case dns(String)
-        /// 4 or 16 bytes.
+        /// An address of 4 or 16 bytes.
         case ip([UInt8])
         case uri(String)
 
-        /// An address if it reads as one, else a host name.
+        /// Makes an address if the text is one, otherwise a host name.
         public init(host: String) { self = Self.address(host).map { .ip($0) } ?? .dns(host) }
 
         private static func address(_ text: String) -> [UInt8]? {
@@ -28,13 +28,14 @@ public struct CertificateRequest: Sendable {
     }
 
     public var key: P256PublicKey
-    /// Left out of the certificate if it is empty or longer than the 64 characters that X.509 allows.
+    /// The common name. It is omitted if it is empty or longer than the 64 characters that X.509
+    /// allows.
     public var commonName: String
     public var names: [Name]
     public var usages: [Usage]
     public var notBefore: Timestamp
     public var notAfter: Timestamp
-    /// A certificate that may issue others, with no authority below it.
+    /// Whether the certificate may issue others. They may not be authorities themselves.
     public var isAuthority: Bool
 
     public init(
@@ -52,13 +53,13 @@ public struct CertificateRequest: Sendable {
 }
 
 extension CertificateRequest {
-    /// RFC 5280 §4.1.2.6
+    /// The subject (RFC 5280 §4.1.2.6).
     func subject() -> [UInt8] {
         guard !commonName.isEmpty, commonName.unicodeScalars.count <= 64 else { return DER.sequence() }
         return DER.sequence(DER.set(DER.sequence(X509Identifier.commonName, DER.utf8(commonName))))
     }
 
-    /// RFC 5280 §4.2
+    /// The extensions (RFC 5280 §4.2).
     func extensions(authorityKeyID: [UInt8]) -> [UInt8] {
         var all: [[UInt8]] = []
         func add(_ identifier: [UInt8], critical: Bool = false, _ value: [UInt8]) {
@@ -90,7 +91,7 @@ extension CertificateRequest {
                 case .ip(let bytes): DER.value(0x87, bytes)
                 }
             }
-            // Without a subject the alternative names are all there is, and RFC 5280 wants them critical.
+            // RFC 5280 requires critical alternative names if the subject is empty.
             add(X509Identifier.subjectAltName, critical: subject().count == 2, DER.sequence(alternatives))
         }
         add(X509Identifier.subjectKeyID, DER.octets(X509Identifier.keyID(of: key)))
@@ -99,7 +100,7 @@ extension CertificateRequest {
     }
 }
 
-/// Object identifiers, written out once.
+/// DER-encoded object identifiers, each encoded once.
 enum X509Identifier {
     static let ecdsaWithSHA256 = DER.sequence(
         DER.identifier([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]))
@@ -114,6 +115,6 @@ enum X509Identifier {
     static let serverAuth = DER.identifier([0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01])
     static let clientAuth = DER.identifier([0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02])
 
-    /// RFC 7093 §2, method 1.
+    /// The key identifier of RFC 7093 §2, method 1.
     static func keyID(of key: P256PublicKey) -> [UInt8] { Array(SHA256.hash(key.x963).prefix(20)) }
 }

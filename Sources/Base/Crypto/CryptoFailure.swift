@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// What OpenSSL would not do, with everything it had to say about it. Never holds key material.
+/// A failure in OpenSSL, with all reasons that it gave. It never contains key material.
 public struct CryptoFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What was being done.
+    /// The operation that failed.
     public let what: String
-    /// OpenSSL's reasons, the oldest first.
+    /// OpenSSL's reasons, oldest first.
     public let reasons: [String]
 
     public init(_ what: String, reasons: [String] = []) {
@@ -12,7 +12,8 @@ public struct CryptoFailure: Error, Sendable, Equatable, CustomStringConvertible
         self.reasons = reasons
     }
 
-    /// Takes the whole error queue of this thread, so that nothing of it turns up at the next call.
+    /// Takes the whole error queue of this thread, so that no error is mistaken for one of the next
+    /// call.
     public static func drained(_ what: String) -> CryptoFailure {
         var reasons: [String] = []
         while case let code = ERR_get_error(), code != 0 {

@@ -1,6 +1,6 @@
 import World
 
-/// Writes the DER that certificates and signatures are made of. Reading is left to OpenSSL.
+/// Encodes DER for certificates and signatures. OpenSSL does the decoding.
 enum DER {
     static func value(_ tag: UInt8, _ content: some Collection<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = [tag]
@@ -21,19 +21,19 @@ enum DER {
     static func utf8(_ text: String) -> [UInt8] { value(0x0c, Array(text.utf8)) }
     static func bits(_ content: [UInt8], unused: UInt8 = 0) -> [UInt8] { value(0x03, [unused] + content) }
     static func boolean(_ flag: Bool) -> [UInt8] { value(0x01, [flag ? 0xff : 0]) }
-    /// Already encoded: the content bytes alone.
+    /// An object identifier, from its encoded content bytes.
     static func identifier(_ content: [UInt8]) -> [UInt8] { value(0x06, content) }
     /// `[tag] { part }`
     static func explicit(_ tag: UInt8, _ part: [UInt8]) -> [UInt8] { value(0xa0 | tag, part) }
 
-    /// A number that is not negative, the highest byte first, in as few bytes as it needs.
+    /// A non-negative number, given with the highest byte first, in the shortest form.
     static func integer(_ magnitude: some Collection<UInt8>) -> [UInt8] {
         let digits = Array(magnitude.drop { $0 == 0 })
         guard let first = digits.first else { return value(0x02, [0]) }
         return value(0x02, first < 0x80 ? digits : [0] + digits)
     }
 
-    /// As RFC 5280 §4.1.2.5 wants it: two-digit years until 2049, and no fraction.
+    /// A time as RFC 5280 §4.1.2.5 requires: two-digit years until 2049, and no fraction.
     static func time(_ moment: Timestamp) -> [UInt8] {
         let digits = moment.rfc3339.utf8.prefix(19).filter { (0x30...0x39).contains($0) }
         let isShort = moment >= firstShort && moment < firstLong

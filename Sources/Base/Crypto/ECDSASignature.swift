@@ -1,11 +1,12 @@
-/// The two forms of an ECDSA signature on P-256: r‖s as JWS has it, and the DER that OpenSSL and X.509 take.
+/// The two forms of a P-256 ECDSA signature: r‖s for JWS, and DER for OpenSSL and X.509.
 enum ECDSASignature {
     static func der(fromRaw raw: [UInt8]) -> [UInt8]? {
         guard raw.count == 64 else { return nil }
         return DER.sequence(DER.integer(raw[..<32]), DER.integer(raw[32...]))
     }
 
-    /// For what OpenSSL has just made; anything else than two short positive numbers is nil.
+    /// Converts a signature that OpenSSL has made. Returns nil unless it consists of two positive
+    /// numbers of at most 32 bytes.
     static func raw(fromDER der: [UInt8]) -> [UInt8]? {
         var rest = der[...]
         guard rest.popFirst() == 0x30, let length = rest.popFirst(), Int(length) == rest.count, length < 0x80 else {

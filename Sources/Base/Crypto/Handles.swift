@@ -1,11 +1,12 @@
 import COpenSSL
 
-/// A C object with one owner, freed at the end of its scope.
+/// A C object with a single owner, freed at the end of its scope.
 struct Owned: ~Copyable {
     let pointer: OpaquePointer
     private let free: (OpaquePointer) -> Void
 
-    /// Nil from C means that it failed, and the error queue knows why.
+    /// Takes ownership of a pointer. A null pointer means that the C call failed, and the error
+    /// queue has the reason.
     init(_ pointer: OpaquePointer?, else what: String, free: @escaping (OpaquePointer) -> Void) throws(CryptoFailure) {
         guard let pointer else { throw CryptoFailure.drained(what) }
         self.pointer = pointer
@@ -15,9 +16,11 @@ struct Owned: ~Copyable {
     deinit { free(pointer) }
 }
 
-/// A C object that many threads read: keys and algorithms.
-// Its guard: what is behind the pointer is not changed after it was made (OpenSSL counts references to keys and
-// algorithms atomically and locks the caches inside), and this module hands the pointer to reading calls alone.
+/// A C object that many threads read: a key or an algorithm.
+///
+/// `@unchecked Sendable`: the object does not change after it was made, and this module passes the
+/// pointer only to reading calls. OpenSSL counts references to keys and algorithms atomically and
+/// locks its internal caches.
 final class SharedHandle: @unchecked Sendable {
     let pointer: OpaquePointer
     private let free: @Sendable (OpaquePointer) -> Void
@@ -30,7 +33,7 @@ final class SharedHandle: @unchecked Sendable {
     deinit { free(pointer) }
 }
 
-/// Algorithms looked up once: OpenSSL 3 searches its providers for every name it is given.
+/// Algorithms that are fetched once, because OpenSSL 3 searches its providers for every name.
 enum Algorithm {
     static let sha1 = digest("SHA1")
     static let sha256 = digest("SHA256")
@@ -43,8 +46,8 @@ enum Algorithm {
     static let aes192CBC = cipher("AES-192-CBC")
     static let aes256CBC = cipher("AES-256-CBC")
 
-    /// The curve, as a key that has no point yet: a copy of it takes one in a third of the time that it takes OpenSSL to
-    /// make a key of a curve that it is told the name of.
+    /// The curve, as a key without a point. Copying it takes a third of the time that OpenSSL needs
+    /// to make a key from the name of the curve.
     static let p256: SharedHandle = {
         let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -65,7 +68,8 @@ enum Algorithm {
         return SharedHandle(cipher) { EVP_CIPHER_free($0) }
     }
 
-    /// An installation without these has no use for this program; nothing that a peer sends leads here.
+    /// Ends the process: without these algorithms this program cannot work. Nothing that a peer
+    /// sends leads here.
     private static func missing(_ name: String) -> Never {
         fatalError("\(CryptoFailure.drained("OpenSSL has no \(name)"))")
     }

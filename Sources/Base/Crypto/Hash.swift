@@ -11,7 +11,7 @@ public enum SHA256 {
     }
 }
 
-/// RFC 2104.
+/// HMAC (RFC 2104).
 public enum HMAC {
     public static func sha1(key: Secret, _ message: [UInt8]) -> [UInt8] {
         code(Algorithm.sha1, count: 20, key: key, message)
@@ -26,7 +26,8 @@ public enum HMAC {
     }
 
     private static func code(_ digest: SharedHandle, count: Int, key: Secret, _ message: [UInt8]) -> [UInt8] {
-        // An empty array may have no address, and OpenSSL takes a missing key for "the key of the last time".
+        // An empty array may have a null address, which OpenSSL takes for "the key of the last
+        // call".
         let key = key.count == 0 ? Secret([0]) : key
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             let code = key.withBytes { key in

@@ -1,15 +1,15 @@
 import Bytes
 import JSON
 
-/// Why a text is not a JWS as this program takes it.
+/// The reason why a text is not accepted as a JWS.
 public enum JWSError: Error, Sendable, Equatable, CustomStringConvertible {
     case tooLong
-    /// Not three parts of base64url.
+    /// It does not have three parts of base64url.
     case malformed
     case header(String)
-    /// Not the algorithm that belongs here, whatever it is.
+    /// The algorithm in the header is not the expected one.
     case algorithm
-    /// Not 64 (ES256) or 32 (HS256) bytes.
+    /// The signature does not have 64 (ES256) or 32 (HS256) bytes.
     case signatureLength
 
     public var description: String {
@@ -23,14 +23,15 @@ public enum JWSError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// JWS in compact form (RFC 7515), with the one algorithm that the caller names: the header never chooses.
+/// JWS in compact form (RFC 7515), with the single algorithm that the caller expects. The header
+/// never chooses the algorithm. Tests: `JWSTests`.
 public enum JWS {
     public enum Algorithm: String, Sendable {
         case es256 = "ES256"
         case hs256 = "HS256"
     }
 
-    /// `alg` is put in front of the header given.
+    /// Signs a payload. `alg` is put in front of the given header.
     public static func sign(
         header: JSONObject, payload: [UInt8], key: P256PrivateKey
     ) throws(CryptoFailure) -> String {
@@ -49,7 +50,8 @@ public enum JWS {
         return Base64URL.encode(JSONWriter.write(whole)) + "." + Base64URL.encode(payload)
     }
 
-    /// Reads, and says nothing yet about who signed. `crit` and `b64` are refused: no extension is understood here.
+    /// Parses a JWS without verifying its signature. It refuses `crit` and `b64`, because no
+    /// extension is supported.
     public static func parse(
         _ compact: String, algorithm: Algorithm = .es256, maxBytes: Int = 16_384
     ) throws(JWSError) -> JWSObject {
@@ -82,7 +84,7 @@ public enum JWS {
     }
 }
 
-/// A JWS that was read. Believe nothing in it before `verify` said so.
+/// A parsed JWS. Trust nothing in it until `verify` returns true.
 public struct JWSObject: Sendable, Equatable {
     public let algorithm: JWS.Algorithm
     public let header: JSONObject

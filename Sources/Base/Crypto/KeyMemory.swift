@@ -1,14 +1,15 @@
 import COpenSSL
 
-/// Locked pages for private keys inside OpenSSL, which puts the secret numbers of keys there once it has such memory.
+/// Locked pages for private keys inside OpenSSL, which stores the secret numbers of keys there if
+/// such memory exists.
 ///
-/// Keys that were read before `prepare` stay where they are. Handshakes draw their short-lived keys
-/// from these pages, too, so the size bounds how many TLS 1.2 handshakes may stand between two
-/// flights at a time: at some 64 bytes each, 32,768.
+/// Keys that were read before `prepare` stay in ordinary memory. Handshakes allocate their
+/// ephemeral keys from these pages, too. So the size limits the number of TLS 1.2 handshakes that
+/// wait between two flights: 32,768, at about 64 bytes each.
 public enum KeyMemory {
     public enum State: Sendable {
         case locked
-        /// In pages that are left out of core dumps, but may be swapped.
+        /// The pages are left out of core dumps, but may be swapped.
         case unlocked
         case missing
     }
@@ -16,7 +17,7 @@ public enum KeyMemory {
     private static let size = 2 << 20
     private static let smallest = 32
 
-    /// To be called once, before any key is read and any other thread begins.
+    /// Reserves the pages. Call it once, before any key is read and any other thread starts.
     public static func prepare() -> State {
         switch CRYPTO_secure_malloc_init(size, smallest) {
         case 1: .locked

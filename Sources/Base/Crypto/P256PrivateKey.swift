@@ -19,13 +19,14 @@ public final class P256PrivateKey: Sendable {
     public static func generate(_ randomness: any Randomness = SystemRandomness()) throws(CryptoFailure)
         -> P256PrivateKey
     {
-        // One scalar in four thousand million is out of range; drawing again keeps all others equally likely.
+        // A random scalar is out of range once in four thousand million times. Drawing again keeps
+        // all valid ones equally likely.
         var scalar = randomness.bytes(32)
         while !isInRange(scalar) { scalar = randomness.bytes(32) }
         return try P256PrivateKey(scalar: Secret(scalar))
     }
 
-    /// From the number itself, 32 bytes, the highest first.
+    /// Makes a key from its scalar: 32 bytes, highest first.
     public convenience init(scalar: Secret) throws(CryptoFailure) {
         var bytes = scalar.reveal()
         defer { Wiping.wipe(&bytes) }
@@ -40,7 +41,7 @@ public final class P256PrivateKey: Sendable {
         try self.init(SharedHandle(key) { EVP_PKEY_free($0) })
     }
 
-    /// PKCS #8 or SEC 1, unencrypted.
+    /// Reads an unencrypted key in PKCS #8 or SEC 1.
     public convenience init(pem: Secret) throws(CryptoFailure) {
         let key = try pem.withBytes { text throws(CryptoFailure) in
             let what = "reading a private key"
@@ -55,7 +56,7 @@ public final class P256PrivateKey: Sendable {
         try self.init(SharedHandle(key) { EVP_PKEY_free($0) })
     }
 
-    /// PKCS #8, unencrypted.
+    /// The key in PKCS #8, unencrypted.
     public func pem() throws(CryptoFailure) -> Secret {
         let bio = try Owned(BIO_new(BIO_s_mem()), else: "writing a private key") { BIO_free($0) }
         guard PEM_write_bio_PrivateKey(bio.pointer, handle.pointer, nil, nil, 0, nil, nil) == 1 else {
@@ -64,7 +65,7 @@ public final class P256PrivateKey: Sendable {
         return Secret(PEM.contents(of: bio.pointer))
     }
 
-    /// ECDSA over SHA-256 of the message: r‖s, 64 bytes.
+    /// Signs a message by ECDSA with SHA-256. Returns r‖s, 64 bytes.
     public func sign(_ message: [UInt8]) throws(CryptoFailure) -> [UInt8] {
         guard let raw = ECDSASignature.raw(fromDER: try signDER(message)) else {
             throw CryptoFailure("OpenSSL made a signature that is none")
@@ -85,7 +86,7 @@ public final class P256PrivateKey: Sendable {
         return Array(signature.prefix(count))
     }
 
-    /// PrivateKeyInfo up to the number; OpenSSL works the public key out.
+    /// PrivateKeyInfo up to the scalar. OpenSSL computes the public key.
     private static let pkcs8Prefix: [UInt8] = [
         0x30, 0x41, 0x02, 0x01, 0x00, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08,
         0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x04, 0x27, 0x30, 0x25, 0x02, 0x01, 0x01, 0x04, 0x20,
@@ -101,7 +102,8 @@ public final class P256PrivateKey: Sendable {
     }
 }
 
-/// Without this OpenSSL would ask at the terminal, and a daemon would hang.
+/// Refuses to give a password. Without this OpenSSL would ask at the terminal, and a daemon would
+/// hang.
 private func refusePassword(
     _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ writing: Int32, _ context: UnsafeMutableRawPointer?
 ) -> Int32 { -1 }

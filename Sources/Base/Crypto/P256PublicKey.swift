@@ -2,9 +2,10 @@ import Bytes
 import COpenSSL
 import JSON
 
-/// A point of P-256 that is on the curve. Making one costs an eighth of a verification.
+/// A public key: a point that is checked to be on the curve P-256. Making one costs an eighth of a
+/// verification.
 public struct P256PublicKey: Sendable {
-    /// Uncompressed: 4, x, y; 65 bytes.
+    /// The uncompressed form: 4, x, y; 65 bytes.
     public let x963: [UInt8]
     let handle: SharedHandle
 
@@ -18,14 +19,16 @@ public struct P256PublicKey: Sendable {
         let what = "loading a P-256 key"
         guard let key = EVP_PKEY_dup(Algorithm.p256.pointer) else { throw CryptoFailure.drained(what) }
         let handle = SharedHandle(key) { EVP_PKEY_free($0) }
-        // Looks whether the point is on the curve, too.
+        // This also checks that the point is on the curve.
         guard EVP_PKEY_set1_encoded_public_key(key, x963, x963.count) == 1 else { throw CryptoFailure.drained(what) }
         return handle
     }
 
-    /// Over SHA-256 of the message. `signature` is r‖s, 64 bytes; DER is refused.
+    /// Verifies an ECDSA signature with SHA-256 of the message. `signature` is r‖s, 64 bytes; DER
+    /// is refused.
     ///
-    /// Both s and n - s are accepted, as RFC 7518 has it: nothing here takes the signature itself for an identity.
+    /// Both s and n − s are accepted, as RFC 7518 allows, because no code identifies anything by a
+    /// signature.
     public func verify(signature: [UInt8], over message: [UInt8]) -> Bool {
         guard let der = ECDSASignature.der(fromRaw: signature), let context = EVP_MD_CTX_new() else { return false }
         defer { EVP_MD_CTX_free(context) }
@@ -44,27 +47,29 @@ extension P256PublicKey: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(x963) }
 }
 
-/// The forms a key has elsewhere.
+/// Other encodings of a key.
 extension P256PublicKey {
     private static let spkiPrefix: [UInt8] = [
         0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
         0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
     ]
 
-    /// SubjectPublicKeyInfo in DER; the named curve and the uncompressed point alone.
+    /// Reads a SubjectPublicKeyInfo in DER. Only the named curve and the uncompressed point are
+    /// accepted.
     public init(spki: [UInt8]) throws(CryptoFailure) {
         guard spki.starts(with: Self.spkiPrefix) else { throw CryptoFailure("not a P-256 key") }
         try self.init(x963: Array(spki.dropFirst(Self.spkiPrefix.count)))
     }
 
-    /// RFC 7517. A private key is refused, and so is a key meant for something other than ES256 signatures.
+    /// Reads a JWK (RFC 7517). It refuses a private key, and a key for another purpose than ES256
+    /// signatures.
     public init(jwk: JSONValue) throws(CryptoFailure) {
         guard let x963 = Self.x963(of: jwk) else { throw CryptoFailure("not a public P-256 JWK") }
         try self.init(x963: x963)
     }
 
-    /// The SHA-256 of the SubjectPublicKeyInfo that a JWK stands for, without looking whether its
-    /// point is on the curve: for looking a key up before work is spent on it. Nil if the JWK
+    /// The SHA-256 of the SubjectPublicKeyInfo for a JWK, without a check that the point is on the
+    /// curve. With it a key can be looked up before work is spent on it. Returns nil if the JWK
     /// cannot be a key for ES256.
     public static func spkiThumbprint(unchecked jwk: JSONValue) -> [UInt8]? {
         x963(of: jwk).map { SHA256.hash(spkiPrefix + $0) }
@@ -81,10 +86,10 @@ extension P256PublicKey {
 
     public var spki: [UInt8] { Self.spkiPrefix + x963 }
 
-    /// SHA-256 of `spki`.
+    /// The SHA-256 of `spki`.
     public var spkiThumbprint: [UInt8] { SHA256.hash(spki) }
 
-    /// The required members alone, in the order that RFC 7638 hashes.
+    /// The JWK with only its required members, in the order that RFC 7638 hashes.
     public var jwk: JSONObject {
         [
             "crv": "P-256", "kty": "EC", "x": .string(Base64URL.encode(x963[1..<33])),
@@ -92,6 +97,6 @@ extension P256PublicKey {
         ]
     }
 
-    /// RFC 7638, base64url of SHA-256.
+    /// The thumbprint of RFC 7638: base64url of SHA-256.
     public var thumbprint: String { Base64URL.encode(SHA256.hash(JSONWriter.write(jwk))) }
 }

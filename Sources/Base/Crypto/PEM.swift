@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// The armour of RFC 7468 around DER.
+/// PEM text (RFC 7468) with DER inside.
 enum PEM {
     static func encode(_ label: String, _ der: [UInt8]) throws(CryptoFailure) -> [UInt8] {
         let bio = try Owned(BIO_new(BIO_s_mem()), else: "writing PEM") { BIO_free($0) }
@@ -10,7 +10,7 @@ enum PEM {
         return contents(of: bio.pointer)
     }
 
-    /// The first block with that label.
+    /// Decodes the first block with this label.
     static func decode(_ label: String, _ pem: [UInt8]) throws(CryptoFailure) -> [UInt8] {
         guard let block = try blocks(label, pem, atMost: 1).first else {
             throw CryptoFailure("there is no \(label) in this PEM text")
@@ -25,12 +25,12 @@ enum PEM {
         }.get()
     }
 
-    /// OpenSSL reads from the memory of `text` until the end of this function.
+    /// Decodes blocks. OpenSSL reads from the memory of `text` until the end of this function.
     private static func blocks(
         _ label: String, in text: UnsafeRawBufferPointer, atMost: Int
     ) throws(CryptoFailure) -> [[UInt8]] {
-        // Other users of OpenSSL (MariaDB's client) leave their errors in this thread's queue, and
-        // the queue decides below.
+        // Other code that uses OpenSSL (MariaDB's client) leaves errors in this thread's queue,
+        // which is evaluated below.
         ERR_clear_error()
         let bio = try Owned(BIO_new_mem_buf(text.baseAddress, Int32(clamping: text.count)), else: "reading PEM") {
             BIO_free($0)
@@ -51,7 +51,7 @@ enum PEM {
             blocks.append([UInt8](UnsafeBufferPointer(start: data, count: count)))
         }
         let end = CryptoFailure.drained("reading PEM")
-        // The end of the text is told as an error too.
+        // OpenSSL reports the end of the text as an error.
         guard end.reasons.allSatisfy({ $0 == "no start line" }) else { throw end }
         return blocks
     }

@@ -2,13 +2,13 @@ import Bytes
 import COpenSSL
 import World
 
-/// scrypt (RFC 7914): a key out of a password, which costs whoever guesses time and memory.
+/// scrypt (RFC 7914): derives a key from a password, with a cost in time and memory for each guess.
 package enum Scrypt {
     package static func derive(
         from password: Secret, salt: [UInt8], cost: PasswordHash.Cost, count: Int
     ) throws(CryptoFailure) -> Secret {
         var key = [UInt8](repeating: 0, count: count)
-        // An empty array may have no address, and OpenSSL takes a missing password for none to be derived from.
+        // An empty array may have a null address, which OpenSSL takes for a missing password.
         let letters = (password.count == 0 ? [0] : password.reveal()).map { CChar(bitPattern: $0) }
         guard
             EVP_PBE_scrypt(
@@ -19,22 +19,26 @@ package enum Scrypt {
     }
 }
 
-/// What is kept of a password. It takes a good part of a second of a thread to make or to compare one: never a loop's.
+/// The stored hash of a password. Making or comparing one blocks a thread for a good part of a
+/// second, so never do it on a loop.
 public struct PasswordHash: Sendable, Equatable {
-    /// How much a guess costs: `n` and `r` memory (128·n·r bytes), and with `p` time.
+    /// The cost of one guess. `n` and `r` determine the memory (128·n·r bytes); together with `p`
+    /// they determine the time.
     public struct Cost: Sendable, Equatable {
         public let logarithmOfN: Int
         public let r: Int
         public let p: Int
 
-        /// 32 MiB, and a third of a second of an ordinary processor: what OWASP asks for.
+        /// The default: 32 MiB, and a third of a second on an ordinary processor, as OWASP
+        /// recommends.
         public static let usual = Cost(trusted: 15, r: 8, p: 3)
 
         private init(trusted logarithm: Int, r: Int, p: Int) {
             (logarithmOfN, self.r, self.p) = (logarithm, r, p)
         }
 
-        /// Nil for what is none, or what would cost us more than a gigabyte or minutes: a text that was kept says it.
+        /// Makes a cost from a stored text. Returns nil if it is invalid, or would need more than a
+        /// gigabyte or minutes.
         public init?(logarithmOfN: Int, r: Int, p: Int) {
             guard (1...20).contains(logarithmOfN), (1...8).contains(r), (1...16).contains(p) else { return nil }
             self.init(trusted: logarithmOfN, r: r, p: p)
@@ -42,7 +46,7 @@ public struct PasswordHash: Sendable, Equatable {
 
         fileprivate var n: UInt64 { 1 << UInt64(logarithmOfN) }
 
-        /// What OpenSSL may use at most: its own bound is too low for the usual.
+        /// The memory that OpenSSL may use. Its default limit is too low for the usual cost.
         fileprivate var memory: UInt64 { 128 * UInt64(r) * (n + UInt64(p) + 2) + (1 << 20) }
     }
 
@@ -50,7 +54,7 @@ public struct PasswordHash: Sendable, Equatable {
     private let salt: [UInt8]
     private let key: [UInt8]
 
-    /// Of a new password, under a salt of its own.
+    /// Hashes a new password with a new salt.
     public init(_ password: Secret, cost: Cost = .usual, randomness: any Randomness) throws(CryptoFailure) {
         salt = randomness.bytes(16)
         key = try Scrypt.derive(from: password, salt: salt, cost: cost, count: 32).reveal()
@@ -64,14 +68,15 @@ public struct PasswordHash: Sendable, Equatable {
         return Secret.matches(derived.reveal(), key)
     }
 
-    // MARK: As it is kept
+    // MARK: The stored text
 
-    /// `$scrypt$ln=15,r=8,p=3$SALT$KEY`, in base64 without padding, as other programs write it too.
+    /// The stored text: `$scrypt$ln=15,r=8,p=3$SALT$KEY`, with base64 without padding, as other
+    /// programs write it too.
     public var text: String {
         "$scrypt$ln=\(cost.logarithmOfN),r=\(cost.r),p=\(cost.p)$\(Self.unpadded(salt))$\(Self.unpadded(key))"
     }
 
-    /// Nil for what `text` did not write.
+    /// Parses a stored text. Returns nil if `text` cannot have written it.
     public init?(text: String) {
         let parts = text.split(separator: "$", omittingEmptySubsequences: false)
         guard parts.count == 5, parts[0].isEmpty, parts[1] == "scrypt", let cost = Self.cost(parts[2]),

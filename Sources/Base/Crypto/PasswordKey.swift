@@ -1,7 +1,7 @@
 import Bytes
 import COpenSSL
 
-/// PBKDF2 (RFC 8018): a key out of a password.
+/// PBKDF2 (RFC 8018): derives a key from a password.
 package enum PBKDF2 {
     package enum Function: Sendable {
         case sha1, sha256, sha512
@@ -22,7 +22,8 @@ package enum PBKDF2 {
             let size = Int32(exactly: salt.count), let length = Int32(exactly: password.count)
         else { throw CryptoFailure("no parameters of PBKDF2") }
         var key = [UInt8](repeating: 0, count: count)
-        // An empty array may have no address, and OpenSSL does not take that for an empty password.
+        // An empty array may have a null address, which OpenSSL does not take for an empty
+        // password.
         let letters = (password.count == 0 ? [0] : password.reveal()).map { CChar(bitPattern: $0) }
         guard
             PKCS5_PBKDF2_HMAC(

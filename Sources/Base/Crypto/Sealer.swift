@@ -2,25 +2,28 @@ import Bytes
 import COpenSSL
 import World
 
-/// Why sealed bytes did not open.
+/// The reason why sealed bytes cannot be opened.
 public enum SealFailure: Error, Sendable, Equatable {
     case malformed
-    /// Sealed under a key that is not among ours.
+    /// They were sealed under a key that is not among ours.
     case unknownKey(String)
-    /// Another key, other associated data, or changed bytes: they cannot be told apart.
+    /// Wrong key, wrong associated data, or changed bytes; these cannot be distinguished.
     case tampered
 }
 
-/// AES-256-GCM under the first of several named keys, the newest; the others still open what they sealed. A key may be known
-/// before it is used: then it stands in front, and the first that is not next seals.
+/// Seals with AES-256-GCM under the newest of several named keys. The older keys still open what
+/// they sealed. For key rotation, a key can be known before it is used: it stands in front with
+/// `isNext`. The first key without `isNext` seals.
 ///
-/// Sealed: version (1), length of the key's id, the id, nonce (12), ciphertext, tag (16). Everything before the nonce is
-/// authenticated together with the associated data. Nonces are random, so a key is good for 2^32 seals; change it long before.
+/// Format: version (1 byte), length of the key's id (1 byte), the id, nonce (12), ciphertext, tag
+/// (16). Everything before the nonce is authenticated together with the associated data. Nonces are
+/// random, so a key may be used for at most 2^32 seals; rotate it long before. Tests:
+/// `SealerTests`.
 public struct Sealer: Sendable {
     public struct Key: Sendable {
         public let id: String
         public let key: Secret
-        /// Others may seal under it already; this sealer does not.
+        /// Whether only other relays may seal under it already; this sealer does not.
         public let isNext: Bool
 
         public init(id: String, key: Secret, isNext: Bool = false) {
@@ -34,7 +37,7 @@ public struct Sealer: Sendable {
     private let current: Key
     private static let version: UInt8 = 1
 
-    /// Keys have 32 bytes and ids of their own, at most 64 bytes long.
+    /// - Parameter keys: keys of 32 bytes, each with a different id of at most 64 bytes.
     public init(keys: [Key]) throws(CryptoFailure) {
         guard let first = keys.first(where: { !$0.isNext }) else { throw CryptoFailure("sealing needs a key") }
         for key in keys where key.key.count != 32 { throw CryptoFailure("the sealing key \(key.id) has not 32 bytes") }
@@ -66,19 +69,19 @@ public struct Sealer: Sendable {
         return plaintext
     }
 
-    /// The id of the key that seals today.
+    /// The id of the key that seals.
     public var currentID: String { current.id }
 
-    /// Those that are older: what they sealed is to be sealed anew.
+    /// The ids of the older keys. Bytes that were sealed under them should be sealed again.
     public var oldKeyIDs: [String] { keys.filter { !$0.isNext && $0.id != current.id }.map(\.id) }
 
-    /// Under which key it was sealed.
+    /// The id of the key under which bytes were sealed.
     public static func keyID(of sealed: [UInt8]) throws(SealFailure) -> String { try header(of: sealed).id }
 
-    /// What everything sealed under a key begins with.
+    /// The first bytes of everything that is sealed under a key.
     public static func beginning(underKey id: String) -> [UInt8] { [version, UInt8(id.utf8.count)] + id.utf8 }
 
-    /// Whether it was sealed under an older key than today's.
+    /// Whether bytes were sealed under an older key than the current one.
     public func isStale(_ sealed: [UInt8]) throws(SealFailure) -> Bool {
         oldKeyIDs.contains(try Self.header(of: sealed).id)
     }
@@ -93,8 +96,8 @@ public struct Sealer: Sendable {
     }
 }
 
-/// AES-GCM, one message at a time, with a key of 16 or of 32 bytes. Seen by the package for the coding of web pushes, and
-/// for the published vectors.
+/// AES-GCM for one message at a time, with a key of 16 or 32 bytes. Package access is for the
+/// encryption of web pushes and for tests with published vectors.
 package enum GCM {
     private static func cipher(for key: Secret) -> SharedHandle {
         precondition(key.count == 16 || key.count == 32, "no key of AES-GCM")
@@ -115,7 +118,8 @@ package enum GCM {
         return (ciphertext, tag)
     }
 
-    /// Nil unless everything is as it was sealed.
+    /// Decrypts a message. Returns nil unless ciphertext, tag, nonce and authenticated data are
+    /// unchanged.
     package static func open(
         _ ciphertext: [UInt8], tag: [UInt8], key: Secret, nonce: [UInt8], authenticated: [UInt8]
     ) -> [UInt8]? {
@@ -152,7 +156,8 @@ package enum GCM {
         OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int32>?, UnsafePointer<UInt8>?, Int32
     ) -> Int32
 
-    /// An empty input is left out: OpenSSL takes a missing address for something else.
+    /// Processes the data. An empty input is left out, because OpenSSL gives a null address another
+    /// meaning.
     private static func update(
         _ context: borrowing Owned, _ update: Update, _ authenticated: [UInt8], _ input: [UInt8],
         _ output: inout [UInt8]
