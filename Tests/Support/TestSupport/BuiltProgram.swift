@@ -1,6 +1,6 @@
 import Glibc
 
-/// The programs as they were built beside the tests, run from outside as an operator runs them.
+/// The built programs, which a test runs as an operator does.
 public enum BuiltProgram: String {
     case twoefay
     case twoefayd

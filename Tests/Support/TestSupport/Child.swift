@@ -4,7 +4,8 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// Another program, run for a test: its output is kept, its lines can be awaited, and it is ended by its own pid.
+/// A child process of a test. Its output is kept, a test can wait for its lines, and it is ended by
+/// its own pid. Tested in `ChildTests.swift`.
 public final class Child: Sendable {
     public enum Stream: Sendable { case output, errors }
 
@@ -13,9 +14,9 @@ public final class Child: Sendable {
         public init(description: String) { self.description = description }
     }
 
-    /// How a program ended.
+    /// The exit status and the output of a program.
     public struct Ended: Sendable {
-        /// The exit status, or 128 and the signal's number.
+        /// The exit status, or 128 plus the number of the signal.
         public let status: Int32
         public let output: String
         public let errors: String
@@ -38,8 +39,12 @@ public final class Child: Sendable {
         try await Child(program, arguments, in: directory).ended()
     }
 
-    /// Starts a program, found by the PATH unless it is named by a path. Its standard input is empty, or the descriptor
-    /// `input`, which stays the caller's to close.
+    /// Starts a program.
+    ///
+    /// - Parameters:
+    ///   - program: a path, or a name that is looked up in PATH.
+    ///   - input: the descriptor of its standard input, which the caller closes; nil for an empty
+    ///     one.
     public init(
         _ program: String, _ arguments: [String], environment: [String: String] = [:], in directory: String? = nil,
         input: Int32? = nil
@@ -75,28 +80,29 @@ public final class Child: Sendable {
         }
     }
 
-    /// What it has written so far.
+    /// The output so far.
     public var written: (output: String, errors: String) {
         state.withLock { state in
             (String(decoding: state.output, as: UTF8.self), String(decoding: state.errors, as: UTF8.self))
         }
     }
 
-    /// Nothing when it has ended: its number may be another's by now.
+    /// Sends a signal. It does nothing if the program has ended, because another process may have
+    /// its pid.
     public func signal(_ number: Int32) {
         state.withLock { state in
             if state.status == nil { kill(pid, number) }
         }
     }
 
-    /// Kills it, and it is dead when this returns.
+    /// Kills the program, and returns when it is dead.
     func killAndWait() {
         signal(SIGKILL)
         var ended = siginfo_t()
         while waitid(P_PID, id_t(pid), &ended, WEXITED | WNOWAIT) < 0, errno == EINTR {}
     }
 
-    /// Waits for the end and for all that was written until then.
+    /// Waits for the end of the program and of its output.
     public func ended() async -> Ended {
         let status = await value { $0.status }
         return state.withLock { state in
@@ -106,11 +112,13 @@ public final class Child: Sendable {
         }
     }
 
-    /// Waits for a line that holds `part`: the first, or the one of that number.
+    /// Waits for a line that contains `part`.
+    ///
+    /// - Parameter number: which of these lines, from 1.
     public func line(_ stream: Stream, with part: String, number: Int = 1) async throws -> String {
         let found = await value { state -> Result<String, Problem>? in
             let text = String(decoding: stream == .output ? state.output : state.errors, as: UTF8.self)
-            // What stands behind the last line break is no line yet.
+            // The text after the last line break is not a complete line yet.
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             let found = lines.lazy.filter { $0.contains(part) }.dropFirst(number - 1)
             if let line = found.first { return .success(String(line)) }
@@ -121,7 +129,7 @@ public final class Child: Sendable {
         return try found.get()
     }
 
-    /// Waits until `part` was written, at the end of a line or not: a prompt.
+    /// Waits until `part` was written, also within a line. Use it for a prompt.
     public func says(_ part: String) async throws {
         let isThere = await value { state -> Bool? in
             String(decoding: state.output, as: UTF8.self).contains(part) ? true : state.status.map { _ in false }
@@ -129,8 +137,8 @@ public final class Child: Sendable {
         guard isThere else { throw Problem(description: "\(name) ended, and never said \(part): \(written)") }
     }
 
-    /// Waits until `look` finds something; it looks again after everything that happens. A test whose time limit is over
-    /// waits for nothing more of a program that is killed.
+    /// Waits until `look` returns a value; it is called after each change. If the test exceeds its
+    /// time limit, the program is killed, so the wait ends.
     private func value<Value: Sendable>(_ look: @escaping (borrowing State) -> Value?) async -> Value {
         await withTaskCancellationHandler {
             await awaited(look)
@@ -162,7 +170,7 @@ public final class Child: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// The reader thread's work, until both streams end; then the child is reaped.
+    /// Reads both streams until their ends, then reaps the child. It runs on the reader thread.
     private func collect(_ output: Int32, _ errors: Int32) {
         var open = [
             pollfd(fd: output, events: Int16(POLLIN), revents: 0),
@@ -185,7 +193,7 @@ public final class Child: Sendable {
         }
         var ended = siginfo_t()
         while waitid(P_PID, id_t(pid), &ended, WEXITED | WNOWAIT) < 0, errno == EINTR {}
-        // Under the lock: nobody signals a number that is free.
+        // The lock prevents a signal to a pid that was just released.
         change { state in
             var status: Int32 = 0
             while waitpid(pid, &status, 0) < 0 && errno == EINTR {}

@@ -5,9 +5,9 @@ import Relay
 import Storage
 import World
 
-/// Factors of a user as they stand in the store once they have been enrolled.
+/// Stores factors of a user as they are after enrolment.
 extension RelayRig {
-    /// Of RFC 4226, appendix D: its codes are known.
+    /// The secret of RFC 4226, appendix D, whose codes are published.
     public static let secret = Array("12345678901234567890".utf8)
     public static let masterKey = Secret(Array(repeating: 7, count: 32))
 
@@ -17,7 +17,7 @@ extension RelayRig {
 
     public static func sealer() throws -> Sealer { try Sealer(keys: [Sealer.Key(id: "1", key: masterKey)]) }
 
-    /// An active one, or one that waits.
+    /// Adds a factor, active or waiting for its first code.
     @discardableResult public func addFactor(
         _ kind: Factor, of user: UserID, at website: Website, address: String? = nil,
         secret: [UInt8] = RelayRig.secret, state: FactorState = .active, counter: Int64 = 0,

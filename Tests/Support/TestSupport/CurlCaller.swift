@@ -1,21 +1,22 @@
 import Glibc
 import JSON
 
-/// Somebody who calls a relay with curl, as any website or phone may.
+/// A client that calls a relay with curl, as any website or phone may.
 public struct CurlCaller: Sendable {
     public let origin: String
-    /// Whom it believes the server.
+    /// The file of the authority that must have signed the server's certificate.
     public var authorityPath: String
-    /// Where the origin is to be found on this machine.
+    /// The port of the origin on this machine.
     public var port: UInt16
     public var certificatePath: String?
     public var keyPath: String?
-    /// One of this machine's own addresses, to call from: 127.0.0.3 is another caller than 127.0.0.4.
+    /// A loopback address to call from. The relay treats 127.0.0.3 and 127.0.0.4 as different
+    /// callers.
     public var address: String?
 
     public struct Answer: Sendable, CustomStringConvertible {
         public let status: Int
-        /// Names in lower case, in the order they came in.
+        /// The header fields, with names in lower case, in order of arrival.
         public let lines: [(name: String, value: String)]
         public let text: String
 
@@ -25,15 +26,19 @@ public struct CurlCaller: Sendable {
         public var description: String { "\(status) \(text)" }
     }
 
-    /// curl's own failure, with its exit status: 60 is a certificate that it does not accept.
+    /// A failure of curl itself, with its exit status: 60 means that it does not accept the
+    /// certificate.
     public struct Failed: Error, CustomStringConvertible {
         public let status: Int32
         public let message: String
         public var description: String { "curl ended with \(status): \(message)" }
     }
 
-    /// - Parameter json: the body, with its content type.
-    /// - Parameter arguments: further ones of curl's.
+    /// Sends a request and returns the answer.
+    ///
+    /// - Parameters:
+    ///   - json: the body, sent with its content type.
+    ///   - arguments: further arguments of curl.
     public func curl(
         _ method: String, _ path: String, json: String? = nil, fields: [String: String] = [:],
         arguments: [String] = []
@@ -41,7 +46,7 @@ public struct CurlCaller: Sendable {
         try await Self.read(child(method, path, json: json, fields: fields, arguments: arguments))
     }
 
-    /// The same, begun: for requests that are held. The answer is read with `CurlCaller.read`.
+    /// Starts a request that the relay may hold. Read its answer with `CurlCaller.read`.
     public func child(
         _ method: String, _ path: String, json: String? = nil, fields: [String: String] = [:],
         arguments: [String] = []
@@ -67,7 +72,7 @@ public struct CurlCaller: Sendable {
         return answer
     }
 
-    /// Carriage return and line feed are one character to Swift.
+    /// Parses the output. For Swift, a carriage return with a line feed is one character.
     private static func parse(_ output: String) -> Answer? {
         var rest = output[...]
         func line() -> Substring? {

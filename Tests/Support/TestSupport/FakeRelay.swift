@@ -9,7 +9,7 @@ import Synchronization
 import TLS
 import World
 
-/// A relay that answers what a test has written down, over real TLS, and keeps what it was asked.
+/// A relay with prepared answers, over real TLS. It records the requests.
 public final class FakeRelay: Handler {
     public struct Asked: Sendable {
         public let method: String
@@ -36,12 +36,12 @@ public final class FakeRelay: Handler {
 
     public var asked: [Asked] { seen.withLock { $0 } }
 
-    /// One more, behind those there are.
+    /// Adds an answer after the existing ones.
     public func answer(_ status: Int, _ body: JSONObject, fields: [Fields.Field] = []) {
         answers.withLock { $0.append { _ in Self.response(status, body, fields) } }
     }
 
-    /// One more, 200, which depends on what is asked.
+    /// Adds a 200 answer that depends on the request.
     public func answer(_ body: @escaping @Sendable (Asked) throws -> JSONObject) {
         answers.withLock { $0.append { asked in Self.response(200, try body(asked)) } }
     }
@@ -62,7 +62,8 @@ public final class FakeRelay: Handler {
 
     public func tooLarge() -> Response { Response(status: 413) }
 
-    /// Runs a test's body on a loop where this relay listens. A `keeper` has its connections in hand, and answers in its place.
+    /// Runs the body of a test on a loop where this relay listens. A `keeper` controls the
+    /// connections, and answers in place of the relay.
     public func run<Value: Sendable>(
         keeper: (@Sendable () -> any ServerController)? = nil,
         _ body: @escaping @Sendable (EventLoop, WebAddress) async throws -> Value

@@ -6,20 +6,20 @@ import Synchronization
 import TLS
 import World
 
-/// A gateway of SMPP 3.4, written from its specification: takes text messages on a port of this machine, tells what became of them,
-/// and does to its clients what a test wants.
+/// An SMPP 3.4 gateway, written from the specification. It accepts text messages on a port of this
+/// machine, sends delivery receipts, and misbehaves as a test requires.
 public final class FakeSMSC: Sendable {
-    /// What becomes of one submit.
+    /// The answer to one submit.
     public enum Answer: Sendable {
         case accept
         case status(UInt32)
-        /// As `accept`, that much later.
+        /// Accepts it, with a delayed answer.
         case late(Duration)
-        /// Taken, and never answered.
+        /// Accepts it, and never answers.
         case silence
-        /// Taken, and the connection is gone before there is an answer.
+        /// Accepts it, and closes the connection before the answer.
         case cut
-        /// In place of an answer, whatever these bytes are.
+        /// Sends these bytes in place of an answer.
         case bytes([UInt8])
     }
 
@@ -28,7 +28,7 @@ public final class FakeSMSC: Sendable {
         public var password = "secret08"
         public var answersBind = true
         public var answersEnquiries = true
-        /// Of each one asked for; two: every gateway does that some day.
+        /// The number of receipts for each requested one. Real gateways sometimes send two.
         public var receipts = 1
         public var state = "DELIVRD"
         public var answer: @Sendable (Submit) -> Answer = { _ in .accept }
@@ -37,21 +37,22 @@ public final class FakeSMSC: Sendable {
     }
 
     public struct Submit: Sendable {
-        /// Counted from 1, over all connections.
+        /// The number of the submit, from 1, over all connections.
         public let number: Int
         public let connection: Int
         public let messageID: String
         public let source: SMPPAddress
         public let destination: SMPPAddress
         public let text: String
-        /// Of a longer message: its reference, how many parts, which of them.
+        /// The header of a segment of a longer message: its reference, the number of segments, and
+        /// its index.
         public let part: [UInt8]?
         public let dataCoding: UInt8
         public let validity: String
         public let wantsReceipt: Bool
     }
 
-    /// What has happened so far.
+    /// The record of everything that has happened so far.
     public struct Record: Sendable {
         public internal(set) var binds: [(mode: BindMode, systemID: String, systemType: String)] = []
         public internal(set) var connections = 0
@@ -61,10 +62,10 @@ public final class FakeSMSC: Sendable {
         public internal(set) var ends = 0
         public internal(set) var receiptsAnswered = 0
         public internal(set) var nacks = 0
-        /// Submits without an answer, on one connection, at the worst moment.
+        /// The largest number of submits on one connection that were unanswered at the same time.
         public internal(set) var mostUnanswered = 0
 
-        /// The texts as a phone shows them, of the messages that are whole.
+        /// The texts as a phone shows them, of the messages with all segments.
         public var texts: [String] {
             var shown: [String] = []
             var parts: [String: [UInt8: String]] = [:]
@@ -95,7 +96,7 @@ public final class FakeSMSC: Sendable {
     private let state: Mutex<State>
     private let floor: Mutex<LoopBound<ConnectionRegistry>?> = Mutex(nil)
 
-    /// What belongs to its loop.
+    /// The state that belongs to the loop.
     private final class ConnectionRegistry {
         let listener: Listener
         var guests: [Int: SMSCClient] = [:]
@@ -156,7 +157,7 @@ public final class FakeSMSC: Sendable {
         group.stopAndJoin()
     }
 
-    /// Ends all connections without a word. No new one is accepted unless it goes on `listening`.
+    /// Closes all connections without an unbind. New ones are accepted only if `listening`.
     public func cut(listening: Bool = true) async {
         guard let floor = floor.withLock({ $0 }) else { return }
         await loop.perform {
@@ -166,7 +167,7 @@ public final class FakeSMSC: Sendable {
         }
     }
 
-    /// Ends all sessions as the specification has it.
+    /// Ends all sessions with an unbind, as the specification requires.
     public func unbind() async {
         guard let floor = floor.withLock({ $0 }) else { return }
         await loop.perform { for guest in floor.value.guests.values { guest.unbind() } }
@@ -181,7 +182,7 @@ public final class FakeSMSC: Sendable {
 
     public var record: Record { state.withLock { $0.record } }
 
-    /// Waits until it is so.
+    /// Waits until the record fulfils the condition.
     @discardableResult public func until(_ isSo: @Sendable (Record) -> Bool) async -> Record {
         while true {
             let found = state.withLock { isSo($0.record) ? $0.record : nil }

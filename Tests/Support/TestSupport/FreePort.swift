@@ -2,11 +2,12 @@ import CLinux
 import Glibc
 import World
 
-/// A port where nobody listens, which the kernel gives to no outgoing connection, and which is given to no other test of
-/// this machine as long as this is held.
+/// A free port, reserved for this test. The kernel does not use it for outgoing connections, and no
+/// other test of this machine gets it while this object exists.
 public final class FreePort: Sendable {
     public let port: UInt16
-    /// A socket whose name is the reservation: it goes with the process, however that ends.
+    /// The socket whose name is the reservation. The kernel releases it when the process ends in
+    /// any way.
     private let reservation: Int32
 
     public init() throws {
@@ -32,7 +33,7 @@ public final class FreePort: Sendable {
         guard descriptor >= 0 else { return nil }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        // The zero in front makes it a name that is no file.
+        // The leading zero makes it an abstract name, which is no file.
         let name = [0] + Array("twoefay-port-\(port)".utf8)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
         let length = socklen_t(MemoryLayout<sa_family_t>.size + name.count)

@@ -1,22 +1,25 @@
 import Glibc
 import Synchronization
 
-/// Three real MariaDB nodes with Galera, which are one database: each has everything. They are gone when the test process
-/// is, however that ends.
+/// Three real MariaDB nodes with Galera, which form one database with all data on each node. They
+/// end with the test process, however that ends.
 ///
-/// Galera's own times are its defaults: when a node is killed or frozen, all commits wait for some six seconds.
+/// Galera's timeouts have their default values: when a node is killed or frozen, all commits wait
+/// about six seconds.
 public final class GaleraCluster: Sendable {
     public typealias Failed = MariaDBServer.Failed
 
     public let nodes: [GaleraNode]
     private let databases = Atomic<Int>(0)
 
-    /// The one that tests share. They run one after the other, and `mend` what they harmed.
+    /// The cluster that tests share. They run one after the other, and call `mend` after they harm
+    /// it.
     public static func shared() throws -> GaleraCluster { try common.get() }
 
     private static let common = Result { try GaleraCluster() }
 
-    /// What copies a whole node needs rsync, and rsync's daemon a user that is not root.
+    /// Whether Galera is installed. The copy of a whole node needs rsync, and rsync's daemon needs
+    /// an account other than root.
     public static var isInstalled: Bool {
         let programs = ["/usr/sbin/mariadbd", "/usr/bin/wsrep_sst_rsync", "/usr/bin/rsync", GaleraNode.provider]
         return programs.allSatisfy { (program: String) in access(program, R_OK) == 0 }
@@ -35,23 +38,24 @@ public final class GaleraCluster: Sendable {
         }
     }
 
-    /// On all nodes, when this returns: whatever changes tables happens everywhere at once.
+    /// Creates a database, which is on all nodes when this returns: Galera replicates schema
+    /// changes synchronously.
     public func freshDatabase() throws -> String {
         let name = "cluster\(databases.wrappingAdd(1, ordering: .relaxed).newValue)"
         try nodes[0].sql("CREATE DATABASE \(name)")
         return name
     }
 
-    /// For `StorageURL`: all nodes, in their order, `first` in front.
+    /// Returns a storage URL with all nodes in order, beginning with `first`.
     public func url(_ database: String, first: Int = 0) -> String {
         let hosts = (nodes.indices.map { nodes[($0 + first) % nodes.count] }).map { "127.0.0.1:\($0.port)" }
         return "mariadb://root@\(hosts.joined(separator: ","))/\(database)"
     }
 
-    /// All nodes run and have the same when this returns.
+    /// Restores the cluster: all nodes run and have the same data when this returns.
     public func mend() throws {
         for node in nodes { node.thaw() }
-        // All of them first: one alone may have to wait for the others to be a majority.
+        // Start all of them first: one node alone may have to wait for a majority.
         let dead = nodes.filter { !$0.runs }
         for node in dead { try node.comeBack() }
         for node in nodes { try node.awaitSynced(of: nodes.count) }
@@ -79,7 +83,7 @@ public final class GaleraNode: Sendable {
         (self.name, self.ports) = (name, ports)
         process = try MariaDBProcess()
         let own = "127.0.0.1:\(ports.group.port)"
-        // deploy/node.cnf has the reason of each.
+        // `deploy/node.cnf` explains each option.
         options =
             Self.user + [
                 "--innodb-log-file-size=16M", "--performance-schema=OFF", "--binlog-format=ROW",
@@ -106,7 +110,8 @@ public final class GaleraNode: Sendable {
         GaleraCluster.Failed(description: "\(name): \(text)")
     }
 
-    /// What copies a node gives away root's rights, and could not write then: nodes have none to begin with.
+    /// The copy of a node drops root's rights and could not write then, so nodes run without them
+    /// from the start.
     private static let user = getuid() == 0 ? ["--user=mysql"] : []
 
     // MARK: Using it
@@ -116,14 +121,15 @@ public final class GaleraNode: Sendable {
         guard try process.sql(text) != nil else { throw failed("failed: \(text)") }
     }
 
-    /// The value of a status variable; nil if it does not answer.
+    /// Returns a status variable; nil if the node does not answer.
     public func status(_ name: String) throws -> String? {
-        // One that was frozen takes itself for what it was until it hears of the others: so it has to ask them first.
+        // A node that was frozen reports its old state until it hears from the others, so it must
+        // synchronise with them first.
         try process.sql("SET SESSION wsrep_sync_wait = 1; SELECT 1; SHOW STATUS LIKE '\(name)'")?
             .split(separator: "\n").last?.split(separator: "\t").last.map(String.init)
     }
 
-    /// Returns when it is one of so many, and has what they have.
+    /// Returns when the cluster has `size` nodes and this node has all data.
     public func awaitSynced(of size: Int) throws {
         for _ in 0..<1200 {
             if try status("wsrep_local_state") == "4", try status("wsrep_cluster_status") == "Primary",
@@ -141,17 +147,17 @@ public final class GaleraNode: Sendable {
 
     public var runs: Bool { process.runs }
 
-    /// kill -9, and it is dead when this returns.
+    /// Kills the node with SIGKILL, and returns when it is dead.
     public func kill() { process.kill() }
 
-    /// It stands still when this returns; its connections stay open and nothing answers. After five seconds the others put
-    /// it out.
+    /// Stops the node with SIGSTOP; its connections stay open, and nothing answers. After five
+    /// seconds the others remove it from the cluster.
     public func freeze() { process.pause() }
 
-    /// It goes on; `awaitSynced(of:)` waits until it has what it missed.
+    /// Lets the node continue; `awaitSynced(of:)` waits until it has the missed changes.
     public func thaw() { process.resume() }
 
-    /// One that was killed; returns when it is one of so many again.
+    /// Restarts a node that was killed, and returns when the cluster has `size` nodes again.
     public func restart(of size: Int = 3) throws {
         try comeBack()
         try awaitSynced(of: size)
@@ -162,11 +168,12 @@ public final class GaleraNode: Sendable {
     func begin(theCluster: Bool) throws {
         if theCluster { try process.install(Self.user) }
         try process.start(process.arguments(port: port, options + (theCluster ? ["--wsrep-new-cluster"] : [])))
-        // Others are not ready before they have a copy of everything.
+        // Other nodes are not ready before they have a copy of all data.
         if theCluster { try process.awaitReady() }
     }
 
-    /// It is told how far it had come, or it would get a copy of everything.
+    /// Restarts the node with its recovered position. Without it, the node would get a copy of all
+    /// data.
     func comeBack() throws {
         let arguments = process.arguments(port: port, options)
         let said = try process.ask(["mariadbd"] + arguments + ["--wsrep-recover"])

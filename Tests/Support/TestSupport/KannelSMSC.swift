@@ -1,11 +1,13 @@
 import Glibc
 
-/// Kannel's own centre for trying out clients of SMPP (kannel-extras' drive_smpp), which writes down the texts that it is
-/// handed. It knows transmitters and receivers, and turns to a bearerbox on a port that nobody can choose, without which it
-/// ends: somebody listens there for it.
+/// Kannel's test centre for SMPP clients (`drive_smpp` of kannel-extras), which logs the texts that
+/// it receives.
+///
+/// It supports transmitters and receivers only. It also connects to a bearerbox on a fixed port,
+/// and ends if nobody listens there, so this class listens on that port.
 public final class KannelSMSC: Sendable {
     private static let program = "/usr/lib/kannel/test/drive_smpp"
-    /// No other test gets it.
+    /// The fixed port. `FreePort` never assigns it to another test.
     static let bearerbox: UInt16 = 13_001
 
     public static var isInstalled: Bool { access(program, X_OK) == 0 }
@@ -17,7 +19,7 @@ public final class KannelSMSC: Sendable {
 
     public init() async throws {
         reserved = try FreePort()
-        // One at a time on this machine, in the place of its lock's waiting program: the others await their turn.
+        // Only one instance can run on this machine. `flock` makes the others wait.
         listener = try Child(
             "flock", ["--no-fork", Self.program, "/usr/bin/python3", "-c", Self.script, "\(Self.bearerbox)"])
         _ = try await listener.line(.output, with: "ready")
@@ -27,7 +29,7 @@ public final class KannelSMSC: Sendable {
 
     deinit { for child in [centre, listener] { child.killAndWait() } }
 
-    /// The text of that submit, from 1 on, as soon as it has come.
+    /// Returns the text of a submit, counted from 1, when it has arrived.
     public func text(_ number: Int) async throws -> String {
         let line = try await centre.line(.errors, with: "submit_sm: short_message = <", number: number)
         return String(line.drop { $0 != "<" }.dropFirst().dropLast())

@@ -4,8 +4,8 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// A mariadbd in a directory of its own, harmed and ended by its own pid. It and the directory are gone when the test
-/// process is, however that ends.
+/// A `mariadbd` process with its own directory, controlled by its own pid. Process and directory
+/// are removed when the test process ends in any way.
 final class MariaDBProcess: Sendable {
     typealias Failed = MariaDBServer.Failed
 
@@ -21,7 +21,7 @@ final class MariaDBProcess: Sendable {
 
     var socket: String { "\(directory)/socket" }
 
-    /// Makes the system's tables, and returns when they are there.
+    /// Creates the system tables, and returns when they exist.
     func install(_ options: [String]) throws {
         let install = try Self.spawn(
             ["mariadb-install-db", "--no-defaults", "--datadir=\(directory)/data", "--skip-test-db"]
@@ -32,12 +32,13 @@ final class MariaDBProcess: Sendable {
         }
     }
 
-    /// The command line of the server, without its program.
+    /// Returns the command line of the server, without its program.
     func arguments(port: UInt16, _ options: [String]) -> [String] {
         [
             "--no-defaults", "--datadir=\(directory)/data", "--socket=\(socket)", "--port=\(port)",
             "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-buffer-pool-size=64M",
-            // A server that starts removes what it takes for its own leftovers there.
+            // A starting server removes old files from its temporary directory, so each server has
+            // its own.
             "--innodb-flush-log-at-trx-commit=1", "--tmpdir=\(directory)",
         ] + options
     }
@@ -50,14 +51,14 @@ final class MariaDBProcess: Sendable {
         try Self.write("\(started)", to: "\(directory)/pid")
     }
 
-    /// Returns when it says that it is ready.
+    /// Returns when the server reports that it is ready.
     func awaitReady() throws {
         guard readiness.wait(for: process.withLock { $0 }) else {
             throw Failed(description: "mariadbd did not start: \(Self.end(of: "\(directory)/error.log"))")
         }
     }
 
-    /// Runs the same program with other arguments to its end, and gives what it wrote.
+    /// Runs a program to its end with other arguments, and returns its output.
     func ask(_ arguments: [String]) throws -> String {
         let path = "\(directory)/answer.log"
         unlink(path)
@@ -65,7 +66,7 @@ final class MariaDBProcess: Sendable {
         return Self.end(of: path)
     }
 
-    /// Runs SQL as the server's administrator, and gives the rows as text; nil if it does not go.
+    /// Runs SQL as the administrator, and returns the rows as text; nil if it fails.
     func sql(_ text: String) throws -> String? {
         let path = "\(directory)/client.log"
         unlink(path)
@@ -76,12 +77,12 @@ final class MariaDBProcess: Sendable {
         return Self.end(of: path)
     }
 
-    /// The last of what it has logged.
+    /// The end of the log.
     var log: String { Self.end(of: "\(directory)/error.log") }
 
     // MARK: Harming it
 
-    /// False when it was killed, or has ended by itself.
+    /// Whether the process runs. It is false after `kill` and after a crash.
     var runs: Bool {
         process.withLock { process in
             guard process > 0 else { return false }
@@ -91,7 +92,7 @@ final class MariaDBProcess: Sendable {
         }
     }
 
-    /// kill -9, and it is dead when this returns.
+    /// Kills the process with SIGKILL, and returns when it is dead.
     func kill() {
         process.withLock { process in
             guard process > 0 else { return }
@@ -101,13 +102,14 @@ final class MariaDBProcess: Sendable {
         }
     }
 
-    /// The process stands still, all its threads, when this returns; its connections stay open and nothing answers.
+    /// Stops all threads of the process with SIGSTOP, and returns when they are stopped.
+    /// Connections stay open, and nothing answers.
     func pause() {
         process.withLock { process in
             guard process > 0 else { return }
             Glibc.kill(process, SIGSTOP)
             var stopped = siginfo_t()
-            // Only told of, not taken: it is a child still, and may be paused again.
+            // WNOWAIT leaves the process in place, so it is still a child and can be paused again.
             while waitid(P_PID, id_t(process), &stopped, WSTOPPED | WEXITED | WNOWAIT) < 0, errno == EINTR {}
         }
     }
@@ -121,7 +123,8 @@ final class MariaDBProcess: Sendable {
 
     // MARK: Processes
 
-    /// A shell that waits until this process is gone, however it went, then ends the server and removes the directory.
+    /// Starts a shell that waits for the end of this process. It then kills the server and removes
+    /// the directory.
     private static func leaveToJanitor(_ directory: String) throws {
         var ends: [Int32] = [0, 0]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Failed(description: "pipe2: \(errno)") }
@@ -129,10 +132,11 @@ final class MariaDBProcess: Sendable {
             "read end; [ -f '\(directory)/pid' ] && kill -9 \"$(cat '\(directory)/pid')\"; rm -rf '\(directory)'"
         _ = try spawn(["sh", "-c", script], input: ends[0])
         close(ends[0])
-        // The other end stays open as long as this process lives.
+        // The other end stays open while this process lives.
     }
 
-    /// In a process group of its own: an interrupt at the keyboard ends the tests, and the janitor the rest.
+    /// Starts a program in its own process group. An interrupt from the keyboard ends the tests,
+    /// and the shell ends the server.
     private static func spawn(
         _ arguments: [String], input: Int32? = nil, output: String = "/dev/null",
         environment variable: String = "NOTIFY_SOCKET="
@@ -140,7 +144,7 @@ final class MariaDBProcess: Sendable {
         let output = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         defer { close(output) }
         let path = getenv("PATH").map { (path: UnsafeMutablePointer<CChar>) in String(cString: path) }
-        // Servers live in /usr/sbin, which is not on everybody's path.
+        // Servers are in /usr/sbin, which is not in every PATH.
         let program = ["/usr/sbin", "/usr/bin", "/bin"].map { "\($0)/\(arguments[0])" }
             .first { (path: String) in access(path, X_OK) == 0 }
         do throws(SystemFailure) {
@@ -160,11 +164,11 @@ final class MariaDBProcess: Sendable {
         return status
     }
 
-    /// The last of a file, which goes with the directory.
+    /// Returns the end of a file in the directory.
     private static func end(of path: String) -> String {
         guard let file = fopen(path, "r") else { return path }
         defer { fclose(file) }
-        // One that is shorter is read from its beginning.
+        // A shorter file is read from its beginning.
         if fseek(file, -4096, SEEK_END) != 0 { rewind(file) }
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = fread(&bytes, 1, bytes.count, file)
@@ -178,7 +182,7 @@ final class MariaDBProcess: Sendable {
     }
 }
 
-/// Where a server says that it is ready, by systemd's protocol: a datagram.
+/// The socket on which a server reports that it is ready, with a datagram of systemd's protocol.
 private struct Readiness: Sendable {
     private let descriptor: Int32
 
@@ -192,13 +196,13 @@ private struct Readiness: Sendable {
                 bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        // Now and then a look at the server itself: one that died says nothing.
+        // The wait checks regularly whether the server still lives, since a dead one sends nothing.
         var patience = timeval(tv_sec: 1, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         guard bound == 0 else { throw MariaDBServer.Failed(description: "\(path): \(errno)") }
     }
 
-    /// False if it died or took a minute.
+    /// Waits until the server is ready; false if it died or took a minute.
     func wait(for server: pid_t) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 4096)
         for _ in 0..<60 {

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// A real mariadbd in a directory of its own, on a port and a socket of its own. It and the directory are gone when the
-/// test process is, however that ends.
+/// A real `mariadbd` with its own directory, port and socket. All of it is removed when the test
+/// process ends in any way.
 public final class MariaDBServer: Sendable {
     public struct Failed: Error, CustomStringConvertible {
         public let description: String
@@ -14,16 +14,18 @@ public final class MariaDBServer: Sendable {
     private let process: MariaDBProcess
     private let databases = Atomic<Int>(0)
 
-    /// The one that tests share; nobody stops it.
+    /// The server that tests share; no test may stop it.
     public static func shared() throws -> MariaDBServer { try common.get() }
 
-    /// The one for tests that kill and stop it; they run one after the other.
+    /// The server for tests that kill and stop it; these run one after the other.
     public static func victim() throws -> MariaDBServer { try other.get() }
 
     private static let common = Result { try MariaDBServer() }
     private static let other = Result { try MariaDBServer() }
 
-    /// `options` gets the directory and gives what is added to the server's command line.
+    /// Starts a server.
+    ///
+    /// - Parameter options: takes the directory, and returns further arguments for the server.
     public init(_ options: (String) throws -> [String] = { _ in [] }) throws {
         process = try MariaDBProcess()
         reserved = try FreePort()
@@ -42,7 +44,9 @@ public final class MariaDBServer: Sendable {
         return name
     }
 
-    /// For `StorageURL`; through another port if a proxy stands there.
+    /// Returns a storage URL.
+    ///
+    /// - Parameter port: the port of a proxy; nil for the server's own port.
     public func url(_ database: String, as account: String = "root", port: UInt16? = nil) -> String {
         "mariadb://\(account)@127.0.0.1:\(port ?? self.port)/\(database)"
     }
@@ -56,15 +60,16 @@ public final class MariaDBServer: Sendable {
 
     // MARK: Harming it
 
-    /// kill -9, and it is dead when this returns.
+    /// Kills the server with SIGKILL, and returns when it is dead.
     public func kill() { process.kill() }
 
-    /// The process stands still, all its threads, when this returns; its connections stay open and nothing answers.
+    /// Stops all threads of the server, and returns when they are stopped. Connections stay open,
+    /// and nothing answers.
     public func pause() { process.pause() }
 
     public func resume() { process.resume() }
 
-    /// On the same files and the same port. Returns when it answers.
+    /// Starts the server again with the same files and port, and returns when it answers.
     public func start() throws {
         try process.start(process.arguments(port: port, options))
         try process.awaitReady()

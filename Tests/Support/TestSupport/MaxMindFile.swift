@@ -1,7 +1,7 @@
 import Glibc
 
-/// A MaxMind database, written after the format's specification (version 2.0): a tree of the bits of addresses, sixteen
-/// zero bytes, the records, and behind a marker what the file says of itself.
+/// A writer of MaxMind databases, after the specification of format 2.0. A file consists of a tree
+/// over the bits of addresses, sixteen zero bytes, the records, and metadata after a marker.
 public struct MaxMindFile {
     public indirect enum Value {
         case text(String)
@@ -26,15 +26,18 @@ public struct MaxMindFile {
     private var nodes: [(left: Record, right: Record)] = [(.empty, .empty)]
     private var data = Encoder()
 
-    /// - Parameter version: 4 for a database of IPv4 addresses alone, 6 for one of both.
-    /// - Parameter recordBits: 24, 28 or 32.
+    /// Creates an empty database.
+    ///
+    /// - Parameters:
+    ///   - version: 4 for IPv4 only, 6 for both versions.
+    ///   - recordBits: 24, 28 or 32.
     public init(kind: String = "GeoLite2-City", version: Int = 6, recordBits: Int = 28) {
         self.kind = kind
         self.version = version
         self.recordBits = recordBits
     }
 
-    /// What is known of a network, such as `192.0.2.0/24`. Networks must not overlap.
+    /// Adds the record of a network, such as `192.0.2.0/24`. Networks must not overlap.
     public mutating func add(_ network: String, _ value: Value) {
         let offset = data.bytes.count
         data.append(value)
@@ -75,7 +78,7 @@ public struct MaxMindFile {
         let (left, right) = (number(left), number(right))
         switch recordBits {
         case 24: return big(left, 3) + big(right, 3)
-        // The two highest halves of a byte share the middle one.
+        // The two records share the middle byte, with the four highest bits of each.
         case 28: return big(left & 0xff_ffff, 3) + [UInt8((left >> 24) << 4 | right >> 24)] + big(right & 0xff_ffff, 3)
         default: return big(left, 4) + big(right, 4)
         }
@@ -89,7 +92,7 @@ public struct MaxMindFile {
         }
     }
 
-    /// The bits that all addresses of the network begin with; IPv4 lies under ninety-six zeros.
+    /// Returns the common leading bits of the network. IPv4 addresses follow ninety-six zero bits.
     private static func bits(_ network: String, version: Int) -> [Bool] {
         let parts = network.split(separator: "/")
         let isFour = !parts[0].contains(":")
@@ -101,7 +104,8 @@ public struct MaxMindFile {
     }
 }
 
-/// Values one after the other. A text that stood already is pointed to, as in the databases that people have.
+/// Encodes values in sequence. A repeated text is a pointer to the first one, as in published
+/// databases.
 private struct Encoder {
     var bytes: [UInt8] = []
     private var places: [String: Int] = [:]
@@ -141,7 +145,7 @@ private struct Encoder {
         bytes += text.utf8
     }
 
-    /// Without its leading zeros.
+    /// Encodes a number without its leading zeros.
     private mutating func number(_ type: UInt8, _ number: Int) {
         let digits = big(number, 8).drop { $0 == 0 }
         control(type, digits.count)
@@ -166,7 +170,8 @@ private func big(_ number: Int, _ count: Int) -> [UInt8] {
 }
 
 extension MaxMindFile.Value {
-    /// A record as databases of cities have it; of a country alone, as those of countries.
+    /// Returns a record as in databases of cities, or with only a country as in databases of
+    /// countries.
     public static func place(
         city: String? = nil, subdivision: String? = nil, country: String? = nil
     ) -> MaxMindFile.Value {
@@ -177,7 +182,7 @@ extension MaxMindFile.Value {
         return .map(members)
     }
 
-    /// The English name stands among others.
+    /// Returns a name in several languages, English among them.
     public static func named(_ name: String) -> MaxMindFile.Value {
         .map([
             ("geoname_id", .number32(2_761_369)),

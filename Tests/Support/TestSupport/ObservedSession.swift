@@ -2,7 +2,7 @@ import Log
 import Storage
 import World
 
-/// A session that does what another does, while a test looks on.
+/// A session that forwards to another one, so that a test can observe or replace its operations.
 ///
 /// Guard: like every session, it is used by one thread at a time.
 package final class ObservedSession: Session {
@@ -13,9 +13,11 @@ package final class ObservedSession: Session {
     private let run: Run
     private let commitInner: Commit
 
+    /// Wraps a session.
+    ///
     /// - Parameters:
-    ///   - run: what runs the steps, on the session that it is given.
-    ///   - commit: what commits, on the session that it is given.
+    ///   - run: runs the statements, on the session that it receives.
+    ///   - commit: commits, on the session that it receives.
     package init(
         _ inner: any Session, run: @escaping Run,
         commit: @escaping Commit = { (inner) throws(SessionFailure) in try inner.commit() }
@@ -46,7 +48,7 @@ package final class ObservedSession: Session {
 }
 
 extension Store {
-    /// On tables that are there. All that it runs, on either lane, goes through `run`.
+    /// Opens a store with existing tables. All statements of both lanes go through `run`.
     package static func watched(
         at url: StorageURL, rows: RowAuthenticator? = nil,
         commit: @escaping @Sendable (any Session) throws(SessionFailure) -> Void = {

@@ -1,13 +1,13 @@
 import Log
 import Synchronization
 
-/// Keeps the lines of a log, and tells who waits for one.
+/// Keeps the lines of a log, and lets tests wait for an event.
 public final class ObservedSink: LogSink {
     private struct State {
         var lines: [String] = []
         var waiting: [(event: String, count: Int, number: Int, continuation: CheckedContinuation<Void, Never>)] = []
         var numbers = 0
-        /// Those whose test was given up.
+        /// The waits whose test was cancelled.
         var cancelled: Set<Int> = []
     }
 
@@ -34,7 +34,7 @@ public final class ObservedSink: LogSink {
         for continuation in ready { continuation.resume() }
     }
 
-    /// Returns when there are so many lines of that event, or the test's time limit is over.
+    /// Returns when the log has `count` lines of the event, or when the test's time limit is over.
     public func lines(of event: String, count: Int) async {
         let number = state.withLock { state in
             state.numbers += 1

@@ -1,6 +1,6 @@
-/// The examples of RFC 6030, by the numbers of their figures.
+/// The examples of RFC 6030, named after their figures.
 public enum PSKCFigures {
-    /// A key and nothing else.
+    /// A key without further data.
     public static let figure2 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
@@ -21,7 +21,7 @@ public enum PSKCFigures {
         </KeyContainer>
         """
 
-    /// With the device, its owner and how the codes look.
+    /// A key with its device, owner and code parameters.
     public static let figure3 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
@@ -57,7 +57,7 @@ public enum PSKCFigures {
         </KeyContainer>
         """
 
-    /// Its secret follows from a key of the maker.
+    /// A key whose secret is derived from a key of the manufacturer.
     public static let figure4 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
@@ -93,7 +93,7 @@ public enum PSKCFigures {
         </KeyContainer>
         """
 
-    /// With a policy, and the PIN that the token asks for.
+    /// A key with a policy, and with the PIN that the token requires.
     public static let figure5 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"

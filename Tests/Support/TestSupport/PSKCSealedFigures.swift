@@ -1,7 +1,8 @@
-/// Those of encrypted containers, of a signed one, and of one of many keys.
+/// The examples of RFC 6030 with encrypted containers, a signed container, and a container with
+/// several keys.
 extension PSKCFigures {
-    /// Under the pre-shared key 12345678901234567890123456789012 (hexadecimal); the codes of authentication under
-    /// 1122334455667788990011223344556677889900.
+    /// A container encrypted with the pre-shared key 12345678901234567890123456789012
+    /// (hexadecimal); its MACs use the key 1122334455667788990011223344556677889900.
     public static let figure6 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"
@@ -59,7 +60,8 @@ extension PSKCFigures {
         </KeyContainer>
         """
 
-    /// Under the password `qwerty`: its key is 651e63cd57008476af1ff6422cd02e41.
+    /// A container encrypted with the password `qwerty`; the derived key is
+    /// 651e63cd57008476af1ff6422cd02e41.
     public static let figure7 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <pskc:KeyContainer
@@ -131,7 +133,7 @@ extension PSKCFigures {
         </pskc:KeyContainer>
         """
 
-    /// For the owner of a certificate.
+    /// A container encrypted for the owner of a certificate.
     public static let figure8 = """
         <?xml version="1.0" encoding="UTF-8" ?>
         <KeyContainer
@@ -189,7 +191,7 @@ extension PSKCFigures {
         </KeyContainer>
         """
 
-    /// Signed.
+    /// A signed container.
     public static let figure9 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer
@@ -253,7 +255,7 @@ extension PSKCFigures {
         </KeyContainer>
         """
 
-    /// Four keys of three tokens.
+    /// A container with four keys of three tokens.
     public static let figure10 = """
         <?xml version="1.0" encoding="UTF-8"?>
         <KeyContainer Version="1.0"

@@ -1,8 +1,8 @@
 import Storage
 
 extension StoreOptions {
-    /// For every test that is not about a store that is slow: its deadlines run on the machine's
-    /// clock, and no machine is too busy to pass.
+    /// Options for tests that are not about a slow store. Store deadlines use the machine's clock,
+    /// so their usual values would make tests fail on a busy machine.
     public static var patient: StoreOptions {
         var options = StoreOptions()
         options.deadline = .seconds(600)

@@ -1,5 +1,5 @@
-/// A gateway over Net::SMPP, Debian's libnet-smpp-perl: others have written how it reads and writes. It says on its output what
-/// it was told, refuses numbers that end in 0, and ends with its first client.
+/// A gateway over Net::SMPP (Debian's libnet-smpp-perl), an independent implementation of SMPP. It
+/// prints what it received, refuses numbers that end in 0, and ends with its first client.
 public enum PerlGateway {
     public static func start() throws -> Child { try Child("perl", ["-e", script]) }
 

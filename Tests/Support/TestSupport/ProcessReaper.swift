@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Ends a process once this one is gone: a shell that waits for it, and is sent home when it need not.
+/// Ends a process when this process has ended. A shell waits for that, until it is dismissed.
 public final class ProcessReaper: Sendable {
     private let end: Mutex<Int32>
 
@@ -14,7 +14,8 @@ public final class ProcessReaper: Sendable {
         _ = try Child("sh", ["-c", "read word || kill -9 \(pid)"], input: ends[0])
     }
 
-    /// To be called when the process is no more, or is sure to be: its number may then be another's.
+    /// Ends the shell. Call it when the process has ended or certainly will, because another
+    /// process may then get its pid.
     public func dismiss() {
         end.withLock { end in
             guard end >= 0 else { return }

@@ -3,7 +3,7 @@ import Crypto
 import Glibc
 import JSON
 
-/// A mail as Python's email package reads it.
+/// A mail as Python's `email` package reads it.
 public struct DeliveredMail: Sendable, Equatable {
     public let subject: String
     public let from: String
@@ -12,8 +12,8 @@ public struct DeliveredMail: Sendable, Equatable {
     public let text: String
     public let defects: Int64
 
-    /// Those in a maildir, oldest first, as soon as there are so many. Whatever delivers tells when it is done by the
-    /// files alone, so they are looked for again and again.
+    /// Returns the mails of a maildir, the oldest first, when there are `count`. Only the files
+    /// show that a delivery is complete, so the directory is polled.
     public static func inMaildir(_ path: String, _ count: Int = 1) async throws -> [DeliveredMail] {
         let ended = try await Child.run("/usr/bin/python3", ["-c", script, path, "\(count)"])
         guard ended.status == 0, let all = try JSONReader.read(Array(ended.output.utf8)).array else {
@@ -43,10 +43,10 @@ public struct DeliveredMail: Sendable, Equatable {
         """
 }
 
-/// aiosmtpd, with STARTTLS and a login demanded, which puts mails into a maildir.
+/// An aiosmtpd server that requires STARTTLS and a login, and stores mails in a maildir.
 public final class AioSMTPServer: Sendable {
     public let port: UInt16
-    /// Signed its certificate; PEM.
+    /// The authority that signed its certificate, as PEM.
     public let authority: [UInt8]
     public var maildir: String { directory("mail") }
     private let directory: TemporaryDirectory
@@ -91,8 +91,11 @@ public final class AioSMTPServer: Sendable {
         """
 }
 
-/// Debian's Postfix, on a port and in a directory of its own, which puts mails for example.org into a maildir. It runs as
-/// root or not at all, and its parts as the account postfix, which must come to the directory: `deploy/test` sees to that.
+/// Debian's Postfix with its own port and directory, which stores mails for example.org in a
+/// maildir.
+///
+/// It must be started by root. Its services run under the account postfix, which must have access
+/// to the directory; `deploy/test` takes care of that.
 public final class PostfixServer: Sendable {
     public static var canRun: Bool {
         guard geteuid() == 0, access(program, X_OK) == 0, getpwnam("postfix") != nil else {
@@ -122,7 +125,8 @@ public final class PostfixServer: Sendable {
         try TextFile.write(Self.main(directory.path, user, group), to: directory("main.cf"))
         try TextFile.write(Self.services(reserved.port), to: directory("master.cf"))
         for name in ["main.cf", "master.cf"] { chmod(directory(name), 0o644) }
-        // Makes the queue's directories. `postfix start` would leave its master behind under another pid than ours.
+        // Creates the queue's directories. `postfix start` is not used, because its master would
+        // run under a pid that is unknown here.
         let checked = try await Child.run(Self.program, ["-c", directory.path, "check"])
         guard checked.status == 0 else {
             throw Child.Problem(description: "Postfix does not take its configuration: \(checked.errors)")
@@ -135,16 +139,16 @@ public final class PostfixServer: Sendable {
         }
     }
 
-    /// Its master ends all that it started.
+    /// The master process ends all services that it started.
     deinit { child.signal(SIGTERM) }
 
-    /// Ends it, and is back when it has ended.
+    /// Stops the server, and returns when it has ended.
     public func stop() async {
         child.signal(SIGTERM)
         _ = await child.ended()
     }
 
-    /// Until it greets.
+    /// A script that waits until the server greets.
     private static let awaits = """
         import socket, sys, time
         for _ in range(600):

@@ -6,12 +6,12 @@ import Webhooks
 
 /// A push service of a test.
 public typealias Pushes = RecordedPushes<Push, PushOutcome>
-/// A mail server, or a gateway for text messages, of a test.
+/// A mail server or a text message gateway of a test.
 public typealias Letters = RecordedPushes<Message, MessageOutcome>
-/// The websites of a test, where they are called.
+/// The webhook endpoints of a test.
 public typealias Calls = RecordedPushes<WebhookRequest, WebhookOutcome>
 
-/// Keeps what it is sent, and answers as it was told to.
+/// Records the items that it receives, and answers with prepared outcomes.
 public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
     private struct State {
         var sent: [Item] = []
@@ -19,7 +19,7 @@ public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
         var otherwise: @Sendable (Item) -> Outcome
         var waiting: [CheckedContinuation<Item, Never>] = []
         var taken = 0
-        /// Of a push service.
+        /// Whether a phone belongs to this push service.
         var isServed: @Sendable (Platform, String) -> Bool = { _, _ in true }
         var isHolding = false
         var held: [CheckedContinuation<Void, Never>] = []
@@ -29,12 +29,12 @@ public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
 
     public init(otherwise: Outcome) { state = Mutex(State(otherwise: { _ in otherwise })) }
 
-    /// What is answered where no answer is left.
+    /// Sets the outcome for items for which no answer is prepared.
     public func answerOtherwise(_ answer: @escaping @Sendable (Item) -> Outcome) {
         state.withLock { $0.otherwise = answer }
     }
 
-    /// No answer comes from now on, until `release`.
+    /// Holds back all answers until `release`.
     public func hold() { state.withLock { $0.isHolding = true } }
 
     public func release() {
@@ -46,12 +46,12 @@ public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
         for continuation in held { continuation.resume() }
     }
 
-    /// The answers to come, in order.
+    /// Adds the next answers, in order.
     public func answer(_ outcomes: Outcome...) { state.withLock { $0.answers += outcomes } }
 
     public var sent: [Item] { state.withLock { $0.sent } }
 
-    /// The next that has not been taken yet, as soon as it is there.
+    /// Returns the next received item that was not returned yet, when it arrives.
     public func next() async -> Item {
         await withCheckedContinuation { continuation in
             let ready = state.withLock { state -> Item? in
@@ -91,7 +91,7 @@ public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
 extension RecordedPushes: PushCourier where Item == Push, Outcome == PushOutcome {
     public convenience init() { self.init(otherwise: .accepted) }
 
-    /// Phones of other platforms, or with other push tokens, are not this service's.
+    /// Restricts the service to some phones, by platform and device token.
     public func serveOnly(_ isServed: @escaping @Sendable (_ platform: Platform, _ pushToken: String) -> Bool) {
         state.withLock { $0.isServed = isServed }
     }

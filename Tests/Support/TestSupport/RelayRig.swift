@@ -11,7 +11,8 @@ import Synchronization
 import Webhooks
 import World
 
-/// A relay over a real store, on one real loop, with a clock that the test moves and a push service that the test is.
+/// A relay over a real store, on one real loop. The test moves its clock, and acts as its push
+/// service.
 public final class RelayRig: Sendable {
     public static let origin = "https://login.example.com:8080"
 
@@ -34,7 +35,7 @@ public final class RelayRig: Sendable {
         try await self.init(over: try await kind.fresh(), time: time)
     }
 
-    /// Another relay over the same store.
+    /// Creates another relay over the same store.
     public convenience init(beside other: RelayRig) async throws {
         try await self.init(over: other.place, time: other.time)
     }
@@ -45,7 +46,8 @@ public final class RelayRig: Sendable {
         let log = Log(minimum: .debug, time: time, sink: sink)
         let loops = try LoopGroup.start(count: 1, time: SystemTime())
         self.loops = loops
-        // The store's deadlines run on the machine's clock: a test that moves its own must not time them out.
+        // The store's deadlines use the machine's clock, so a test that moves its own clock cannot
+        // exceed them.
         var options = StoreOptions.patient
         options.rows = try Self.rowAuthenticator()
         let signing = options
@@ -59,11 +61,11 @@ public final class RelayRig: Sendable {
         ) { [errands] work in errands.spawn(work) }
     }
 
-    /// Another relay of this rig, over another way to the same store.
+    /// Returns another relay of this rig over another store object.
     ///
     /// - Parameters:
-    ///   - mail: its courier; the rig's own where nil.
-    ///   - webhooks: the same of what leaves for websites.
+    ///   - mail: its mail courier; nil for that of the rig.
+    ///   - calls: its webhook courier; nil for that of the rig.
     public func relay(
         over store: Store, mail: (any MessageCourier)? = nil, calls: (any WebhookCourier)? = nil
     ) throws -> Relay {
@@ -74,7 +76,7 @@ public final class RelayRig: Sendable {
         ) { [errands] work in errands.spawn(work) }
     }
 
-    /// Until everything that the relay began on its own has ended.
+    /// Waits until all background work of the relay has ended.
     public func settled() async { await errands.settled() }
 
     deinit {
@@ -100,7 +102,7 @@ public final class RelayRig: Sendable {
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)
     }
 
-    /// Runs on the relay's loop, as every request does.
+    /// Runs the body on the relay's loop, as every request runs.
     public func on<Value: Sendable>(_ body: @escaping @Sendable (Relay) async throws -> Value) async throws -> Value {
         let relay = relay
         let outcome = await loop.perform { () async -> Result<Value, any Error> in
@@ -109,11 +111,11 @@ public final class RelayRig: Sendable {
         return try outcome.get()
     }
 
-    /// What every website with a callback is signed to.
+    /// The webhook secret of every website with a webhook endpoint.
     public static let webhookSecret = WebhookSecret.make(SystemRandomness())
 
-    /// A website with a key of its own, known to the relay. Where it does not matter how an answer is proved, its phones
-    /// answer plainly.
+    /// Adds a website with its own key. By default its phones answer without a signature, for tests
+    /// in which the proof does not matter.
     public func website(
         _ name: String, policies: [String: String] = [:], callback: String? = nil
     ) async throws -> Website {
@@ -139,7 +141,7 @@ public final class RelayRig: Sendable {
         return try await on { relay in try await relay.website(named: name, key: key) }
     }
 
-    /// A user with one bound phone.
+    /// Registers a user and binds one phone.
     public func enrolled(
         _ username: String, at website: Website, pushToken: String? = nil
     ) async throws -> (user: UserToken, phone: TestPhone, credential: PhoneCredential) {
@@ -172,7 +174,7 @@ public final class RelayRig: Sendable {
 }
 
 extension RelayRig {
-    /// What a phone is shown about a challenge of its user.
+    /// Returns the data that a phone receives about a challenge of its user.
     public func shown(_ challenge: ChallengeID, to phone: PhoneCredential) async throws -> TestPhone.Shown {
         let store = store
         let row = try await on { _ in try await store.challenge(challenge, of: phone.user) }
@@ -181,10 +183,10 @@ extension RelayRig {
             challenge: challenge.text, nonce: Base64URL.encode(row.nonce), context: row.context)
     }
 
-    /// A phone that is bound: its key, and what the relay knows of it.
+    /// A bound phone: its key, and its credential at the relay.
     public typealias BoundPhone = (phone: TestPhone, credential: PhoneCredential)
 
-    /// What the phone signs about that challenge.
+    /// Returns the phone's signed decision about a challenge.
     public func signed(
         _ decision: Decision, _ challenge: ChallengeID, number: String? = nil, uv: UserVerification = .none,
         by bound: BoundPhone
@@ -194,7 +196,8 @@ extension RelayRig {
             device: bound.credential.id.text, origin: Self.origin, number: number, uv: uv.rawValue, at: time.now())
     }
 
-    /// The phone decides: it signs, is looked up as at every request, and posts.
+    /// Makes the phone decide: it signs, is authenticated as at every request, and posts the
+    /// answer.
     public func decide(
         _ decision: Decision, _ challenge: ChallengeID, number: String? = nil, uv: UserVerification = .none,
         by bound: BoundPhone
@@ -220,7 +223,7 @@ public struct RigFailure: Error, CustomStringConvertible {
     public init(_ description: String) { self.description = description }
 }
 
-/// What the relay spawned and nobody waits for, so that a test can.
+/// The relay's background work, which a test can wait for.
 private final class BackgroundWork: Sendable {
     private struct State {
         var running = 0
@@ -259,7 +262,7 @@ private final class BackgroundWork: Sendable {
 }
 
 extension RelayRig {
-    /// What an operator would ask the store.
+    /// Runs a query that returns one number.
     public func count(_ sql: String) throws -> Int64 {
         try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
     }
@@ -268,20 +271,21 @@ extension RelayRig {
         try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).text(0)
     }
 
-    /// Changes the store as an operator who then vouches for the change.
+    /// Changes the store by SQL, as an operator who then adopts the changed rows.
     public func execute(_ sql: String) throws {
         _ = try store.runBlocking(
             Script("test", rows: SignedRows.everythingAdopted, writes: [BoundStatement(Statement(sql))]))
     }
 
-    /// Changes the store as somebody who can write to it and has no key.
+    /// Changes the store by SQL, as an attacker with write access and no key.
     public func forge(_ sql: String) throws {
         _ = try store.runBlocking(Script("test", writes: [BoundStatement(Statement(sql))]))
     }
 }
 
 extension Registry {
-    /// What stands there now for a series, named as it is shown: `twoefay_pushes_total{outcome="accepted"}`.
+    /// Returns the value of a series, named as in the output:
+    /// `twoefay_pushes_total{outcome="accepted"}`.
     public func number(_ series: String) -> Double? {
         String(decoding: exposition(), as: UTF8.self).split(separator: "\n").lazy
             .filter { $0.hasPrefix("\(series) ") }.compactMap { Double($0.dropFirst(series.count + 1)) }.first

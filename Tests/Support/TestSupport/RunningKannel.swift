@@ -1,16 +1,16 @@
 import Glibc
 
-/// Kannel (Debian's kannel and kannel-extras): its bearerbox and smsbox, and its own fake of a centre for text messages,
-/// which writes down what came there.
+/// Kannel (Debian's kannel and kannel-extras): its bearerbox and smsbox, and its fake SMS centre,
+/// which logs the messages that it receives.
 public final class RunningKannel: Sendable {
     public static let username = "tester"
     public static let password = "foobar"
 
-    /// What arrived at the fake centre.
+    /// A message that arrived at the fake centre.
     public struct Arrived: Sendable, Equatable {
         public let from: String
         public let to: String
-        /// `text` or `ucs-2`.
+        /// The coding, `text` or `ucs-2`.
         public let coding: String
         public let text: String
     }
@@ -20,10 +20,10 @@ public final class RunningKannel: Sendable {
     private let fake: Child
     private let directory: TemporaryDirectory
     private let ports: [FreePort]
-    /// Where `sendsms` is.
+    /// The URL of `sendsms`.
     public let url: String
 
-    /// Nil where it is not installed.
+    /// Whether Kannel is installed.
     public static var isInstalled: Bool {
         ["/usr/sbin/bearerbox", "/usr/sbin/smsbox", fakeProgram].allSatisfy { (path: String) in access(path, X_OK) == 0
         }
@@ -31,8 +31,10 @@ public final class RunningKannel: Sendable {
 
     private static let fakeProgram = "/usr/lib/kannel/test/fakesmsc"
 
-    /// `more`: groups of its configuration besides these, such as a `group = smsc` that binds elsewhere. `smsc-id` of the fake
-    /// centre is `fake`.
+    /// Starts Kannel.
+    ///
+    /// - Parameter more: further groups of its configuration, such as a `group = smsc` with another
+    ///   centre. The `smsc-id` of the fake centre is `fake`.
     public init(more: String = "") async throws {
         directory = try TemporaryDirectory()
         ports = try (0..<4).map { _ in try FreePort() }
@@ -84,12 +86,12 @@ public final class RunningKannel: Sendable {
         _ = try await bearerbox.line(.errors, with: "Client connected from")
     }
 
-    /// The bearerbox goes last: the others would complain.
+    /// The bearerbox ends last, because the others would log errors without it.
     deinit {
         for child in [smsbox, fake, bearerbox] { child.signal(SIGKILL) }
     }
 
-    /// What arrived there, once so many have.
+    /// Returns the message with this number when it has arrived.
     public func arrived(_ number: Int) async throws -> Arrived {
         let line = try await fake.line(.errors, with: "Got message \(number): <")
         let words = line.drop { $0 != "<" }.dropFirst().dropLast().split(separator: " ", maxSplits: 3)
@@ -99,10 +101,10 @@ public final class RunningKannel: Sendable {
         return Arrived(from: String(words[0]), to: String(words[1]), coding: coding, text: text)
     }
 
-    /// A line of the bearerbox: what it thinks of its connections.
+    /// Waits for a line in the bearerbox's log.
     public func bearerboxSays(_ part: String) async throws -> String { try await bearerbox.line(.errors, with: part) }
 
-    /// UTF-16 as a form has it.
+    /// Decodes percent-encoded UTF-16.
     private static func decoded(_ text: Substring) throws -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8

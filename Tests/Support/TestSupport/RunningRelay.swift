@@ -6,13 +6,13 @@ import Storage
 import Synchronization
 import World
 
-/// The built twoefayd as an operator runs it: an installation of its own, a process of its own, reached over the wire.
-/// It and all its files are gone when the test lets go of it, or ends in whatever way.
+/// The built `twoefayd` as an operator runs it: with its own installation and process, reached over
+/// the network. Process and files are removed when the test releases it or ends in any way.
 public final class RunningRelay: Sendable {
     private struct State {
         var child: Child
         var guardian: ProcessReaper
-        /// What the processes before this one logged.
+        /// The logs of the earlier processes.
         var before = ""
     }
 
@@ -26,9 +26,11 @@ public final class RunningRelay: Sendable {
     public var installation: String { directory("relay") }
     public var settings: String { directory("relay/twoefay.yaml") }
 
-    /// The path of a file of the installation.
+    /// Returns the path of a file of the installation.
     public func file(_ name: String) -> String { directory("relay/\(name)") }
 
+    /// Creates an installation and starts the relay.
+    ///
     /// - Parameter settings: changes the text of twoefay.yaml; see `String.set(_:to:)`.
     public static func start(
         _ kind: StoreKind = .file, change settings: (inout String) throws -> Void = { _ in }
@@ -64,7 +66,7 @@ public final class RunningRelay: Sendable {
 
     deinit {
         state.withLock { state in
-            // What it still writes would be left behind in the directory.
+            // The process must be dead first, because it could still write into the directory.
             state.child.killAndWait()
             state.guardian.dismiss()
         }
@@ -105,21 +107,23 @@ public final class RunningRelay: Sendable {
     public var pid: pid_t { state.withLock { $0.child.pid } }
     private var child: Child { state.withLock { $0.child } }
 
-    /// What was logged, by the processes before this one too.
+    /// The log, including that of earlier processes.
     public var log: String { state.withLock { $0.before + $0.child.written.errors } }
 
-    /// Waits for a line of this process's log that holds `part`: the first, or the one of that number.
+    /// Waits for a line of this process's log that contains `part`.
+    ///
+    /// - Parameter number: which of these lines, from 1.
     @discardableResult public func logged(_ part: String, number: Int = 1) async throws -> String {
         try await child.line(.errors, with: part, number: number)
     }
 
-    /// SIGKILL, and it is dead when this returns.
+    /// Kills the relay with SIGKILL, and returns when it is dead.
     public func kill() async { _ = await end(SIGKILL) }
 
-    /// SIGTERM, and it is gone when this returns.
+    /// Stops the relay with SIGTERM, and returns when it has ended.
     @discardableResult public func stop() async -> Child.Ended { await end(SIGTERM) }
 
-    /// Sends a signal that does not end it, such as SIGHUP.
+    /// Sends a signal that does not end the relay, such as SIGHUP.
     public func signal(_ number: Int32) { child.signal(number) }
 
     private func end(_ signal: Int32) async -> Child.Ended {
@@ -130,10 +134,10 @@ public final class RunningRelay: Sendable {
         return ended
     }
 
-    /// Waits for the end, whoever caused it.
+    /// Waits for the end of the process, whatever its cause.
     public func ended() async -> Child.Ended { await child.ended() }
 
-    /// The same installation at the same port, after `kill` or `stop`.
+    /// Starts the same installation on the same port again, after `kill` or `stop`.
     public func restart() async throws {
         let (child, guardian) = try await Self.run(settings)
         state.withLock { state in
@@ -141,18 +145,18 @@ public final class RunningRelay: Sendable {
         }
     }
 
-    /// Changes the store as an operator who then vouches for the change.
+    /// Changes the store by SQL, as an operator who then adopts the changed rows.
     public func execute(_ sql: String) throws {
         try Self.execute(sql, at: storage, settings: settings)
     }
 
-    /// The same in the store of an installation without a relay.
+    /// Changes the store of an installation without a relay, in the same way.
     public static func execute(_ sql: String, at storage: StorageURL, settings: String) throws {
         let file = try SettingsReader.read(Array(TextFile.read(settings).utf8), file: settings)
         try execute(sql, at: storage, SignedRows.everythingAdopted, file.loadMasterKey().rowAuthenticator())
     }
 
-    /// Changes the store as somebody who can write to it and has no key.
+    /// Changes the store by SQL, as an attacker with write access and no key.
     public func forge(_ sql: String) throws { try Self.execute(sql, at: storage, [], nil) }
 
     private static func execute(
@@ -165,7 +169,7 @@ public final class RunningRelay: Sendable {
         _ = try store.runBlocking(Script("test", rows: rows, writes: [BoundStatement(Statement(sql))]))
     }
 
-    /// What an operator would ask the store.
+    /// Runs a query that returns one number.
     public func count(_ sql: String) throws -> Int64 {
         let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: .patient)
         defer { store.close() }
@@ -181,7 +185,7 @@ public final class RunningRelay: Sendable {
 
     // MARK: Who calls it
 
-    /// The `twoefay` of this installation; it must succeed.
+    /// Runs `twoefay` for this installation; it must succeed.
     @discardableResult public func tool(_ arguments: String...) async throws -> String {
         try await tool(arguments)
     }
@@ -193,20 +197,20 @@ public final class RunningRelay: Sendable {
         return ended.output
     }
 
-    /// Adds a website with policies, as in `"--answers", "website"`.
+    /// Adds a website with policies, as in `"--answers", "website"`, and returns its client.
     public func website(_ name: String, _ policies: String...) async throws -> CurlCaller {
         try await tool(["website", "add", name, "--out", directory.path] + policies)
         return caller(certificatePath: directory("\(name).pem"), keyPath: directory("\(name).key"))
     }
 
-    /// Whoever holds these files, or nobody in particular.
+    /// Returns a client with this certificate and key, or an anonymous one.
     public func caller(certificatePath: String? = nil, keyPath: String? = nil) -> CurlCaller {
         CurlCaller(
             origin: origin, authorityPath: file("ca.pem"), port: port, certificatePath: certificatePath,
             keyPath: keyPath)
     }
 
-    /// Whoever holds what these PEM texts say.
+    /// Returns a client with a certificate and key given as PEM texts.
     public func caller(_ name: String, certificate: String, key: String) throws -> CurlCaller {
         try TextFile.write(certificate, to: directory("\(name).pem"))
         try TextFile.write(key, to: directory("\(name).key"))

@@ -4,7 +4,7 @@ import GSM
 import SMPP
 import World
 
-/// One client of the gateway of the tests. Touched on its loop only.
+/// A client connection of `FakeSMSC`. It must be used on its loop only.
 final class SMSCClient {
     private let smsc: FakeSMSC
     private let number: Int
@@ -140,7 +140,8 @@ final class SMSCClient {
         for _ in 0..<script.receipts { write(.deliver(receipt(of: submit, script.state)), nextSequence()) }
     }
 
-    /// SMPP 3.4, appendix B: from the number that was written to, to who wrote.
+    /// Returns a delivery receipt (SMPP 3.4, appendix B), from the addressed number back to the
+    /// sender.
     private func receipt(of submit: FakeSMSC.Submit, _ state: String) -> ShortMessage {
         var message = ShortMessage()
         message.esmClass = 0x04

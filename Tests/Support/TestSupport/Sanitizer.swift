@@ -1,10 +1,10 @@
 import Glibc
 
-/// Whether a sanitizer watches this run. Everything is some times slower and larger then: what a test measures in seconds
-/// or bytes says nothing, everything else has to hold as ever.
+/// Whether this run uses a sanitizer. Programs are then several times slower and larger, so limits
+/// of time and memory do not apply. All other checks still do.
 public enum Sanitizer {
     public static let isOn = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
 
-    /// How much longer things may take.
+    /// The factor by which timeouts are longer.
     public static var timeout: Int { isOn ? 10 : 1 }
 }

@@ -9,14 +9,18 @@ import Relay
 import Storage
 import World
 
-/// A relay that can be killed and started again, over a store that stays.
+/// A relay in a `SimulatedWorld` that can be killed and started again, over a store that survives.
+///
+/// Each start makes a new loop, `Relay` and `API`, so a restarted relay keeps nothing in memory.
+/// Only one relay runs at a time. Every second it repeats its periodic work: it stores its
+/// heartbeat, releases finished operations, processes due outbox entries, and delivers webhooks.
 public final class SimulatedRelays {
     public let world: SimulatedWorld
     public let store: Store
     public let pushes: any PushCourier
     public let calls: (any WebhookCourier)?
     public let sink = MemorySink()
-    /// The living process.
+    /// The running process; nil after `kill`.
     public private(set) var process: Process?
 
     public final class Process: Sendable {
@@ -63,7 +67,7 @@ public final class SimulatedRelays {
         let process = Process(loop: loop, relay: relay, api: api)
         loop.post {
             loop.spawn {
-                // As the daemon does: its beat is known before the first request comes.
+                // As in the daemon, the heartbeat is stored before the first request is handled.
                 await relay.runHeartbeat()
                 Self.every(.seconds(1), on: loop) { await relay.runHeartbeat() }
                 Self.every(.seconds(1), on: loop) { await relay.releaseLeft() }

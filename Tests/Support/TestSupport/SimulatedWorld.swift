@@ -3,8 +3,25 @@ import HTTP
 import Synchronization
 import World
 
-/// One process in which everything that could happen at once is put in an order by a seed: the loops' turns, the
-/// store's worker, the network's delays. Time is virtual and passes only when nothing is left to do.
+/// A deterministic simulation of event loops in virtual time.
+///
+/// Purpose: a test can explore many orders of events, and repeat any of them by its seed.
+/// Everything that could happen concurrently runs on one thread. The seed orders it: which loop has
+/// the next turn, in which order a loop runs its jobs, when the store's worker runs, and how long
+/// the network takes. Virtual time advances only when no loop has anything to do, and then to the
+/// next timer.
+///
+/// Invariant: the seed determines the whole history. What can break it: code that reads the real
+/// clock, uses the system's randomness for a decision, or starts a thread. `SimulationTests.swift`
+/// runs the same seed twice and compares the traces.
+///
+/// To kill a process, remove its loop: its jobs and timers never run again. The store has its own
+/// loop, so a script that was submitted before the kill may still commit, as in a real database.
+///
+///     let world = SimulatedWorld(seed: 7)
+///     let relays = try SimulatedRelays(world, pushes: courier)
+///     try relays.start()
+///     let isDone = world.run(for: .seconds(60)) { finished == expected }
 public final class SimulatedWorld {
     public let time = TestTime()
     public let chance: SeededRandomness
@@ -12,6 +29,7 @@ public final class SimulatedWorld {
 
     public init(seed: UInt64) { chance = SeededRandomness(seed: seed) }
 
+    /// Creates a loop of this world.
     public func loop(_ name: String) -> EventLoop {
         let chance = chance
         let loop = EventLoop.simulated(name: name, time: time) { count in Int(chance.number(below: UInt64(count))) }
@@ -19,10 +37,13 @@ public final class SimulatedWorld {
         return loop
     }
 
-    /// The process of that loop is killed: nothing of it happens any more.
+    /// Kills the process of a loop: nothing of it runs any more.
     public func kill(_ loop: EventLoop) { loops.removeAll { $0 === loop } }
 
-    /// Turns until `done`, or until nothing can happen any more, or for so long in virtual time. True when done.
+    /// Runs the world until `done` returns true.
+    ///
+    /// - Parameter limit: the longest virtual time.
+    /// - Returns: false if nothing more can happen within the limit.
     public func run(for limit: Duration, until done: () -> Bool) -> Bool {
         let end = time.instant() + limit
         while !done() {
@@ -33,7 +54,7 @@ public final class SimulatedWorld {
         return true
     }
 
-    /// One turn of one of the loops that have something to do.
+    /// Runs one turn of a loop that has work; false if none has.
     private func turn() -> Bool {
         var order = Array(loops.indices)
         var chance = chance
@@ -43,9 +64,10 @@ public final class SimulatedWorld {
     }
 }
 
-/// A request on its way through a simulated network to a handler, and its answer on its way back.
+/// A simulated network between a client and a handler, with a latency in each direction.
 public enum SimulatedNetwork {
-    /// Nil when no answer came in time, for whatever reason: the caller cannot know.
+    /// Sends a request and returns the answer; nil if none arrived in time. The client cannot know
+    /// whether the handler processed the request.
     public static func send(
         _ request: Request, to handler: any Handler, on server: EventLoop, from client: EventLoop,
         latency: @escaping @Sendable () -> Duration, timeout: Duration
@@ -69,7 +91,7 @@ public enum SimulatedNetwork {
     }
 }
 
-/// Runs a reply as a stream of HTTP/2 would, without the stream.
+/// Runs a reply as an HTTP/2 stream does, without a stream.
 public enum RunningReply {
     public static func run(
         _ reply: Reply, on loop: EventLoop, respond: @escaping @Sendable (Response) -> Void
@@ -106,7 +128,7 @@ public enum RunningReply {
     }
 }
 
-/// Something that is given once; what comes later is dropped.
+/// A receiver of one value: the first value counts, and later ones are dropped.
 final class Once<Value: Sendable>: Sendable {
     private let receive: Mutex<(@Sendable (Value) -> Void)?>
 

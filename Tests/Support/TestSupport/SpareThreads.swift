@@ -2,10 +2,11 @@ import EventLoop
 import Synchronization
 import Testing
 
-/// Runs tasks that block: as many at once as there are, each on a thread.
+/// An executor for tasks that block, with one thread for each blocked task.
 ///
-/// The pool of Swift's tasks has a thread for each core and no more, and all tests share it. Whoever blocks one there,
-/// with a child process, a server that starts, a socket or hard work, holds up tests that have nothing to do with it.
+/// Swift's task pool has one thread for each core, and all tests share it. A test that blocks such
+/// a thread (with a child process, a starting server, a socket or long computation) delays
+/// unrelated tests. Tested in `SpareThreadTests.swift`.
 public final class SpareThreads: TaskExecutor {
     public static let all = SpareThreads()
 
@@ -27,12 +28,12 @@ public final class SpareThreads: TaskExecutor {
     }
 }
 
-/// Runs what blocks on a thread that nobody else needs.
+/// Runs blocking work on a thread outside of the shared pool.
 public func blocking<Value: Sendable>(_ body: @Sendable () throws -> Value) async rethrows -> Value {
     try await withTaskExecutorPreference(SpareThreads.all) { try body() }
 }
 
-/// Of a suite: its tests, with the tasks that they start, run where they may block.
+/// A trait for suites whose tests, and the tasks that these start, may block.
 public struct MayBlock: SuiteTrait, TestTrait, TestScoping {
     public var isRecursive: Bool { true }
 

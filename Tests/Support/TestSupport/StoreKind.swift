@@ -2,7 +2,7 @@ import Log
 import Storage
 import World
 
-/// The stores that the relay runs on; what holds on one must hold on all.
+/// The kinds of store that the relay supports. A test over all kinds shows that they behave alike.
 public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
     case memory, file, mariadb
 
@@ -10,7 +10,7 @@ public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
 
     public var description: String { rawValue }
 
-    /// A new, empty store, there for as long as the value is held.
+    /// Returns a new, empty store, which exists while the value is kept.
     public func fresh() async throws -> FreshStore {
         switch self {
         case .memory: return FreshStore(url: .memory, kept: nil)
@@ -35,7 +35,8 @@ public final class FreshStore: Sendable {
         self.kept = kept
     }
 
-    /// Tables in MariaDB, by an account with no other rights than the documented ones of a relay.
+    /// Returns a MariaDB store, used with an account that has only the documented rights of a
+    /// relay.
     public static func byRelaysAccount() async throws -> FreshStore {
         try await blocking {
             let server = try MariaDBServer.shared()

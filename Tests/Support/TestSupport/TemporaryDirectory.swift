@@ -1,16 +1,16 @@
 import Daemon
 import Glibc
 
-/// A directory of a test's own, removed with all that is in it when the test lets go of it.
+/// A temporary directory of a test, which is removed with its content when the test releases it.
 public final class TemporaryDirectory: Sendable {
     public let path: String
 
     public init() throws { path = try Self.make("test") }
 
-    /// One that somebody else removes.
+    /// Makes a directory that the caller removes.
     static func make(_ name: String) throws -> String {
         let wished = getenv("TMPDIR").map { String(cString: $0) } ?? ""
-        // A socket in it has a name of 107 bytes at most.
+        // The path of a Unix socket in it may have at most 107 bytes.
         let parent = wished.isEmpty || wished.utf8.count > 60 ? "/tmp" : wished
         var template = Array("\(parent)/twoefay-\(name)-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Child.Problem(description: "mkdtemp: errno \(errno)") }
@@ -19,15 +19,15 @@ public final class TemporaryDirectory: Sendable {
 
     deinit { Self.remove(path) }
 
-    /// The path of something in it.
+    /// Returns the path of an entry.
     public func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// What lies in it, in order.
+    /// The names of its entries, sorted.
     public var names: [String] { Self.names(in: path) }
 
     public static func names(in path: String) -> [String] { (try? Files.names(in: path)) ?? [] }
 
-    /// The permissions of a file, or 0 if there is none.
+    /// Returns the permissions of a file; 0 if there is none.
     public static func mode(of path: String) -> mode_t {
         var state = stat()
         return stat(path, &state) == 0 ? state.st_mode & 0o7777 : 0

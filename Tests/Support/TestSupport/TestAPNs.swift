@@ -5,7 +5,7 @@ import FakeAPNs
 import Log
 import World
 
-/// A push service in this process, over real TLS and HTTP/2, with the team that a relay pushes for.
+/// A `FakeAPNs` in this process, over real TLS and HTTP/2, with its team.
 public struct TestAPNs: Sendable {
     public let service: FakeAPNs
     private let team: FakeTeam
@@ -13,7 +13,7 @@ public struct TestAPNs: Sendable {
     public let log: MemorySink
     private let group: Group
 
-    /// Its loop ends with the last who knows the service.
+    /// Ends the loop when the last copy of the service is released.
     private final class Group: Sendable {
         let loops: LoopGroup
         init(_ loops: LoopGroup) { self.loops = loops }
@@ -37,7 +37,7 @@ public struct TestAPNs: Sendable {
     public var key: P256PrivateKey { team.key }
     public var keyID: String { team.keyID }
 
-    /// Makes it the push service of a relay's settings.
+    /// Sets this service as the push service in a relay's settings.
     public func set(in settings: inout String) throws {
         try settings.set("push.apns.endpoint", to: "https://127.0.0.1:\(service.port)")
         try settings.set("push.apns.topic", to: team.topic)

@@ -2,7 +2,7 @@ import Crypto
 import TLS
 import World
 
-/// Certificates made in the process.
+/// Authorities and certificates for tests, made in this process.
 public struct TestCertificates: Sendable {
     public let now = SystemTime().now()
     public let websites: CertificateAuthority

@@ -3,21 +3,21 @@ import Glibc
 import Synchronization
 import World
 
-/// A gateway for text messages, or somebody else's web server, that is asked over plain HTTP/1.1 and does as its test says,
-/// well or badly.
+/// A text message gateway, or another web server, over plain HTTP/1.1, which behaves well or badly
+/// as its test requires.
 public final class TestGateway: Sendable {
     public struct Asked: Sendable {
         public let method: String
-        /// Path and query, as they came.
+        /// The path and query as they arrived.
         public let target: String
-        /// Names in small letters.
+        /// The header fields, with names in lower case.
         public let fields: [String: String]
         public let body: String
 
         public var path: String { String(target.prefix { $0 != "?" }) }
         /// The decoded pairs of the query.
         public var query: [String: String] { Self.pairs(target.drop { $0 != "?" }.dropFirst(), plusIsSpace: false) }
-        /// Those of the body.
+        /// The decoded pairs of the body.
         public var form: [String: String] { Self.pairs(Substring(body), plusIsSpace: true) }
 
         private static func pairs(_ text: Substring, plusIsSpace: Bool) -> [String: String] {
@@ -50,13 +50,13 @@ public final class TestGateway: Sendable {
 
     public enum Answer: Sendable {
         case status(Int, String = "", fields: [String] = [])
-        /// Whatever that is.
+        /// Sends this text unchanged.
         case raw(String)
-        /// The same, a byte at a time, and then nothing.
+        /// Sends this text one byte at a time, and then nothing more.
         case slowly(String, pause: Duration)
-        /// Heard, and never answered.
+        /// Reads the request, and never answers.
         case silence
-        /// The connection ends.
+        /// Closes the connection.
         case hangUp
     }
 
@@ -72,7 +72,9 @@ public final class TestGateway: Sendable {
     public let host: String
     public let port: UInt16
 
-    /// - Parameter host: any address of this machine.
+    /// Starts a server.
+    ///
+    /// - Parameter host: an address of this machine.
     public init(host: String = "127.0.0.1", _ answer: @escaping @Sendable (Asked) -> Answer) async throws {
         self.host = host
         group = try LoopGroup.start(count: 1, time: SystemTime())
@@ -93,12 +95,12 @@ public final class TestGateway: Sendable {
     deinit { group.stopAndJoin() }
 
     public var url: String { "http://\(host):\(port)" }
-    /// In the order in which they came.
+    /// The requests, in order of arrival.
     public var asked: [Asked] { state.withLock { $0.asked } }
 
     public func answer(_ answer: @escaping @Sendable (Asked) -> Answer) { state.withLock { $0.answer = answer } }
 
-    /// Returns when so many have asked.
+    /// Returns when this many requests have arrived.
     public func isAsked(_ count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in
@@ -122,13 +124,13 @@ public final class TestGateway: Sendable {
         return answer(asked)
     }
 
-    /// Nobody listens there any more, and all connections end.
+    /// Closes the listener and all connections.
     public func goDown() async {
         let floor = floor
         await group.loops[0].perform { floor.value.close() }
     }
 
-    /// It listens again, on the same port.
+    /// Listens again on the same port.
     public func comeBack() async throws {
         let (floor, port) = (floor, port)
         try await group.loops[0].perform { () async -> Result<Void, SystemFailure> in
@@ -140,7 +142,7 @@ public final class TestGateway: Sendable {
     }
 }
 
-/// The connections, on their loop.
+/// The connections, which belong to the loop.
 private final class ConnectionRegistry {
     private let loop: EventLoop
     private let host: String
@@ -206,7 +208,8 @@ private final class ConnectionRegistry {
 
     private func number(of fd: Int32) -> Int? { watches[fd]?.number }
 
-    /// As long as that connection is there: its descriptor may be another's soon.
+    /// Sends the bytes slowly, while the connection exists. A later connection may have the same
+    /// descriptor, so the number of the connection is compared.
     private func say(_ bytes: ArraySlice<UInt8>, _ fd: Int32, connection: Int?, _ pause: Duration) {
         guard let connection, number(of: fd) == connection, let first = bytes.first else { return }
         _ = send(fd, [first], 1, Int32(MSG_NOSIGNAL))
@@ -220,11 +223,11 @@ private final class ConnectionRegistry {
         _ = send(fd, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    /// A whole one, as curl sends them.
+    /// Parses a whole request, as curl sends it; nil if it is incomplete.
     private static func request(_ bytes: [UInt8]) -> TestGateway.Asked? {
         let mark = Array("\r\n\r\n".utf8)
         guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: mark) }) else { return nil }
-        // Carriage return and line feed are one character.
+        // For Swift, a carriage return with a line feed is one character.
         let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
         let words = lines.first?.split(separator: " ") ?? []
         guard words.count == 3 else { return nil }

@@ -3,17 +3,17 @@ import Crypto
 import Glibc
 import JSON
 
-/// A mail server that does what a test says: it takes mails, refuses, hangs, hangs up. One program for each, gone with the
-/// test.
+/// A mail server that behaves as a test requires: it accepts or refuses mails, hangs, or closes the
+/// connection. It is a separate program, which ends with the test.
 public final class TestMailServer: Sendable {
-    /// What it does instead of what a verb asks for.
+    /// The fault in place of a normal answer to a verb.
     public enum Fault: Sendable {
         case answer(String)
-        /// Says nothing more, and keeps the connection.
+        /// Sends nothing more, and keeps the connection open.
         case hang
-        /// Ends the connection without an answer.
+        /// Closes the connection without an answer.
         case drop
-        /// Only this once: the next time it is done.
+        /// Behaves normally this time.
         case none
 
         fileprivate var text: String {
@@ -26,7 +26,7 @@ public final class TestMailServer: Sendable {
         }
     }
 
-    /// Where in the conversation, in its order. `dot` is the end of the content.
+    /// The steps of an SMTP session, in order. `dot` is the end of the content.
     public enum Verb: String, Sendable, CaseIterable {
         case greeting = "GREETING", hello = "EHLO", startTLS = "STARTTLS", login = "AUTH", sender = "MAIL"
         case recipient = "RCPT", data = "DATA", dot = "DOT", quit = "QUIT"
@@ -37,14 +37,15 @@ public final class TestMailServer: Sendable {
     }
 
     public struct Options: Sendable {
-        /// For each time that a verb comes; what comes after the last is done.
+        /// The faults for each occurrence of a verb, in order. Later occurrences are answered
+        /// normally.
         public var faults: [Verb: [Fault]] = [:]
         public var tls = TLS.none
-        /// `user:password`, without which no mail is taken.
+        /// The login as `user:password`, which is required for mails; nil if none is required.
         public var login: String?
-        /// Ways of logging in that it names. Whoever takes another than PLAIN or LOGIN is refused.
+        /// The login mechanisms that the server announces. It refuses all but PLAIN and LOGIN.
         public var mechanisms = "PLAIN LOGIN"
-        /// Ends a connection after a mail.
+        /// Whether the server closes a connection after a mail.
         public var hangsUpAfterMails = false
 
         public init() {}
@@ -53,14 +54,14 @@ public final class TestMailServer: Sendable {
     public struct Mail: Sendable {
         public let from: String
         public let to: [String]
-        /// As it came, with what SMTP escapes undone.
+        /// The content as it arrived, with SMTP's escaped dots restored.
         public let data: String
         public let overTLS: Bool
         public let user: String?
     }
 
     public let port: UInt16
-    /// Signed the certificate that it shows; PEM.
+    /// The authority that signed the server's certificate, as PEM.
     public let authority: [UInt8]
     private let child: Child
     private let directory: TemporaryDirectory
@@ -96,11 +97,11 @@ public final class TestMailServer: Sendable {
 
     deinit { child.signal(SIGKILL) }
 
-    /// Stands still, as a machine that hangs does, or goes on.
+    /// Stops the server as a hanging machine does, or lets it continue.
     public func freeze() { child.signal(SIGSTOP) }
     public func thaw() { child.signal(SIGCONT) }
 
-    /// The mail of that number, from 1 on, as soon as it is there.
+    /// Returns the mail with this number, from 1, when it has arrived.
     public func mail(_ number: Int = 1) async throws -> Mail {
         let line = try await child.line(.output, with: "mail ", number: number)
         guard let object = try JSONReader.read(Array(line.utf8.dropFirst(5))).object else {
@@ -111,12 +112,12 @@ public final class TestMailServer: Sendable {
             data: object["data"]?.string ?? "", overTLS: object["tls"]?.bool ?? false, user: object["user"]?.string)
     }
 
-    /// Waits until a client has said that verb so many times.
+    /// Waits until clients have sent this verb `number` times.
     public func hears(_ verb: Verb, _ number: Int = 1) async throws {
         _ = try await child.line(.output, with: "said \(verb.rawValue)", number: number)
     }
 
-    /// What clients have said up to now, of the kinds that there are, in order.
+    /// The known verbs that clients have sent so far, in order.
     public var said: [String] {
         child.written.output.split(separator: "\n").filter { $0.hasPrefix("said ") }.map { String($0.dropFirst(5)) }
     }

@@ -6,7 +6,7 @@ import JSON
 import Relay
 import World
 
-/// The device side as the wire describes it, written from the wire and not from the relay.
+/// A phone of the tests, implemented from the wire protocol and not from the relay's code.
 public final class TestPhone: Sendable {
     public let key: P256PrivateKey
     public let pushToken: String
@@ -16,7 +16,7 @@ public final class TestPhone: Sendable {
         self.pushToken = pushToken
     }
 
-    /// The `twoefay-enrol+jwt` of a phone that wants to be bound.
+    /// Returns the `twoefay-enrol+jwt` with which the phone asks to be bound.
     public func proof(
         token: String, code: String, origin: String, website: String, at now: Timestamp,
         change: (inout JSONObject) -> Void = { _ in }
@@ -31,11 +31,11 @@ public final class TestPhone: Sendable {
             payload: JSONWriter.write(.object(claims)), key: key)
     }
 
-    /// What a phone was shown about one challenge, as /pending tells it.
+    /// The data about one challenge, as `/pending` returns it.
     public struct Shown: Sendable {
         public let challenge: String
         public let nonce: String
-        /// The exact bytes.
+        /// The exact bytes of the context.
         public let context: [UInt8]
 
         public init(challenge: String, nonce: String, context: [UInt8]) {
@@ -47,7 +47,7 @@ public final class TestPhone: Sendable {
         func claim(_ name: String) -> JSONValue? { (try? JSONReader.read(context))?.object?[name] }
     }
 
-    /// The `twoefay-decision+jwt` of this phone: `approve`, `deny` or `fraud`.
+    /// Returns the phone's `twoefay-decision+jwt`: `approve`, `deny` or `fraud`.
     public func decision(
         _ word: String, about shown: Shown, device: String, origin: String, number: String? = nil,
         uv: String = "none", at now: Timestamp, change: (inout JSONObject) -> Void = { _ in },
@@ -67,7 +67,7 @@ public final class TestPhone: Sendable {
         return try JWS.sign(header: top, payload: JSONWriter.write(.object(claims)), key: key)
     }
 
-    /// What stands in the `DPoP` field of a request without a certificate.
+    /// Returns the value of the `DPoP` field for a request without a certificate.
     public func possession(
         _ method: String, _ url: String, nonce: String?, at now: Timestamp, id: String = UniqueText.next(),
         change: (inout JSONObject) -> Void = { _ in }, header: (inout JSONObject) -> Void = { _ in }
@@ -82,7 +82,7 @@ public final class TestPhone: Sendable {
         return try JWS.sign(header: fields, payload: JSONWriter.write(.object(claims)), key: key)
     }
 
-    /// The `twoefay-token+jwt` of a bound phone that the push service finds elsewhere now.
+    /// Returns the `twoefay-token+jwt` of a bound phone whose device token has changed.
     public func movedTo(
         _ pushToken: String, device: DeviceID, origin: String, website: String, at now: Timestamp,
         header: (inout JSONObject) -> Void = { _ in }, claims change: (inout JSONObject) -> Void = { _ in }
@@ -97,14 +97,14 @@ public final class TestPhone: Sendable {
         return try JWS.sign(header: fields, payload: JSONWriter.write(.object(claims)), key: key)
     }
 
-    /// What TLS would say of the certificate that the relay gave this phone.
+    /// Returns the phone's client certificate as TLS reports it.
     public func certificate(device: DeviceID) -> ClientCertificate {
         ClientCertificate(
             authority: .phones, uris: ["twoefay:device:\(device.text)"], keyThumbprint: key.publicKey.spkiThumbprint)
     }
 }
 
-/// A text that no other call of this process gets.
+/// Texts that are unique in this process.
 public enum UniqueText {
     public static func next() -> String { Hex.encode(SystemRandomness().bytes(16)) }
 }

@@ -10,9 +10,10 @@ import Synchronization
 import WebPush
 import World
 
-/// The field by which a push service is told who sends (RFC 8292), read and verified by its own words.
+/// A check of the field that identifies the sender to a push service (RFC 8292), implemented
+/// independently.
 public enum VAPIDCheck {
-    /// The claims of `vapid t=…, k=…`; nil unless that key signed them.
+    /// Returns the claims of `vapid t=…, k=…`; nil unless that key signed them.
     public static func claims(of field: String) throws -> JSONObject? {
         guard field.hasPrefix("vapid ") else { return nil }
         var parts: [String: String] = [:]
@@ -28,8 +29,8 @@ public enum VAPIDCheck {
     }
 }
 
-/// A push service for browsers, over HTTP/2 and TLS. It looks at every request as RFC 8030, 8291 and 8292 want it, and keeps
-/// what it would hand to its subscribers, whose keys it does not have.
+/// A push service for browsers, over HTTP/2 and TLS. It checks every request against RFC 8030, 8291
+/// and 8292, and keeps the messages for its subscribers, whose keys it does not have.
 public final class TestPushService: Sendable {
     public struct Received: Sendable {
         public let path: String
@@ -61,7 +62,7 @@ public final class TestPushService: Sendable {
     public let certificates: TestCertificates
     private let state = Mutex(State())
 
-    /// At a free port of 127.0.0.1, until the last lets go of it.
+    /// Starts a service on a free port of 127.0.0.1. It ends when the last reference is released.
     public static func start() async throws -> TestPushService {
         let service = try TestPushService()
         let tls = try service.certificates.serverContext()
@@ -89,7 +90,7 @@ public final class TestPushService: Sendable {
 
     deinit { group.stopAndJoin() }
 
-    /// Does not keep the service alive, which keeps the server.
+    /// A handler with a weak reference, because the service keeps the server.
     private struct PushHandler: Handler {
         weak let service: TestPushService?
 
@@ -100,20 +101,21 @@ public final class TestPushService: Sendable {
     public var port: UInt16 { state.withLock { $0.port } }
     public func origin(_ host: String = "localhost") -> String { "https://\(host):\(port)" }
 
-    /// The next requests to paths that begin so get these answers, one each, and the last one for ever.
+    /// Sets the answers to the next requests with this path prefix, one for each; the last one
+    /// repeats.
     public func script(_ prefix: String, _ answers: Answer...) {
         state.withLock { $0.script.append((prefix, answers)) }
     }
 
-    /// Requests that were right, whatever they were answered; returns when there are so many.
+    /// Returns the valid requests, whatever their answer, when there are `count`.
     public func received(_ count: Int) async -> [Received] {
         await sink.lines(of: "push.received", count: count)
         return state.withLock { $0.received }
     }
 
-    /// What was wrong with others.
+    /// The errors of invalid requests.
     public var faults: [String] { state.withLock { $0.faults } }
-    /// How many came until now.
+    /// The number of requests so far.
     public var count: Int { state.withLock { $0.received.count + $0.faults.count } }
 
     fileprivate func handle(_ request: Request) -> Reply {
@@ -165,7 +167,7 @@ public final class TestPushService: Sendable {
         let topic = try one("topic")
         try require((topic ?? "a").utf8.count <= 32 && Self.isBase64URL(topic ?? "a"), "topic")
         try require(try one("content-encoding") == "aes128gcm", "content-encoding")
-        // Salt, record size, a key of 65 bytes, and a record with one byte at least.
+        // The salt, the record size, a key of 65 bytes, and a record of at least one byte.
         try require((104...4096).contains(request.body.count) && request.body[20] == 65, "the body")
         guard let authorization = try one("authorization"), let claims = try VAPIDCheck.claims(of: authorization) else {
             throw Wrong(description: "no right VAPID")
@@ -189,7 +191,7 @@ public final class TestPushService: Sendable {
     }
 }
 
-/// A browser that has subscribed.
+/// A browser with a push subscription.
 public struct TestSubscriber: Sendable {
     public let key: P256PrivateKey
     public let auth: Secret

@@ -1,7 +1,7 @@
 import Synchronization
 import World
 
-/// A clock that moves when it is told to; both of its faces move together.
+/// A clock that the test moves. Wall time and monotonic time move together.
 public final class TestTime: TimeSource {
     private let passed = Mutex(Duration.zero)
     private let start: Timestamp
@@ -12,13 +12,14 @@ public final class TestTime: TimeSource {
     public func instant() -> Instant { Instant(nanoseconds: 1) + passed.withLock { $0 } }
 
     public func advance(by duration: Duration) { passed.withLock { $0 += duration } }
-    /// Forward only.
+    /// Moves the clock forward to an instant; never back.
     public func advance(to instant: Instant) {
         passed.withLock { $0 = max($0, instant - Instant(nanoseconds: 1)) }
     }
 }
 
-/// Chance that comes again under the same seed (SplitMix64). Never for anything that must be unguessable.
+/// Deterministic randomness from a seed (SplitMix64). Never use it for values that must be
+/// unpredictable.
 public final class SeededRandomness: Randomness, RandomNumberGenerator {
     private let state: Mutex<UInt64>
 

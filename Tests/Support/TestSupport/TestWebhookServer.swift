@@ -3,8 +3,9 @@ import JSON
 import Synchronization
 import Testing
 
-/// A website's receiver of webhooks as others write one: Python's own server, and in it the library `standardwebhooks` by
-/// those who wrote the standard, which dev/need brings. It says of everything that it is sent what the library makes of it.
+/// A webhook receiver as other developers write one: a Python server with the library
+/// `standardwebhooks` by the authors of the standard, which `dev/need` installs. It prints the
+/// library's verdict on each request.
 public final class TestWebhookServer: Sendable {
     private static let packages =
         #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined() + "/.build/python"
@@ -12,13 +13,14 @@ public final class TestWebhookServer: Sendable {
     public static var isInstalled: Bool { access("\(packages)/standardwebhooks/webhooks.py", R_OK) == 0 }
 
     public struct Event: Sendable {
-        /// What the library says under each of the secrets, in the order in which they were learnt: `accepted`, or why not.
+        /// The library's verdict with each secret, in the order of `learn`: `accepted`, or the
+        /// error.
         public let verdicts: [String]
         public let id: String
         public let type: String?
         public let timestamp: String?
         public let data: JSONObject
-        /// How many came before it.
+        /// The number of earlier requests.
         public let place: Int
     }
 
@@ -39,12 +41,13 @@ public final class TestWebhookServer: Sendable {
 
     deinit { child.signal(SIGKILL) }
 
-    /// From now on. It says what it was sent before it answers.
+    /// Sets the status of the answers from now on. The server prints each request before it
+    /// answers.
     public func answer(_ status: Int) throws {
         try put(String(status), at: "status")
     }
 
-    /// It knows this secret, too, from now on.
+    /// Adds a secret that the server knows from now on.
     public func learn(_ secret: String) throws {
         let number = known.withLock { known in
             defer { known += 1 }
@@ -53,7 +56,7 @@ public final class TestWebhookServer: Sendable {
         try put(secret, at: "secret-\(number)")
     }
 
-    /// It reads either the whole or nothing.
+    /// Replaces a file atomically, so the server never reads a partial one.
     private func put(_ text: String, at name: String) throws {
         try TextFile.write(text, to: directory("next"))
         guard rename(directory("next"), directory(name)) == 0 else {
@@ -61,12 +64,14 @@ public final class TestWebhookServer: Sendable {
         }
     }
 
-    /// What it was sent, in the order in which it came: the first of that type, or about that, or the one of that number.
+    /// Returns a received event whose line contains `part`.
+    ///
+    /// - Parameter number: which of these events, from 1, in order of arrival.
     public func event(_ part: String, number: Int = 1) async throws -> Event {
         try event(of: try await child.line(.output, with: part, number: number))
     }
 
-    /// What it was sent until now.
+    /// The events received so far.
     public var events: [Event] {
         get throws {
             try child.written.output.split(separator: "\n").filter { $0.hasPrefix("{") }.map {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Files of a test, whole.
+/// Reads and writes whole files of a test.
 public enum TextFile {
     public static func read(_ path: String) throws -> String { String(decoding: try bytes(path), as: UTF8.self) }
 
@@ -16,7 +16,7 @@ public enum TextFile {
         }
     }
 
-    /// Readable by nobody else, as the programs want their keys to be.
+    /// Writes a file that only its owner can read, as the programs require for keys.
     public static func write(_ text: String, to path: String) throws { try write(Array(text.utf8), to: path) }
 
     public static func write(_ bytes: [UInt8], to path: String) throws {
@@ -32,7 +32,8 @@ public enum TextFile {
 }
 
 extension String {
-    /// Sets a key of an annotated twoefay.yaml, as in `set("push.apns.topic", to: "com.example.app")`.
+    /// Sets a key in an annotated twoefay.yaml, as in `set("push.apns.topic", to:
+    /// "com.example.app")`.
     public mutating func set(_ key: String, to value: String) throws {
         let path = key.split(separator: ".").map(String.init)
         var lines = split(separator: "\n", omittingEmptySubsequences: false).map(String.init)

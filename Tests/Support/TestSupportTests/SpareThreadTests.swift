@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// More tasks that block than the machine has cores; none of them goes on before the last has come.
+/// Blocks more tasks than the machine has cores. None continues before the last one has arrived.
 @Suite(.timeLimit(.minutes(15))) struct SpareThreadTests {
     private static let count = sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 8
 
@@ -20,7 +20,7 @@ import Testing
 
         deinit { close(door) }
 
-        /// Holds the thread; false if the last does not come.
+        /// Blocks the thread until all tasks have arrived; false if the last one does not.
         func wait() -> Bool {
             if missing.subtract(1, ordering: .sequentiallyConsistent).newValue == 0 { close(key) }
             var opening = pollfd(fd: door, events: Int16(POLLIN), revents: 0)
