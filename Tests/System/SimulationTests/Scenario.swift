@@ -12,19 +12,30 @@ import TestSupport
 import Webhooks
 import World
 
-/// Websites and phones around a relay that is killed again and again, all in virtual time. Every actor behaves as its
-/// guide tells it: a website repeats a request under its Idempotency-Key, a phone posts its decision until it knows.
+/// A website and its users' phones around a relay that is killed repeatedly, all in virtual time.
+///
+/// Purpose: the scenario shows that a crash of the relay loses nothing and does nothing twice.
+/// Every client behaves as its guide requires. The website repeats a request under its idempotency
+/// key, and a phone posts its decision until it has an answer.
+///
+/// What goes wrong, all by a seed: the relay is killed and started again, answers are late or lost,
+/// the push service loses pushes or reports a wrong outcome, and the webhook endpoint is down at
+/// times (`WebhookEndpoint`). The store survives each kill, as a database does.
+///
+/// Invariants, which `SimulationTests.swift` checks at the end: every login ends, and ends once.
+/// Website, phone and webhooks report the same result. No login succeeds without an approval by its
+/// phone. The outbox holds no work that nobody does. The same seed gives the same trace.
 final class Scenario: PushCourier, @unchecked Sendable {
-    // Guard: everything here happens on the one thread that drives the world; `state` is locked all the same, because
-    // closures that cross loops must be Sendable.
+    // Guard for `@unchecked Sendable`: everything runs on the one thread that drives the world.
+    // `state` has a lock nevertheless, because closures that cross loops must be Sendable.
 
     struct Login {
         var challenge: String?
         var number: String?
         var decided: Decision?
-        /// What the relay told the phone.
+        /// The result that the relay reported to the phone.
         var acknowledged: String?
-        /// What the relay told the website.
+        /// The result that the relay reported to the website.
         var told: String?
     }
 
@@ -63,7 +74,9 @@ final class Scenario: PushCourier, @unchecked Sendable {
 
     // MARK: The course of events
 
-    /// Everything, to the end. False when something never ended.
+    /// Runs the whole scenario.
+    ///
+    /// - Returns: false if a client or a webhook did not come to its end.
     func play(users: Int, logins: Int, kills: Int) throws -> Bool {
         guard let relays else { return false }
         try relays.start()
@@ -73,9 +86,10 @@ final class Scenario: PushCourier, @unchecked Sendable {
         onClients { await self.calls.disturb(on: self.clients) }
         let all = users + 2
         let ended = world.run(for: .seconds(7200)) { self.state.withLock { $0.finished == all } }
-        // The last expiries and leases.
+        // Wait for the last expiries and leases.
         _ = world.run(for: .seconds(700)) { false }
-        // What the website did not take is tried again, at longer and longer intervals.
+        // The relay repeats refused webhooks at growing intervals, so this needs hours of virtual
+        // time.
         calls.isWell = true
         let asked = state.withLock { $0.byChallenge.keys.sorted() }
         let told = world.run(for: .seconds(30 * 3600)) { asked.allSatisfy { self.calls.hasHeard(of: $0) } }
@@ -83,7 +97,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
         return ended && told
     }
 
-    /// What an operator would ask the store in the end.
+    /// Runs a query that returns one number, at the end of the scenario.
     func ask(_ sql: String) throws -> Int64 {
         guard let store = relays?.store else { throw RigFailure("there is no store") }
         let script = Script("test", reads: [BoundStatement(Statement(sql))])
@@ -171,7 +185,8 @@ final class Scenario: PushCourier, @unchecked Sendable {
         return (response.status, object)
     }
 
-    /// Until there is an answer that a repetition would not change.
+    /// Repeats a request until it has a final answer: no 5xx, and no conflict with an earlier
+    /// attempt that is still running.
     private func insist(
         _ path: String, _ body: JSONObject, as certificate: ClientCertificate?, key: String? = nil
     ) async -> (status: Int, body: JSONObject) {
@@ -219,7 +234,8 @@ final class Scenario: PushCourier, @unchecked Sendable {
         var token = registered.body["token"]?.string
         code = registered.body["activation"]?.object?["code"]?.string
         if token == nil {
-            // The answer was lost and is not shown again: ask for another code, as the guide says.
+            // The answer was lost, and the relay does not show it again. The website requests
+            // another code, as the guide requires.
             let path = "/user/\(user)/activation"
             var number = 0
             while code == nil {
@@ -266,7 +282,8 @@ final class Scenario: PushCourier, @unchecked Sendable {
 
     // MARK: The phone
 
-    /// The push service: what is accepted may be lost, what is ambiguous may arrive.
+    /// Acts as the push service. An accepted push may be lost, and a push with another outcome may
+    /// arrive.
     func send(_ push: Push) async -> PushOutcome {
         let loop = EventLoop.current
         await loop?.sleep(for: milliseconds(1..<400))
@@ -288,7 +305,8 @@ final class Scenario: PushCourier, @unchecked Sendable {
         await clients.sleep(for: milliseconds(10..<4_000))
         let challenge = push.challenge.text
         let decision: Decision = chance(4) == 0 ? .deny : .approve
-        // One phone, one decision: a message that comes twice shows what is shown already.
+        // A phone decides only once. A repeated push shows a challenge that the phone already
+        // shows.
         let number = state.withLock { state -> String?? in
             guard let key = state.byChallenge[challenge], state.logins[key]?.decided == nil else { return nil }
             state.logins[key]?.decided = decision

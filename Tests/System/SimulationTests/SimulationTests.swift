@@ -2,6 +2,7 @@ import Domain
 import TestSupport
 import Testing
 
+/// Runs `Scenario` under many seeds, and checks its invariants in the results and in the store.
 @Suite(.mayBlock) struct SimulationTests {
     @Test(arguments: 0..<25) func simulatedClusterLosesNothingAndCountsNothingTwice(seed: UInt64) throws {
         let scenario = try Scenario(seed: seed)
@@ -10,12 +11,12 @@ import Testing
         #expect(logins.count == 20)
         for login in logins {
             let told = try #require(login.told, "a login without a result: \(login)")
-            // Whoever was told, was told the same.
+            // Website and phone received the same result.
             if let acknowledged = login.acknowledged { #expect(acknowledged == told, "\(login)") }
-            // So was whoever was called, as often as that was needed.
+            // All webhooks about the login reported this result too.
             let called = scenario.calls.ends(of: try #require(login.challenge))
             #expect(!called.isEmpty && Set(called) == [told], "\(login)")
-            // There is no success without a phone that approved.
+            // No login succeeds without an approval by its phone.
             if told == "success" { #expect(login.decided == .approve, "\(login)") }
         }
         let ends = try scenario.ask(
@@ -35,14 +36,14 @@ import Testing
             """
         #expect(try scenario.ask(twice) == 0, "a push with two ends")
         #expect(try scenario.ask("SELECT count(*) FROM step WHERE factor = 'push' AND ordinal = 1") == 20)
-        // What was answered after its push had its end is a step of its own, and no other push.
+        // An answer after the end of its push has a step of its own, but no second push.
         let late = "factor = 'push' AND state = 'answered' AND coalesce(reason, '') = 'late'"
         #expect(try scenario.ask("SELECT count(*) FROM step WHERE NOT (\(late))") == 20)
-        // What the website has taken without saying so comes once more, after a pause.
+        // A webhook without a confirmed delivery stays in the outbox for another attempt.
         let undone = "SELECT count(*) FROM outbox WHERE kind <> 'callback' OR attempts = 0"
         #expect(try scenario.ask(undone) == 0, "work that nobody does")
         #expect(scenario.calls.faults == [])
-        // So the website was called until it heard, and nobody gave up before.
+        // The relay repeated each webhook until it was delivered, and none became a dead letter.
         #expect(try scenario.ask("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 0)
     }
 

@@ -7,12 +7,13 @@ import TestSupport
 import Webhooks
 import World
 
-/// A website that is called: it is down at times, answers by chance, and what it has taken the relay need not hear of.
+/// A webhook endpoint with faults by a seed: it is down at times, fails at random, and may accept a
+/// webhook whose confirmation is lost.
 final class WebhookEndpoint: WebhookCourier {
     private struct State {
         var isDown = false
         var isWell = false
-        /// How each login ended, as often as it was told.
+        /// The reported result of each login, once for every delivery.
         var ends: [String: [String]] = [:]
         var faults: [String] = []
         var trace: [String] = []
@@ -24,14 +25,14 @@ final class WebhookEndpoint: WebhookCourier {
 
     init(_ world: SimulatedWorld) { (time, chance) = (world.time, world.chance) }
 
-    /// It takes everything from now on.
+    /// Whether the endpoint accepts everything from now on, unless it is down.
     var isWell: Bool {
         get { state.withLock { $0.isWell } }
         set { state.withLock { $0.isWell = newValue } }
     }
 
     var trace: [String] { state.withLock { $0.trace } }
-    /// What was wrong with calls.
+    /// The errors of received webhooks.
     var faults: [String] { state.withLock { $0.faults } }
 
     func hasHeard(of challenge: String) -> Bool { state.withLock { $0.ends[challenge] != nil } }
