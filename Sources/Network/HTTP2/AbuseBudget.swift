@@ -7,26 +7,29 @@ import World
 /// cannot be spread over kinds. The bucket fills with time and with completed work. When it is
 /// empty, the connection ends with ENHANCE_YOUR_CALM.
 ///
-/// Invariant: the budget never exceeds its capacity, so an idle peer cannot save up for a flood. A
-/// cost that is too high ends the connections of honest clients; one that is too low leaves an
-/// attack unlimited. Tests: `HostileTests`, `AccountingTests`, `HeaderWorkTests`, `KeyUpdateTests`.
+/// Invariant: the budget never exceeds its capacity, so an idle peer cannot save up for a flood.
+/// Risk: a cost that is too high ends the connections of honest clients, and a cost that is too low
+/// does not stop an attack. Tests: `HostileTests`, `AccountingTests`, `HeaderWorkTests`,
+/// `KeyUpdateTests`.
 struct AbuseBudget {
-    /// A reset by the peer (Rapid Reset), or a reset of ours that the peer provoked (MadeYouReset).
-    /// The work for the stream is lost.
+    /// The cost of a reset by the peer (Rapid Reset), or of our reset that the peer provoked
+    /// (MadeYouReset). The work for the stream is lost.
     static let reset = 10
     static let settings = 5
-    /// PING, PRIORITY, WINDOW_UPDATE, CONTINUATION, empty DATA, and unknown frame types.
+    /// The cost of PING, PRIORITY, WINDOW_UPDATE, CONTINUATION, empty DATA, and unknown frame
+    /// types.
     static let control = 1
-    /// DATA or HEADERS on a stream that has ended, in addition to the cost of the frame itself.
+    /// The cost of DATA or HEADERS on a stream that has ended, in addition to the cost of the frame
+    /// itself.
     static let closedStream = 2
-    /// A change of the TLS keys, which costs as much as several requests.
+    /// The cost of a change of the TLS keys, which takes as much work as several requests.
     static let keyUpdate = 10
     /// Decoded bytes of a header block that are free. Each further `headerBytesPerCharge` costs
     /// one.
     static let freeHeaderBytes = 4096
     static let headerBytesPerCharge = 1024
-    /// Earned for every DATA frame sent, because the peer must open two windows for it, and for
-    /// every request answered.
+    /// The amount earned for every DATA frame sent, because the peer must open two windows for it,
+    /// and for every request answered.
     static let earned = 2
 
     private let capacity: Int

@@ -60,7 +60,7 @@ public final class AdmissionControl: Sendable {
     }
 
     /// - Parameter address: nil if a balancer has not yet sent the address of the caller.
-    /// - Returns: nil if the connection is to be closed at once.
+    /// - Returns: nil if the connection must be closed at once.
     func admit(_ address: SocketAddress?, on loop: EventLoop) -> AdmissionTicket? {
         let source = address.map { Source($0) }
         let remote = address?.host

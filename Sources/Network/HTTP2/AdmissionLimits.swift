@@ -12,7 +12,7 @@ public struct AdmissionLimits: Sendable, Equatable {
     /// Connections of phones, by certificate or by an accepted proof.
     public let phones: Int
     public var perPhone = 32
-    /// Reserved for websites.
+    /// Connections reserved for websites.
     public let websites: Int
     public let perWebsite: Int
     /// Connections of balancers that have not sent their PROXY header yet.
@@ -22,9 +22,9 @@ public struct AdmissionLimits: Sendable, Equatable {
     /// Handshakes that one source may begin per second; `handshakesAtOnce` is the size of a burst.
     public var handshakesPerSecond = 200
     public var handshakesAtOnce: Int { handshakesPerSecond * 10 }
-    /// From the beginning of a connection to the end of its first request.
+    /// The time from the beginning of a connection to the end of its first request.
     public var firstRequest: Duration = .seconds(30)
-    /// From the first request of a connection that does not identify itself to its end.
+    /// The time from the first request of a connection to its end, if it does not identify itself.
     public var unidentifiedLife: Duration = .seconds(120)
 
     /// - Parameter perSource: nil is half of the unidentified connections.

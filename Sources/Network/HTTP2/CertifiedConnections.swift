@@ -1,8 +1,8 @@
 import EventLoop
 import HTTP
 
-/// The connections of a server by the name in their client certificates, so that the connections of
-/// one name are found without a search through all others.
+/// The connections of a server, indexed by the name in their client certificates. The index finds
+/// the connections of one name without a search through all others.
 struct CertifiedConnections {
     private var byName: [String: [ObjectIdentifier: ServerConnection]] = [:]
 
@@ -19,8 +19,8 @@ struct CertifiedConnections {
 
     func named(_ name: String) -> [ServerConnection] { byName[name].map { Array($0.values) } ?? [] }
 
-    /// The name in the client certificate; nil unless it has exactly one, because such a
-    /// certificate gives no access.
+    /// The name in the client certificate; nil unless it has exactly one. A certificate without
+    /// exactly one name gives no access.
     private static func name(of connection: ServerConnection) -> String? {
         guard let uris = connection.certificate?.uris, uris.count == 1 else { return nil }
         return uris.first

@@ -9,13 +9,13 @@ import World
 /// Invariant: a stream up to `settled` that is not open has ended. If we reset it, its frames may
 /// still be on their way. If the client ended it, more frames on it are an error.
 ///
-/// Risk: the inspector takes an honest frame for an error, for example one that was on
-/// its way when we reset its stream. So `noteReset` must be called for every reset. Tests:
+/// Risk: the inspector takes an honest frame for an error, for example a frame that was on its way
+/// when we reset its stream. So `noteReset` must be called for every reset. Tests:
 /// `FrameInspectorTests`, `AccountingTests`, `SlowHeadTests`.
 struct FrameInspector {
     enum Violation: Equatable {
         /// PRIORITY on stream 0, or on a stream that depends on itself; or a new stream with a
-        /// lower number than one that the client has opened.
+        /// lower number than an earlier stream of the client.
         case protocolError
         /// DATA or HEADERS on a stream that the client has ended.
         case streamClosed
@@ -69,7 +69,7 @@ struct FrameInspector {
     }
 
     /// Inspects bytes as they arrive.
-    /// - Parameter isOpen: whether a stream is open whose header block was complete before these
+    /// - Parameter isOpen: whether a stream is open; its header block was complete before these
     ///   bytes.
     mutating func inspect(
         _ bytes: UnsafeRawBufferPointer, now: Instant, isOpen: (Int32) -> Bool

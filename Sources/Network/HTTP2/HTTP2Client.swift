@@ -9,12 +9,12 @@ import World
 ///
 /// Purpose: many concurrent requests over one connection, each with a deadline. The caller must
 /// know for each failed request whether the server may have processed it, because only `notSent`
-/// allows a repetition. The server acts on whole requests only; so a request is `notSent` until its
-/// last byte is written, and after that `ambiguous`.
+/// allows a repetition. A request counts as `notSent` if it has no stream, if the server refused
+/// its stream, or if a part of its body was not sent. Every other failure is `ambiguous`.
 ///
-/// Invariants: each completion is called exactly once, and every continuation is resumed. A request
-/// is in `queue` until it gets a stream, and then in `streams` until the stream closes. There are
-/// never more streams than the server allows.
+/// Invariants: each completion is called exactly once, unless `cancel` drops it. A request that
+/// `send` takes is in `queue` until it gets a stream, and then in `streams` until the stream
+/// closes. There are never more streams than the server allows.
 ///
 /// Risk: a completed request stays in `queue` until its turn, so `waiting` counts only
 /// those that still wait. Tests: `ClientTests`, `RoundTripTests`.

@@ -24,7 +24,7 @@ public final class HTTP2Server {
     private var httpDate = HTTPDate()
     private var date: (text: [UInt8], readAt: Instant)?
     private var drained: (() -> Void)?
-    /// The number of requests whose work runs, including those whose client has gone.
+    /// The number of requests in work, including requests of clients that have disconnected.
     private var running = 0
     private var drainLimit: TimerID?
     private var exhaustion = LogThrottle()
@@ -79,7 +79,7 @@ public final class HTTP2Server {
 
     /// Stops accepting connections, sends GOAWAY to the clients and lets their streams end. Calls
     /// `completion` when all connections are closed and no work runs any more, or after
-    /// `limits.drain`. Work whose client has gone counts, too.
+    /// `limits.drain`. Work for clients that have disconnected counts, too.
     public func drain(completion: @escaping () -> Void) {
         listener?.close()
         listener = nil

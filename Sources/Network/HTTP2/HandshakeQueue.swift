@@ -1,7 +1,7 @@
 import EventLoop
 import World
 
-/// The decision about a connection whose turn to begin its handshake has come.
+/// The decision about a connection at its turn to begin the handshake.
 enum HandshakeDecision: Equatable {
     /// The handshake begins, and is taken from the budget of its source.
     case begin
@@ -102,8 +102,8 @@ struct HandshakeQueue<Element> {
         head < turns.count ? now : parked.nextDeadline.map { max($0, now) }
     }
 
-    /// Calls `decide` for the newest element of the source whose turn it is, and applies the
-    /// decision. `decide` must not change the queue. Returns nil if no step is due at this time.
+    /// Calls `decide` for the newest element of the source at the front, and applies the decision.
+    /// `decide` must not change the queue. Returns nil if no step is due at this time.
     mutating func step(_ now: Instant, _ decide: (Element) -> HandshakeDecision) -> Action? {
         if let source = parked.popDue(now) {
             bySource[source]?.isParked = false

@@ -27,7 +27,7 @@ final class PendingRequest: BodySource {
     /// sent counts as not sent.
     func failure(_ reason: String) -> RequestFailure { isSent ? .ambiguous(reason) : .notSent(reason) }
 
-    /// Drops the completion, because the caller does not want the result any more.
+    /// Drops the completion, because the caller needs no result any more.
     func forget() {
         completion = nil
         body = []

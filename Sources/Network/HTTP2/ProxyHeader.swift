@@ -8,7 +8,7 @@ enum ProxyHeader: Sendable {
     case local
     case relayed(from: SocketAddress)
 
-    /// The reason why the bytes are not a header, or not one that is accepted.
+    /// The reason why the bytes are not an accepted header.
     enum Fault: String, Error, Equatable {
         case signature = "it does not begin with a PROXY header of version 2"
         case command = "its PROXY header has a command that does not exist"

@@ -8,15 +8,15 @@ import World
 /// The server's side of one connection: it turns the events of nghttp2 into requests, and sends the
 /// answers.
 ///
-/// Order of the bytes: `Transport` reads them, `FrameInspector` checks and charges them, `Session`
-/// gives them to libnghttp2, whose callbacks only append events. `handleEvents` acts on the events
+/// Order of the bytes: `Transport` reads them. `FrameInspector` checks and charges them. `Session`
+/// passes them to libnghttp2, and the callbacks append events. `handleEvents` acts on the events
 /// after libnghttp2 has returned, so libnghttp2 is never called from within a callback. Answers are
 /// submitted during the turn, and written together at its end.
 ///
 /// Invariants: at most `allowedStreams` streams are open, `limits.inFlight` requests in work, and
 /// `limits.pendingBodyBytes` of bodies incomplete. A stream is answered at most once. After a
-/// GOAWAY no stream above `lastStream` is handled. `ConnectionClock` ends a connection whose peer
-/// is too slow, and `AbuseBudget` one whose peer costs too much.
+/// GOAWAY no stream above `lastStream` is handled. `ConnectionClock` ends the connection if the
+/// peer is too slow, and `AbuseBudget` if the peer costs too much.
 ///
 /// Risk: an event may end the connection, so every loop over events checks `session`.
 /// libnghttp2 points to the `ServerStream` objects as `BodySource`; so the session is freed before
@@ -60,7 +60,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     var clock: ConnectionClock
     var timer: (id: TimerID, due: Instant)?
     var streams = StreamTable<ServerStream>()
-    /// The number of streams whose request is incomplete.
+    /// The number of streams with an incomplete request.
     private var incomplete = 0
     private var pendingBodyBytes = 0
     private var inFlight = 0

@@ -38,8 +38,8 @@ extension ServerConnection {
         flushSoon()
     }
 
-    /// Keeps the socket open, but stops reading and writing. This simulates a half-open connection,
-    /// whose peer has disappeared.
+    /// Keeps the socket open, but stops reading and writing. This simulates a half-open connection
+    /// to a peer that has disappeared.
     public func freeze() {
         lastStream = 0
         link.freeze()

@@ -8,8 +8,7 @@ enum DrainState {
     /// Requests are still served. Either the client has open streams, or a PING has to show whether
     /// it has sent one.
     case serving
-    /// The shutdown notice was sent, with a PING behind it. Streams that were on their way are
-    /// still served.
+    /// The shutdown notice and a PING were sent. Streams that were on their way are still served.
     case noticed
     /// The last GOAWAY was sent. The open streams may end, and then the connection ends.
     case final

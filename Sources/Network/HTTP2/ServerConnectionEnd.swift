@@ -43,8 +43,8 @@ extension ServerConnection {
         }
     }
 
-    /// Resets the streams whose answered request is still arriving after its time limit. Returns
-    /// the earliest time limit of the others.
+    /// Resets the streams that were answered, but still receive their request after its time limit.
+    /// Returns the earliest time limit of the others.
     private func discardDeadline(_ now: Instant) -> Instant? {
         var next: Instant?
         for stream in streams.values where stream.isDropping {

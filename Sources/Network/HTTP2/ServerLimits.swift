@@ -23,8 +23,8 @@ public struct ServerLimits: Sendable {
     public var inFlight = 200
 
     public var handshake: Duration = .seconds(10)
-    /// From the first byte of a request's head to its last byte, and for every other frame. After
-    /// that the connection ends or, if the request has been answered, the stream.
+    /// The time from the first byte of a request's head to its last byte, and for every other
+    /// frame. After that the connection ends or, if the request has been answered, the stream.
     public var request: Duration = .seconds(60)
     /// The time in which the peer must take `writeProgress` bytes, or all that there are.
     public var write: Duration = .seconds(30)

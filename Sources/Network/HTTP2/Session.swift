@@ -83,7 +83,7 @@ class BodySource {
 /// session's owner handles its events before the next session is called. So an idle connection
 /// holds no memory for events.
 final class SessionScratch {
-    // Unchecked exclusivity: no code that runs during such a change can access these again.
+    // Unchecked exclusivity: no code that runs during a change can access these again.
     @exclusivity(unchecked) private(set) var events: [SessionEvent] = []
     @exclusivity(unchecked) private var blocks: [HeaderBlock] = []
     /// The bytes that the ranges in the events refer to.
@@ -124,8 +124,8 @@ final class SessionScratch {
 
 /// A session of libnghttp2. It owns the C object, which points back without owning.
 ///
-/// Purpose: the only code that calls libnghttp2, which does framing, HPACK and flow control and no
-/// I/O. `receive` takes bytes, and `send` gives bytes.
+/// Purpose: all work of a connection with libnghttp2, which does framing, HPACK and flow control
+/// and no I/O. `receive` takes bytes, and `send` gives bytes.
 ///
 /// Header blocks have two limits. A list above the first limit is still decoded, so that it can be
 /// answered with 431. The block is cut off if it exceeds twice the limit, or if one call of
@@ -133,12 +133,11 @@ final class SessionScratch {
 /// through the block only to keep its HPACK table correct. It does not report names and values any
 /// more.
 ///
-/// Invariants: no method is called from within a callback, and the `BodySource` of a stream
-/// outlives the stream. Risk: libnghttp2 ends a connection by itself if a peer exceeds
-/// the stream limit by one. So it is told a higher limit, and the owner enforces the real one
-/// (`submitSettings`). Tests: `RoundTripTests`, `HeaderWorkTests`, `StreamLimitTests`,
+/// Invariants: no method that calls libnghttp2 runs within a callback; the callbacks only record.
+/// The `BodySource` of a stream outlives the stream. Risk: libnghttp2 ends a connection by itself
+/// if a peer exceeds the stream limit by one. So it gets a higher limit, and the owner enforces the
+/// real one (`submitSettings`). Tests: `RoundTripTests`, `HeaderWorkTests`, `StreamLimitTests`,
 /// `HostileTests`.
-/// only to keep its HPACK table right, without looking at names and values.
 final class Session {
     enum Role { case server, client }
 
