@@ -12,8 +12,8 @@ import World
 ///
 /// Invariants: code that belongs to the loop runs only on the loop's thread; `preconditionCurrent`
 /// checks that. A loop that sleeps is woken with exactly one write, however much work is posted:
-/// `Inbox.asleep` is cleared under the lock. Each phase of a turn is bounded (512 timers, 8 rounds
-/// of jobs, 2 rounds of observers), so descriptors never starve.
+/// `Inbox.asleep` is cleared under the lock. Each turn runs at most 512 timers, 8 rounds of jobs
+/// and 2 rounds of observers, so descriptors never starve.
 ///
 /// Risk: work that blocks stops every connection of the loop, so blocking libraries run on a
 /// `WorkerThread`. Work that is posted after `stop()` may never run.

@@ -1,7 +1,7 @@
 /// A queue that serves its owners in turn, so that no owner waits for the elements of another one.
 ///
-/// Each owner has its own line, first in, first out. The owner whose turn it is may take elements
-/// until their cost has used up its credit. Then the next owner has its turn. This is surplus
+/// Each owner has its own line, first in, first out. The owner at the front may take elements until
+/// their cost has used up its credit. Then the next owner has its turn. This is surplus
 /// round-robin: the last element of a turn may cost more than the remaining credit, and the owner's
 /// next turns pay the debt. Adding, taking and putting back take constant time, whatever the number
 /// of elements and owners. Tests: `FairQueueTests`.
