@@ -2,9 +2,9 @@ import COpenSSL
 
 // TLS 1.3 lets a client change its keys without limit, and OpenSSL sets no limit either. Each
 // KeyUpdate of 27 bytes costs as much as several requests. OpenSSL calls back at every step of its
-// handshake state machine. After the handshake that machine runs only for such messages, so the
-// count adds no cost to other records. The owner reads `keyUpdates` after each read. Tests:
-// `KeyUpdateTests`.
+// handshake state machine. After the handshake that machine runs only for key updates and
+// renegotiations, so the count adds no cost to other records. The owner reads `keyUpdates` after
+// each read. Tests: `KeyUpdateTests`.
 
 extension TLSSession {
     /// Attempts to renegotiate (TLS 1.2) that are answered with an alert. After that the session
@@ -20,8 +20,7 @@ extension TLSSession {
         copenssl_tls_do_not_retry(session)
     }
 
-    /// Changes the keys for sending, for tests that play such a client. Returns false if that
-    /// fails.
+    /// Changes the keys for sending, for tests of key updates. Returns false if that fails.
     func updateKeys() -> Bool {
         SSL_key_update(session, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(session) == 1
     }

@@ -82,7 +82,7 @@ final class OwnedCertificate: @unchecked Sendable {
     deinit { X509_free(pointer) }
 }
 
-/// `@unchecked Sendable`: as `OwnedCertificate`.
+/// `@unchecked Sendable`: for the same reason as `OwnedCertificate`.
 final class OwnedRevocationList: @unchecked Sendable {
     let pointer: OpaquePointer
     init(takingOwnership pointer: OpaquePointer) { self.pointer = pointer }

@@ -103,8 +103,8 @@ public final class TLSSession {
         }
     }
 
-    /// Clears the error queue, whose errors would be mistaken for errors of this call. A check of
-    /// an empty queue costs far less than clearing it.
+    /// Clears the error queue, so that old errors are not mistaken for errors of this call. A check
+    /// of an empty queue costs far less than clearing it.
     private func forgetErrors() {
         if ERR_peek_error() != 0 { ERR_clear_error() }
     }
@@ -138,7 +138,7 @@ public final class TLSSession {
     /// The verified certificate of the client behind a server's session; nil if it sent none.
     public var peer: PeerCertificate? { server?.peer(of: session) }
 
-    /// `TLSv1.3`
+    /// The protocol version, for example `TLSv1.3`.
     public var version: String { String(cString: SSL_get_version(session)) }
 
     private var speaksHTTP2: Bool {
