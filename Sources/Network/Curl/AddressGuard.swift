@@ -3,11 +3,11 @@ import Glibc
 
 /// The rules for the addresses that may be connected to if others have chosen the URL.
 ///
-/// Only addresses that lead into the internet are allowed. Refused are this machine, private
-/// networks, and addresses that are reserved for other uses (the registries of RFC 6890), also if
-/// they are embedded in an IPv6 address. This machine's public addresses are refused too, because
-/// programs that listen there may trust a connection from this machine. Neighbours with public
-/// addresses cannot be recognized. Ranges that the operator names are allowed. Tests:
+/// Only addresses that lead into the internet are allowed. It refuses this machine, private
+/// networks and addresses reserved for other uses (the registries of RFC 6890). It also refuses
+/// them if they are embedded in an IPv6 address. This machine's public addresses are refused too,
+/// because programs that listen there may trust a connection from this machine. Neighbours with
+/// public addresses cannot be recognized. Ranges that the operator names are allowed. Tests:
 /// `AddressTests`.
 public struct AddressGuard: Sendable, Equatable {
     private enum Rule: Equatable {

@@ -79,7 +79,8 @@ public struct WebClientOptions: Sendable {
     /// Certificates (PEM) of further authorities to trust, in addition to the system's.
     public var extraTrust: [UInt8]?
     public var plainHTTP = PlainHTTP.never
-    /// Sent to every server that asks for one. The caller has checked that chain and key match.
+    /// The certificate for every server that asks for one. The caller has checked that chain and
+    /// key match.
     public var clientCertificate: ClientCertificate?
     /// The highest number of concurrent transfers. Further ones are refused.
     public var transfers = 1000
@@ -110,9 +111,9 @@ public struct WebClientOptions: Sendable {
     }
 
     public struct ClientCertificate: Sendable {
-        /// PEM, with the intermediate certificates.
+        /// The certificate and its intermediate certificates, in PEM.
         public let chain: [UInt8]
-        /// PEM, without a passphrase.
+        /// The private key in PEM, without a passphrase.
         public let key: Secret
 
         public init(chain: [UInt8], key: Secret) {

@@ -6,7 +6,7 @@ import HTTP
 /// visible ASCII, a host that is a name or an address in its usual form, no user, no fragment.
 public struct TransferURL: Sendable, Hashable {
     public let secure: Bool
-    /// Lower-case, without brackets.
+    /// The host in lower case, without brackets.
     public let host: String
     /// The port as written; nil for the default port.
     public let port: UInt16?

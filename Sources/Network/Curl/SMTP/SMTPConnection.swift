@@ -62,8 +62,8 @@ final class OpenSockets: Sendable {
         }
     }
 
-    /// Ends reading from the oldest socket. If libcurl has opened a second one, the oldest is the
-    /// one that it closes with QUIT; the newer one will be reused.
+    /// Ends reading from the oldest socket. If libcurl has opened a second socket, it closes the
+    /// oldest one with QUIT and reuses the newer one.
     func stopReading() {
         state.withLock { state in if let fd = state.open.first { shutdown(fd, Int32(SHUT_RD)) } }
     }

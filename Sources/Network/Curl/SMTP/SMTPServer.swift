@@ -6,7 +6,7 @@ import HTTP
 public struct SMTPAddress: Sendable, Hashable {
     /// Whether TLS begins with the first byte (RFC 8314). Otherwise it begins with STARTTLS.
     public let isImplicitTLS: Bool
-    /// Lower-case, without brackets.
+    /// The host in lower case, without brackets.
     public let host: String
     /// The port as written; nil for 25, or 465 with implicit TLS.
     public let port: UInt16?
