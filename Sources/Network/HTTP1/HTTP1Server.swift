@@ -25,8 +25,7 @@ public final class HTTP1Server {
     private var timer: TimerID?
     private var isRunning = false
     private var mustRunAgain = false
-    /// Exchanges whose answer is still being made. Each must be answered before libmicrohttpd is
-    /// stopped.
+    /// Exchanges that wait for their answer. Each must be answered before libmicrohttpd is stopped.
     private var waiting: [ObjectIdentifier: PageExchange] = [:]
     /// The connection that is just being handed to libmicrohttpd, for its callback.
     var arriving: (fd: Int32, remote: String) = (-1, "")

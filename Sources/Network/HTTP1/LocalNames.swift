@@ -3,8 +3,8 @@ import EventLoop
 /// The names by which a caller on this machine may address a server on it.
 ///
 /// A browser on this machine also sends requests for other sites' pages. Two checks detect that. A
-/// page whose name was made to resolve to this machine (DNS rebinding) sends its own name in
-/// `Host`. A page that posts here from elsewhere sends its own name in `Origin`.
+/// page of another site may make its name resolve to this machine (DNS rebinding), but it sends its
+/// own name in `Host`. A page that posts here from elsewhere sends its own name in `Origin`.
 struct LocalNames: Sendable {
     private let authorities: [String]
 
