@@ -2,7 +2,7 @@
 public protocol Handler: Sendable {
     func handle(_ request: Request) -> Reply
 
-    /// The response to a request whose body exceeds the limit. Such a request does not reach
+    /// The response to a request with a body above the limit. Such a request does not reach
     /// `handle`.
     func tooLarge() -> Response
 }
