@@ -31,7 +31,7 @@ public enum LogFormat: String, Sendable, CaseIterable {
 }
 
 /// A log of events, one per line. The name of an event is fixed text. Values that a peer can
-/// influence stand behind a key and are escaped.
+/// influence follow a key and are escaped.
 public final class Log: Sendable {
     public let minimum: LogLevel
     private let format: LogFormat

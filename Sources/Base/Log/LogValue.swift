@@ -1,4 +1,4 @@
-/// A value that may stand behind a key.
+/// A value that a log key may have.
 public protocol LogValue: Sendable {
     var logged: LoggedValue { get }
 }
