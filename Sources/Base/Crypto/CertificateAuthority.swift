@@ -10,14 +10,14 @@ public protocol AuthorityKey: Sendable {
 
 extension P256PrivateKey: AuthorityKey {}
 
-/// An authority of our own with a P-256 key. Each of the two (websites, phones) signs leaf
-/// certificates and its CRL directly. Tests: `CertificateAuthorityTests`.
+/// A certificate authority of the installation, with a P-256 key. Each of the two (websites,
+/// phones) signs leaf certificates and its CRL directly. Tests: `CertificateAuthorityTests`.
 public final class CertificateAuthority: Sendable {
     public let certificate: Certificate
     public let key: any AuthorityKey
     private let randomness: any Randomness
-    /// How far certificates are antedated, so that a clock that is slightly slow accepts them at
-    /// once.
+    /// The time by which certificates are antedated, so that a clock that is slightly slow accepts
+    /// them at once.
     private static let leeway: Duration = .seconds(300)
 
     public init(

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// Locked pages for private keys inside OpenSSL, which stores the secret numbers of keys there if
-/// such memory exists.
+/// Locked pages for private keys inside OpenSSL. If they exist, OpenSSL stores the secret numbers
+/// of keys there.
 ///
 /// Keys that were read before `prepare` stay in ordinary memory. Handshakes allocate their
 /// ephemeral keys from these pages, too. So the size limits the number of TLS 1.2 handshakes that

@@ -12,8 +12,8 @@ public enum SealFailure: Error, Sendable, Equatable {
 }
 
 /// Seals with AES-256-GCM under the newest of several named keys. The older keys still open what
-/// they sealed. For key rotation, a key can be known before it is used: it stands in front with
-/// `isNext`. The first key without `isNext` seals.
+/// they sealed. For key rotation, a relay can know a key before it uses it: this key is the first
+/// one in the list and has `isNext`. The first key without `isNext` seals.
 ///
 /// Format: version (1 byte), length of the key's id (1 byte), the id, nonce (12), ciphertext, tag
 /// (16). Everything before the nonce is authenticated together with the associated data. Nonces are
