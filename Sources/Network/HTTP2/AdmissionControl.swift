@@ -59,6 +59,7 @@ public final class AdmissionControl: Sendable {
         }
     }
 
+    /// Admits an accepted connection, and ends others to make room for it.
     /// - Parameter address: nil if a balancer has not yet sent the address of the caller.
     /// - Returns: nil if the connection must be closed at once.
     func admit(_ address: SocketAddress?, on loop: EventLoop) -> AdmissionTicket? {
@@ -114,6 +115,7 @@ public final class AdmissionControl: Sendable {
         }
     }
 
+    /// Counts the connection under its identity, if the share of its kind has room.
     /// - Returns: whether the connection is identified from now on.
     fileprivate func identified(
         _ ticket: AdmissionTicket, as identity: AdmissionTable.Identity, _ remote: String?

@@ -27,6 +27,7 @@ public struct AdmissionLimits: Sendable, Equatable {
     /// The time from the first request of a connection to its end, if it does not identify itself.
     public var unidentifiedLife: Duration = .seconds(120)
 
+    /// Divides the total among the kinds of callers.
     /// - Parameter perSource: nil is half of the unidentified connections.
     public init(total: Int, perSource: Int? = nil) {
         self.total = max(total, 16)

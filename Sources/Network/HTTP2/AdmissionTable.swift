@@ -14,9 +14,9 @@ import World
 /// time depends on how many newer connections arrive. A connection's first request makes it the
 /// newest of its source again.
 ///
-/// Risk: a loop is slower to close connections than the table is to end them. Then new
-/// connections are refused, with the reason `closing`. Tests: `AdmissionTableTests`, and with real
-/// servers `AdmissionServerTests`.
+/// Risk: a loop is slower to close connections than the table is to end them. Then new connections
+/// are refused, with the reason `closing`. Tests: `AdmissionTableTests`, and with real servers
+/// `AdmissionServerTests`.
 struct AdmissionTable {
     /// The reason why a connection was refused, put off or ended, or stayed unidentified.
     enum Reason: String, CaseIterable, Sendable {

@@ -29,6 +29,7 @@ final class Exchange {
     private var hasEnded = false
     private var holdsNothing = false
 
+    /// Makes an exchange; `start` runs it.
     /// - Parameter answer: called at most once.
     /// - Parameter ended: called once, when no work of this exchange runs any more.
     init(

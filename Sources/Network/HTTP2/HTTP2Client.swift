@@ -9,15 +9,15 @@ import World
 ///
 /// Purpose: many concurrent requests over one connection, each with a deadline. The caller must
 /// know for each failed request whether the server may have processed it, because only `notSent`
-/// allows a repetition. A request counts as `notSent` if it has no stream, if the server refused
-/// its stream, or if a part of its body was not sent. Every other failure is `ambiguous`.
+/// allows a repetition. A request without a stream or with a refused stream counts as `notSent`. So
+/// does a request with an unsent part of its body. Every other failure is `ambiguous`.
 ///
 /// Invariants: each completion is called exactly once, unless `cancel` drops it. A request that
 /// `send` takes is in `queue` until it gets a stream, and then in `streams` until the stream
-/// closes. There are never more streams than the server allows.
+/// closes. The client opens no stream above the limit of the server.
 ///
-/// Risk: a completed request stays in `queue` until its turn, so `waiting` counts only
-/// those that still wait. Tests: `ClientTests`, `RoundTripTests`.
+/// Risk: a completed request stays in `queue` until its turn, so `waiting` counts only those that
+/// still wait. Tests: `ClientTests`, `RoundTripTests`.
 public final class HTTP2Client {
     let loop: EventLoop
     let host: String
@@ -62,6 +62,7 @@ public final class HTTP2Client {
     /// Whether streams ended or limits changed since `onCapacity` was called.
     var capacityChanged = false
 
+    /// Makes a client; `connect` connects it.
     /// - Parameter tls: nil only in tests; then the server must expect HTTP/2 without TLS.
     public init(
         loop: EventLoop, host: String, port: UInt16, tls: TLSClientContext?, options: ClientOptions = ClientOptions(),

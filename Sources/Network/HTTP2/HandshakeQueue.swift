@@ -7,7 +7,7 @@ enum HandshakeDecision: Equatable {
     case begin
     /// The budget of the source is empty until this time.
     case putOff(until: Instant)
-    /// The connection is already closed. The budget is unchanged.
+    /// The connection is closed or must end. The budget is unchanged.
     case drop
 }
 
@@ -24,9 +24,9 @@ enum HandshakeDecision: Equatable {
 /// the source is parked again.
 ///
 /// Invariant: a source with connections is either in `turns` or in `parked`, exactly once. So a
-/// step costs O(log n) for n parked sources, however many connections wait. Risk:
-/// connections that closed while they waited stay here until a step reaches them. So the owner must
-/// call `keep` when there are too many of them. Tests: `HandshakeQueueTests`, and with real servers
+/// step costs O(log n) for n parked sources, however many connections wait. Risk: connections that
+/// closed while they waited stay here until a step reaches them. So the owner must call `keep` when
+/// there are too many of them. Tests: `HandshakeQueueTests`, and with real servers
 /// `HandshakeBudgetTests`.
 struct HandshakeQueue<Element> {
     /// The result of one step.

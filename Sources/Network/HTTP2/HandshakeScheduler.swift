@@ -20,6 +20,7 @@ final class HandshakeScheduler {
 
     init(loop: EventLoop) { self.loop = loop }
 
+    /// Queues a connection for its handshake.
     /// - Parameter open: the number of open connections of the server.
     func add(_ connection: ServerConnection, open: Int) {
         if queue.add(connection, from: connection.ticket?.source) { connection.ticket?.putOff(1) }

@@ -18,10 +18,10 @@ import World
 /// GOAWAY no stream above `lastStream` is handled. `ConnectionClock` ends the connection if the
 /// peer is too slow, and `AbuseBudget` if the peer costs too much.
 ///
-/// Risk: an event may end the connection, so every loop over events checks `session`.
-/// libnghttp2 points to the `ServerStream` objects as `BodySource`; so the session is freed before
-/// them. Tests: `ServerTests`, `HostileTests`, `EarlyAnswerTests`, `StreamLimitTests`,
-/// `SlowHeadTests`; with other clients `ToolTests`.
+/// Risk: an event may end the connection, so every loop over events checks `session`. libnghttp2
+/// points to the `ServerStream` objects as `BodySource`; so the session is freed before them.
+/// Tests: `ServerTests`, `HostileTests`, `EarlyAnswerTests`, `StreamLimitTests`, `SlowHeadTests`;
+/// with other clients `ToolTests`.
 public final class ServerConnection: TransportOwner, TurnEndObserver {
     public let loop: EventLoop
     let limits: ServerLimits

@@ -59,12 +59,12 @@ final class SharedBuffers {
 /// can occupy is bounded by one read and one write. Each turn reads and writes a limited amount, so
 /// that other connections get their turns.
 ///
-/// Risk: TLS may need to write in order to read, and the reverse, so the interest in
-/// events follows `readNeedsWrite` and `writeNeedsRead`. Bytes that OpenSSL has buffered cause no
-/// further event of the socket (`comeBack`). A close with unread bytes makes the kernel send a
-/// reset, which destroys output on its way; so the transport lingers. After each call to the owner
-/// it checks its state, because the owner may have ended it. Tests: `RoundTripTests`,
-/// `ServerTests`, `KeyUpdateTests`, `ProxiedConnectionTests`.
+/// Risk: TLS may need to write in order to read, and the reverse, so the interest in events follows
+/// `readNeedsWrite` and `writeNeedsRead`. Bytes that OpenSSL has buffered cause no further event of
+/// the socket (`comeBack`). A close with unread bytes makes the kernel send a reset, which destroys
+/// output on its way; so the transport lingers. After each call to the owner it checks its state,
+/// because the owner may have ended it. Tests: `RoundTripTests`, `ServerTests`, `KeyUpdateTests`,
+/// `ProxiedConnectionTests`.
 final class Transport {
     typealias Introduced = (Result<ProxyHeader, ProxyHeader.Fault>) -> Void
 
@@ -135,6 +135,7 @@ final class Transport {
     var peer: PeerCertificate? { tls?.peer }
     var tlsVersion: String? { tls?.version }
 
+    /// Starts reading.
     /// - Parameter introduced: called with the result of the PROXY header; nil if none is expected.
     ///   After a fault the connection ends.
     func start(owner: any TransportOwner, introduced: Introduced? = nil) throws(SystemFailure) {
