@@ -77,7 +77,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: The current loop
 
-    /// The loop whose turn this thread runs; nil if there is none.
+    /// The loop that this thread runs at the moment; nil if there is none.
     @inline(never)
     public static var current: EventLoop? {
         guard let pointer = pthread_getspecific(currentKey) else { return nil }

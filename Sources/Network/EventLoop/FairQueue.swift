@@ -41,6 +41,7 @@ public struct FairQueue<Owner: Hashable, Element> {
     /// The number of elements of all owners.
     public private(set) var count = 0
 
+    /// Makes an empty queue.
     /// - Parameter turn: the cost that an owner may take in one turn.
     public init(turn: Int = 1) {
         precondition(turn > 0, "a turn is worth something")
@@ -144,7 +145,7 @@ public struct FairQueue<Owner: Hashable, Element> {
         return place
     }
 
-    /// Moves the line whose turn it is to the front. Returns false if the queue is empty.
+    /// Moves the next line with credit to the front. Returns false if the queue is empty.
     private mutating func settleTurn() -> Bool {
         guard firstLine != Self.none else { return false }
         while line(firstLine).credit <= 0 {
