@@ -15,6 +15,7 @@ public final class TLSServerContext: @unchecked Sendable {
     let application: Application
     private let verification: ClientVerification
 
+    /// Loads certificates, key, authorities and revocation lists.
     /// - Parameter websitesCA: the authorities of websites (PEM). If this and `phonesCA` are empty,
     ///   clients are not asked for a certificate.
     /// - Parameter crl: revocation lists (PEM). A list applies to the certificates of its issuer;

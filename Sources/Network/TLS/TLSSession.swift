@@ -54,6 +54,7 @@ public final class TLSSession {
         SSL_set_accept_state(session)
     }
 
+    /// Makes the client's side of a session.
     /// - Parameter host: the name or address that the certificate of the server must have.
     public init(client context: TLSClientContext, fd: Int32, host: String) throws(TLSFailure) {
         application = context.application
