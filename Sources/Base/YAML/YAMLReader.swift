@@ -6,6 +6,7 @@ public enum YAMLReader {
     private static let maxBytes = 1 << 20
     private static let maxDepth = 32
 
+    /// Reads a document of at most 1 MiB, nested at most 32 levels deep.
     /// - Parameter file: the name of the file in error messages.
     public static func read(_ bytes: [UInt8], file: String) throws(YAMLError) -> YAMLNode {
         guard bytes.count <= maxBytes else {
