@@ -65,7 +65,7 @@ public final class Log: Sendable {
     /// slow.
     public func dropped(_ level: LogLevel) -> UInt64 { sink.dropped(level) }
 
-    /// How long the reader has not taken the line that is being written; nil if none is.
+    /// The time for which the reader has not taken the line that is being written; nil if none is.
     public var stalled: Duration? { sink.stalled }
 
     public func debug(_ event: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {

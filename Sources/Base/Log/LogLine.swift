@@ -15,6 +15,7 @@ struct LogLine {
         if format == .json { bytes.append(UInt8(ascii: "{")) }
     }
 
+    /// Adds a key and a value.
     /// - Parameter key: one of our keys, which need no escaping.
     mutating func add(_ key: String, _ value: LoggedValue) {
         switch format {

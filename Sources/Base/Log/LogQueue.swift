@@ -9,6 +9,7 @@ public struct LogQueue: Sendable {
         public var lines: Int
         public var bytes: Int
 
+        /// Makes bounds from a number of lines.
         /// - Parameter lines: the number of lines; their bytes are limited to 256 per line on
         ///   average.
         public init(lines: Int = 8192) {

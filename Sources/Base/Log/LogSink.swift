@@ -8,7 +8,8 @@ public protocol LogSink: Sendable {
     func write(_ line: [UInt8], _ level: LogLevel)
     /// The number of lines of a level that were dropped since the start.
     func dropped(_ level: LogLevel) -> UInt64
-    /// How long the reader has not taken the bytes that are being written; nil if none are.
+    /// The time for which the reader has not taken the bytes that are being written; nil if none
+    /// are.
     var stalled: Duration? { get }
 }
 

@@ -24,6 +24,7 @@ public final class QueuedSink: LogSink {
     private let output: @Sendable ([UInt8]) -> Int
     private let run: @Sendable (@escaping @Sendable () -> Void) -> Void
 
+    /// Makes a sink.
     /// - Parameters:
     /// - output: writes bytes, may block, and returns how many were written: fewer only after a
     ///   failure.
