@@ -50,6 +50,7 @@ public final class LockedMemory: Sendable {
     private let regions = Mutex<[Region]>([])
     private let lock: @Sendable (UnsafeMutableRawPointer, Int) -> Bool
 
+    /// Makes an empty set of regions.
     /// - Parameter lock: locks pages in memory; a test passes a function that refuses.
     init(lock: @escaping @Sendable (UnsafeMutableRawPointer, Int) -> Bool = { mlock($0, $1) == 0 }) {
         self.lock = lock

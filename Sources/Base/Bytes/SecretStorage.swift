@@ -26,6 +26,7 @@ final class LockedBytes: Sendable {
     let count: Int
     private let memory: LockedMemory
 
+    /// Copies the bytes into locked pages.
     /// - Parameter source: the bytes to copy; the caller must wipe them.
     init(_ source: UnsafeRawBufferPointer, in memory: LockedMemory) {
         count = source.count
