@@ -19,6 +19,7 @@ extension P256PrivateKey {
 
 /// HKDF (RFC 5869) with SHA-256.
 public enum HKDF {
+    /// Derives bytes from a secret.
     /// - Parameter count: the number of bytes, at most 255 × 32.
     public static func sha256(_ secret: Secret, salt: [UInt8], info: [UInt8], count: Int) -> Secret {
         precondition((0...255 * 32).contains(count), "HKDF gives no more")

@@ -37,6 +37,7 @@ public struct Sealer: Sendable {
     private let current: Key
     private static let version: UInt8 = 1
 
+    /// Makes a sealer. Throws if no key can seal, or a key or an id is invalid.
     /// - Parameter keys: keys of 32 bytes, each with a different id of at most 64 bytes.
     public init(keys: [Key]) throws(CryptoFailure) {
         guard let first = keys.first(where: { !$0.isNext }) else { throw CryptoFailure("sealing needs a key") }
