@@ -11,17 +11,19 @@ public struct LoginOutcome: Sendable, Equatable {
         case success, failure
         /// The challenge is not decided yet.
         case wait
-        /// The relay has no result: it has no such challenge of this website, or no longer keeps
-        /// its result.
+        /// The relay has no result, because the user has no challenge. It occurs only for a call
+        /// with the user's token in place of a challenge.
         case nothing = ""
     }
 
     /// A factor that the challenge tried.
     public struct Step: Sendable, Equatable {
+        /// The factor that was tried.
         public let factor: Factor
         /// The state of the step: `queued`, `sent`, `seen`, `refused`, `undeliverable`, `answered`,
         /// `expired` or `skipped`.
         public let state: String
+        /// The time at which the step got this state.
         public let at: Timestamp
         /// The reason for the state, as a text for people.
         public let reason: String?

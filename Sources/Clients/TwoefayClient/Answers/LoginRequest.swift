@@ -29,7 +29,8 @@ public struct LoginRequest: Sendable, Equatable {
     public var languages: String?
     /// The factors that this login may use; nil for the factors of the website's policy.
     public var factors: [Factor]?
-    /// The lowest assurance that this login accepts; nil for the minimum of the website's policy.
+    /// The lowest assurance that this login accepts. If the website's policy requires a higher one,
+    /// that applies; nil leaves it to the policy.
     public var leastAssurance: Assurance?
     /// Whether the browser is known for this user from an earlier successful login (see
     /// `KnownBrowsers`). Logins from other browsers then cannot end this login or use up its

@@ -18,11 +18,14 @@ public struct RelayUser: Sendable, Equatable {
 
     /// The opaque id of the user, as `/register` returned it.
     public let token: String
+    /// The user's mail address; nil if there is none.
     public let email: String?
+    /// The user's phone number for text messages; nil if there is none.
     public let phone: String?
     /// The state of the user.
     public let state: AccountState
-    /// The cause of a lock or freeze: `phone` or `operator`.
+    /// The cause of a lock or freeze; nil if there is none. `phone` means the answers of a phone;
+    /// `operator` means that only an operator can lift it.
     public let stoppedBy: String?
     /// Whether the user's codes are locked after too many wrong ones. The user's phone can still
     /// approve.
@@ -62,6 +65,7 @@ public struct Device: Sendable, Equatable {
     public let id: String
     /// The name by which the user knows the phone.
     public let name: String?
+    /// The platform of the phone: `ios`, `android`, `web` or `other`.
     public let platform: String?
     /// The current state of the phone; nil in a webhook, which reports an event and not a state.
     public let state: AccountState?

@@ -47,13 +47,20 @@ public struct Proof: RelayWord {
 }
 
 /// The level of confidence in a success: `low` < `restricted` < `substantial` < `high`.
+///
+/// Compare levels with an explicit list of those that you accept, so that an unknown one is not
+/// accepted.
 public struct Assurance: RelayWord {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    /// A push or pull with a number, or with a phone that verified its owner.
     public static let high = Assurance(rawValue: "high")
+    /// A push or pull without these; or a TOTP, HOTP or recovery code.
     public static let substantial = Assurance(rawValue: "substantial")
+    /// A code in a text message.
     public static let restricted = Assurance(rawValue: "restricted")
+    /// A code in a mail.
     public static let low = Assurance(rawValue: "low")
 }
 
@@ -62,16 +69,23 @@ public struct Reason: RelayWord {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    /// The user denied the request.
     public static let denied = Reason(rawValue: "denied")
     /// The user reports that another person is trying to log in.
     public static let fraud = Reason(rawValue: "fraud")
+    /// The user entered another number than the website showed.
     public static let wrongNumber = Reason(rawValue: "wrong_number")
+    /// Nobody answered within the lifetime of the challenge.
     public static let expired = Reason(rawValue: "expired")
+    /// The website cancelled the challenge.
     public static let cancelled = Reason(rawValue: "cancelled")
     /// A later request for the same user replaced this one.
     public static let superseded = Reason(rawValue: "superseded")
+    /// No factor could reach the user.
     public static let undeliverable = Reason(rawValue: "undeliverable")
+    /// The user is locked.
     public static let locked = Reason(rawValue: "locked")
+    /// The user is frozen after a fraud report.
     public static let frozen = Reason(rawValue: "frozen")
 }
 
@@ -80,10 +94,16 @@ public struct AccountState: RelayWord {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    /// A phone that waits for an approval, or a factor that waits for its first code.
     public static let waiting = AccountState(rawValue: "waiting")
+    /// Ready for use.
     public static let active = AccountState(rawValue: "active")
+    /// A phone that is disabled and can be resumed.
     public static let suspended = AccountState(rawValue: "suspended")
+    /// A phone that was removed permanently.
     public static let revoked = AccountState(rawValue: "revoked")
+    /// A user that is locked, or a factor that cannot be used because of a lock.
     public static let locked = AccountState(rawValue: "locked")
+    /// A user that is frozen after a fraud report, or a factor of this user.
     public static let frozen = AccountState(rawValue: "frozen")
 }

@@ -47,24 +47,39 @@ public struct Problem: Sendable, Equatable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
+        /// The body is not valid JSON, or the query or a header field is wrong.
         public static let malformed = Code(rawValue: "malformed")
+        /// Parameters are invalid; `Problem.faults` names all of them.
         public static let invalid = Code(rawValue: "invalid")
+        /// The proof of the caller's identity is missing or invalid.
         public static let unauthenticated = Code(rawValue: "unauthenticated")
+        /// The caller may not use this route, or the policy does not allow the operation.
         public static let forbidden = Code(rawValue: "forbidden")
+        /// The user must approve first: see `Problem.approval`.
         public static let approvalRequired = Code(rawValue: "approval_required")
         /// The user's codes are locked. See `RelayClient.unlock`.
         public static let codesLocked = Code(rawValue: "codes_locked")
+        /// The object is unknown, or it belongs to another website.
         public static let notFound = Code(rawValue: "not_found")
+        /// The route has another HTTP method.
         public static let methodNotAllowed = Code(rawValue: "method_not_allowed")
+        /// The name or address is already in use, or the same request is still running.
         public static let conflict = Code(rawValue: "conflict")
+        /// The challenge has already ended.
         public static let alreadyDecided = Code(rawValue: "already_decided")
         /// The operation succeeded, but its answer held a secret that the relay shows only once.
         public static let shownOnce = Code(rawValue: "shown_once")
+        /// The body is larger than 64 KiB.
         public static let tooLarge = Code(rawValue: "too_large")
+        /// The body is not JSON.
         public static let unsupportedType = Code(rawValue: "unsupported_type")
+        /// The idempotency key was used before for another request.
         public static let idempotencyMismatch = Code(rawValue: "idempotency_mismatch")
+        /// A limit or quota is reached: see `Problem.retryAfter`.
         public static let limited = Code(rawValue: "limited")
+        /// The relay has a fault. Its log has details under `Problem.requestID`.
         public static let `internal` = Code(rawValue: "internal")
+        /// The relay cannot reach its store in time: see `Problem.retryAfter`.
         public static let unavailable = Code(rawValue: "unavailable")
         /// No code of the relay: a system between the relay and the website has answered.
         public static let foreign = Code(rawValue: "")
@@ -72,10 +87,13 @@ public struct Problem: Sendable, Equatable {
 
     /// A faulty parameter.
     public struct Fault: Sendable, Equatable {
+        /// The name of the parameter.
         public let parameter: String
+        /// The stable code of the fault.
         public let code: String
         /// The key under which a website can look up a translated message.
         public let messageKey: String
+        /// The explanation in English.
         public let message: String
     }
 
@@ -90,8 +108,9 @@ public struct Problem: Sendable, Equatable {
 
     /// The HTTP status.
     public let status: Int
+    /// The stable code of the problem.
     public let code: Code
-    /// The explanation for developers.
+    /// The explanation for people. Do not evaluate it in a program.
     public let detail: String
     /// The faulty parameters, if the relay names any.
     public let faults: [Fault]

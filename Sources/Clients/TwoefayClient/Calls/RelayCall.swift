@@ -8,6 +8,7 @@ public struct RelayCall: Sendable, Equatable {
     public var path: String
     /// The header fields, with names in lower case.
     public var fields: [String: String]
+    /// The JSON body; nil if there is none.
     public var body: JSONObject?
     /// The longest time to wait for an answer.
     public var timeout: Duration
@@ -49,6 +50,7 @@ public struct RelayReply: Sendable, Equatable {
     public var status: Int
     /// The header fields, with names in lower case.
     public var fields: [String: String]
+    /// The bytes of the body; empty if there is none.
     public var body: [UInt8]
 
     public init(status: Int, fields: [String: String] = [:], body: [UInt8] = []) {

@@ -74,7 +74,9 @@ extension RelayClient {
     public struct Change: Sendable, Equatable {
         /// A new value, or the removal of the old one.
         public enum Value: Sendable, Equatable {
+            /// The new value.
             case to(String)
+            /// The removal of the current value.
             case removed
         }
 

@@ -17,15 +17,21 @@ public struct LoginRecord: Sendable, Equatable {
 
     /// The id of the challenge, from the answer of `/login`.
     public var challenge: String
+    /// The user whom the request names.
     public var username: String
     /// The website's nonce: new for each login, and impossible to guess.
     public var request: String
     /// The number that the website showed; nil if it showed none.
     public var number: String?
+    /// The service in the request; nil if it named none.
     public var service: String?
+    /// The action in the request; nil if it named none.
     public var action: String?
+    /// The labelled lines in the request.
     public var details: [Detail]
+    /// The visitor's address in the request; nil if it named none.
     public var ip: String?
+    /// The browser in the request; nil if it named none.
     public var userAgent: String?
     /// The time of the request by the website's clock, in seconds since 1970.
     public var askedAt: Int64

@@ -8,6 +8,7 @@ import JSON
 public struct PinnedPhone: Sendable, Equatable {
     /// The id of the phone.
     public let device: String
+    /// The phone's public key.
     public let key: P256PublicKey
 
     /// Restores a pinned phone from the values that the website stored.

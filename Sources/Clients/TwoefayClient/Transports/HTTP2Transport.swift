@@ -31,6 +31,7 @@ public actor HTTP2Transport: RelayTransport {
         let timer: TimerID
     }
 
+    /// The address of the relay.
     public nonisolated let relay: WebAddress
     private nonisolated let loop: EventLoop
     private let group: LoopGroup?

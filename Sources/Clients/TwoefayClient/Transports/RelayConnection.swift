@@ -7,9 +7,9 @@ import World
 ///
 /// A connection can fail without a sign, for example because a firewall dropped its state or the
 /// other machine lost power. Requests on it would then wait until their deadline. The connection
-/// therefore sends a PING every 15 seconds while calls are under way, after an ambiguous failure,
-/// and before a call after 15 idle seconds. If the PING gets no answer, the connection is closed,
-/// and its calls can be repeated over another one.
+/// therefore sends a PING in three cases: every 15 seconds while calls are under way, after an
+/// ambiguous failure, and before a call after 15 idle seconds. If the PING gets no answer, the
+/// connection is closed, and its calls can be repeated over another one.
 ///
 /// Invariant: a connection lives until its last call has ended, even if no new calls use it. It
 /// must be used on its loop only. Tested in `RelayConnectionTests.swift`.
