@@ -5,10 +5,9 @@ import HTTP2
 /// A provider's connection, which gives each request the answer that `PushResponder` selects. It
 /// must be used on its loop only.
 ///
-/// Invariant: `undecided` holds exactly the streams whose push has not been accepted or refused
-/// yet. A GOAWAY with replays may declare only these unprocessed, since a sender repeats such a
-/// push at once. If an accepted push were declared unprocessed, the phone would get two
-/// notifications.
+/// Invariant: `undecided` holds only streams whose push was neither accepted nor refused. A GOAWAY
+/// with replays declares only these unprocessed, because a sender repeats their pushes at once. If
+/// it declared an accepted push unprocessed, the phone would get two notifications.
 final class AppleConnection: ConnectionController {
     private let connection: ServerConnection
     let number: Int
@@ -99,7 +98,7 @@ final class AppleConnection: ConnectionController {
         if limits?.prove() == true { announce() }
     }
 
-    // MARK: What requests get
+    // MARK: Answers
 
     /// Carries out a scripted answer.
     ///

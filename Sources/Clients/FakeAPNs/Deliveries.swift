@@ -75,7 +75,7 @@ public struct RecordingLimits: Sendable {
     /// The number of pushes, and of requests, that are kept until `next` or `nextRequest` returns
     /// them. The oldest are dropped first.
     public var newest: Int
-    /// Whether `deliveries` are counted.
+    /// Whether deliveries are counted.
     public var deliveries: Bool
 
     public init(newest: Int = .max, deliveries: Bool = true) {

@@ -13,7 +13,7 @@ import World
 ///
 /// It checks every request as Apple would (`AppleCheck`, `ProviderTokenCheck`), sends Apple's
 /// answers, and records what it received. By default it accepts every valid request. `script` sets
-/// other answers for a prefix of the device token, `injectFaults` sets faults for all requests, and
+/// other answers for a prefix of the device token. `injectFaults` sets faults for all requests, and
 /// `setConnectionBehavior` sets the behavior of the next connections.
 ///
 /// Invariant: equal requests in the same order get equal answers. No fault is random, so a failing
@@ -133,7 +133,7 @@ public final class FakeAPNs: Sendable {
         }
     }
 
-    // MARK: What it does
+    // MARK: Faults
 
     /// Sets the answers to the next requests for device tokens with this prefix, one for each
     /// request.
@@ -168,7 +168,7 @@ public final class FakeAPNs: Sendable {
 
     func replaceScripts(_ scripts: [(prefix: String, answers: [ScriptedAnswer])]) { responder.replaceScripts(scripts) }
 
-    // MARK: Connections that stand, by their number since the service was made (from 1); nil: all
+    // MARK: Open connections, by their number since the service was created (from 1); nil for all
 
     /// Sends SETTINGS with a new stream limit on one connection, or on all if it is nil.
     public func announce(streams: UInt32, on connection: Int? = nil) async {
@@ -203,7 +203,7 @@ public final class FakeAPNs: Sendable {
         }
     }
 
-    // MARK: What came
+    // MARK: Received pushes and requests
 
     /// Returns the next accepted push, in order of arrival. Each push is returned once.
     public func next(within duration: Duration = .seconds(120)) async throws(MailboxTimeout) -> ReceivedPush {

@@ -58,7 +58,7 @@ final class PushResponder: Handler {
         requests = Mailbox(loop: loop, capacity: keeping.newest)
     }
 
-    // MARK: What is asked of it
+    // MARK: State and settings
 
     var requestCount: Int { state.withLock { $0.requests } }
     var acceptedCount: Int { state.withLock { $0.accepted } }
