@@ -4,7 +4,8 @@ import TwoefayClient
 ///
 /// Invariant: the effect of a challenge happens exactly once, in the website's background task,
 /// even if the browser is closed. Pages only show the state. They alone log in the browser that
-/// asked, and show it what it requested. Tested in `WebsiteTests.swift` and in `DemoTests/Shop`.
+/// asked, and show it what it requested. Tested in `ShopLoginTests.swift` and
+/// `ShopFactorTests.swift`.
 extension Shop {
     func ask(
         _ login: LoginRequest, for purpose: PendingConfirmation.Purpose

@@ -169,7 +169,7 @@ extension Shop {
         return activation
     }
 
-    // MARK: What phones and apps read
+    // MARK: QR codes
 
     /// Draws a QR code. The website draws it itself, because the relay's QR code does not contain
     /// `k`.

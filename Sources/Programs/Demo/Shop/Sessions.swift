@@ -46,7 +46,7 @@ struct Session: Sendable {
 }
 
 /// The sessions of all browsers, by the random id in their cookie. They are kept in memory, and
-/// their number is limited.
+/// their number is limited. Tested in `ShopComponentTests.swift` and `ShopDefenceTests.swift`.
 final class Sessions: Sendable {
     private let sessions = Mutex<[String: Session]>([:])
     private let time: any TimeSource

@@ -9,9 +9,10 @@ import World
 /// The sample website. Customers sign up with a name and a password, bind their phones, and log in
 /// with both.
 ///
-/// Every page is generated here, and works without a script. Invariant: a GET changes nothing. A
-/// change is a POST with the session's token, and its answer is a redirect, or a page that is shown
-/// only once. Tested in `DemoTests/Shop`.
+/// Every page is generated here, and works without a script. Invariant: a GET logs nobody in and
+/// changes no account. A change is a POST with the session's token. Its answer is a redirect, or a
+/// page that is shown only once. Tested in `ShopLoginTests.swift`, `ShopFactorTests.swift` and
+/// `ShopDefenceTests.swift`.
 public final class Shop: Pages {
     static let files: [PageFile] = [.baseCSS, .shopCSS, .shopJS, .iconSVG]
     static let name = "The Shop"

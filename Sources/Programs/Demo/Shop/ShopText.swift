@@ -45,7 +45,7 @@ enum ShopText: Sendable, Hashable {
     case remove(String)
     case removeSure(String)
 
-    // What is left when something is removed.
+    // The remaining factors after a removal.
     case removeLastPhone, lostPhone, lastPhoneGoes, lastAppGoes, whatStays, nothingStays, messagesStay
     case stayPhone, stayApp, stayToken, stayRecoveryCode
     case stayText(String)
@@ -57,10 +57,10 @@ enum ShopText: Sendable, Hashable {
     case scanWithApp, typeItsCode, qrOfSecret, secretIs, appCode, beginAnew
     case recoveryCodesUse, recoveryCodesAreThere, makeRecoveryCodes, makeNewRecoveryCodes, shownOnce, haveThem
 
-    // Stopped.
+    // Locked and frozen users.
     case unlock, unlocked, stoppedByFraud, stoppedByGuesses, stoppedByOperator, askOperator, codesAreLocked
 
-    // When something is wrong.
+    // Faults.
     case didNotWork, tryAgain, noSuchPage, formIsOld, relayIsAway
     case relayRefused(String)
 

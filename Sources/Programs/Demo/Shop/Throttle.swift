@@ -4,7 +4,8 @@ import World
 /// Delays password guesses.
 ///
 /// It counts by name, whether or not the name exists, because an attacker can use any number of
-/// addresses. It decides before the password is hashed, so refused guesses cost no hash.
+/// addresses. It decides before the password is hashed, so refused guesses cost no hash. Tested in
+/// `ShopComponentTests.swift` and `ShopDefenceTests.swift`.
 final class Throttle: Sendable {
     private struct Guesses {
         var wrong = 0

@@ -131,7 +131,7 @@ extension Shop {
         }
     }
 
-    // MARK: How it stands
+    // MARK: The state of the challenge
 
     /// Returns the state of the challenge; nil if the relay cannot be reached now.
     func standing(
@@ -174,7 +174,7 @@ extension Shop {
         }
     }
 
-    // MARK: The ends
+    // MARK: Pages at the end
 
     private func saidYesPage(_ visit: PageRequest, _ question: PendingConfirmation) -> Response {
         page(
