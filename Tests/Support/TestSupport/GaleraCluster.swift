@@ -114,7 +114,7 @@ public final class GaleraNode: Sendable {
     /// from the start.
     private static let user = getuid() == 0 ? ["--user=mysql"] : []
 
-    // MARK: Using it
+    // MARK: Use
 
     /// Runs SQL as the node's administrator.
     public func sql(_ text: String) throws {
@@ -123,7 +123,7 @@ public final class GaleraNode: Sendable {
 
     /// Returns a status variable; nil if the node does not answer.
     public func status(_ name: String) throws -> String? {
-        // A node that was frozen reports its old state until it hears from the others, so it must
+        // A frozen node reports its old state until it hears from the others. It must therefore
         // synchronise with them first.
         try process.sql("SET SESSION wsrep_sync_wait = 1; SELECT 1; SHOW STATUS LIKE '\(name)'")?
             .split(separator: "\n").last?.split(separator: "\t").last.map(String.init)
@@ -143,7 +143,7 @@ public final class GaleraNode: Sendable {
         throw failed("is not in step with the others: \(process.log)")
     }
 
-    // MARK: Harming it
+    // MARK: Faults
 
     public var runs: Bool { process.runs }
 

@@ -80,7 +80,7 @@ final class MariaDBProcess: Sendable {
     /// The end of the log.
     var log: String { Self.end(of: "\(directory)/error.log") }
 
-    // MARK: Harming it
+    // MARK: Faults
 
     /// Whether the process runs. It is false after `kill` and after a crash.
     var runs: Bool {

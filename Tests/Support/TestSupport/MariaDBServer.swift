@@ -36,7 +36,7 @@ public final class MariaDBServer: Sendable {
 
     private static let asRoot = getuid() == 0 ? ["--user=root"] : []
 
-    // MARK: Using it
+    // MARK: Use
 
     public func freshDatabase() throws -> String {
         let name = "test\(databases.wrappingAdd(1, ordering: .relaxed).newValue)"
@@ -58,7 +58,7 @@ public final class MariaDBServer: Sendable {
         guard try process.sql(text) != nil else { throw Failed(description: "failed: \(text)") }
     }
 
-    // MARK: Harming it
+    // MARK: Faults
 
     /// Kills the server with SIGKILL, and returns when it is dead.
     public func kill() { process.kill() }

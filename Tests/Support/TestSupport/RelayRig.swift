@@ -223,7 +223,7 @@ public struct RigFailure: Error, CustomStringConvertible {
     public init(_ description: String) { self.description = description }
 }
 
-/// The relay's background work, which a test can wait for.
+/// The background work of the relay, which a test can wait for.
 private final class BackgroundWork: Sendable {
     private struct State {
         var running = 0

@@ -183,7 +183,7 @@ public final class RunningRelay: Sendable {
         try TextFile.write(text, to: self.settings)
     }
 
-    // MARK: Who calls it
+    // MARK: Its callers
 
     /// Runs `twoefay` for this installation; it must succeed.
     @discardableResult public func tool(_ arguments: String...) async throws -> String {
