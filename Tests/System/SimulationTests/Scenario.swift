@@ -18,13 +18,22 @@ import World
 /// Every client behaves as its guide requires. The website repeats a request under its idempotency
 /// key, and a phone posts its decision until it has an answer.
 ///
-/// What goes wrong, all by a seed: the relay is killed and started again, answers are late or lost,
-/// the push service loses pushes or reports a wrong outcome, and the webhook endpoint is down at
-/// times (`WebhookEndpoint`). The store survives each kill, as a database does.
+/// The seed decides all faults:
 ///
-/// Invariants, which `SimulationTests.swift` checks at the end: every login ends, and ends once.
-/// Website, phone and webhooks report the same result. No login succeeds without an approval by its
-/// phone. The outbox holds no work that nobody does. The same seed gives the same trace.
+/// - The relay is killed and started again.
+/// - Answers arrive late, or are lost when the relay is killed.
+/// - The push service loses pushes, or reports another outcome than the real one.
+/// - The webhook endpoint is down at times, or fails (`WebhookEndpoint`).
+///
+/// The store survives each kill, as a database does.
+///
+/// Invariants, which `SimulationTests.swift` checks at the end:
+///
+/// - Every login ends, and it ends once.
+/// - Website, phone and webhooks get the same result.
+/// - No login succeeds without an approval by its phone.
+/// - The outbox holds no work, except webhooks that wait for another attempt.
+/// - The same seed gives the same trace.
 final class Scenario: PushCourier, @unchecked Sendable {
     // Guard for `@unchecked Sendable`: everything runs on the one thread that drives the world.
     // `state` has a lock nevertheless, because closures that cross loops must be Sendable.
@@ -72,7 +81,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
     private func chance(_ bound: UInt64) -> UInt64 { world.chance.number(below: bound) }
     private func milliseconds(_ range: Range<Int64>) -> Duration { world.chance.milliseconds(range) }
 
-    // MARK: The course of events
+    // MARK: The run
 
     /// Runs the whole scenario.
     ///

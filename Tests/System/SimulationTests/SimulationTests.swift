@@ -36,7 +36,8 @@ import Testing
             """
         #expect(try scenario.ask(twice) == 0, "a push with two ends")
         #expect(try scenario.ask("SELECT count(*) FROM step WHERE factor = 'push' AND ordinal = 1") == 20)
-        // An answer after the end of its push has a step of its own, but no second push.
+        // If an answer arrives after the end of its push, it gets a separate step, but no second
+        // push.
         let late = "factor = 'push' AND state = 'answered' AND coalesce(reason, '') = 'late'"
         #expect(try scenario.ask("SELECT count(*) FROM step WHERE NOT (\(late))") == 20)
         // A webhook without a confirmed delivery stays in the outbox for another attempt.
