@@ -21,6 +21,10 @@ public struct FakeTeam: Sendable {
     let randomness: any Randomness
 
     /// Creates a new team.
+    ///
+    /// - Parameters:
+    ///   - names: the host names and addresses of the service, for its certificate.
+    ///   - days: the validity of the certificates.
     public init(
         topic: String = "com.example.twoefay", names: [String] = ["localhost", "127.0.0.1"], days: Int = 90,
         at now: Timestamp, randomness: any Randomness = SystemRandomness()
