@@ -1,6 +1,6 @@
 import Glibc
 
-/// An IPv4 or IPv6 address as it is written, for looking up.
+/// An IPv4 or IPv6 address, parsed from text for a lookup.
 struct InternetAddress {
     private enum Form {
         case four(sockaddr_in)
@@ -9,9 +9,10 @@ struct InternetAddress {
 
     private var form: Form
 
-    /// Nil for what is no address. An IPv4 address that came over IPv6 (`::ffff:192.0.2.1`) is that IPv4 address.
+    /// Parses an address; nil if the text is not one. An IPv4-mapped IPv6 address
+    /// (`::ffff:192.0.2.1`) becomes the IPv4 address.
     init?(_ text: String) {
-        // C would read what stands before a zero byte.
+        // C would read only the text before a zero byte.
         guard !text.utf8.contains(0) else { return nil }
         var four = sockaddr_in()
         four.sin_family = sa_family_t(AF_INET)

@@ -1,14 +1,14 @@
 import CLinux
 import Glibc
 
-/// A file's bytes in a file of our own that lies in memory and cannot change.
+/// A copy of a file in an anonymous file in memory, which nobody else can change.
 ///
-/// libmaxminddb maps what it opens, and whoever reads a mapped file that has been cut short meanwhile is killed: an
-/// operator who copies a new database over the old one would end the relay.
+/// libmaxminddb maps the file that it opens. If a mapped file is truncated, a process that reads it
+/// is killed. An operator who copies a new database over the old one would therefore end the relay.
 final class MemoryFile {
     private let descriptor: Int32
 
-    /// Larger than any database of places.
+    /// The maximum size in bytes; no database of places is larger.
     private static let largest = 1 << 30
 
     init(copying path: String) throws(PlaceFinder.Fault) {
@@ -25,7 +25,7 @@ final class MemoryFile {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// By which it can be opened as long as this object lives.
+    /// The path with which it can be opened as long as this object lives.
     var path: String { "/proc/self/fd/\(descriptor)" }
 
     private func copy(_ source: Int32, _ path: String) throws(PlaceFinder.Fault) {

@@ -4,12 +4,12 @@ import Domain
 import Glibc
 import World
 
-/// Says where an address is, as people say it, by a MaxMind database of cities or of countries.
+/// Finds the place of an IP address in a MaxMind database of cities or countries.
 ///
-/// `@unchecked Sendable`: Guard: from the end of `init` to `deinit` the database is only read, by us and by libmaxminddb,
-/// which keeps nothing between two lookups.
+/// `@unchecked Sendable`: Guard: from the end of `init` to `deinit` the database is only read, by
+/// this class and by libmaxminddb, which keeps no state between lookups.
 public final class PlaceFinder: @unchecked Sendable {
-    /// Why a file is of no use.
+    /// The reason why a file cannot be used.
     public struct Fault: Error, Sendable, Equatable {
         public let path: String
         public let reason: String
@@ -17,9 +17,9 @@ public final class PlaceFinder: @unchecked Sendable {
         public var text: String { "\(path): \(reason)" }
     }
 
-    /// As the database calls itself, such as `GeoLite2-City`.
+    /// The type that the database states, such as `GeoLite2-City`.
     public let kind: String
-    /// When its maker made it; nil where it does not say.
+    /// The time at which the database was built; nil if the database has no valid time.
     public let madeAt: Timestamp?
     private let database: UnsafeMutablePointer<MMDB_s>
 
@@ -36,7 +36,8 @@ public final class PlaceFinder: @unchecked Sendable {
         let metadata = database.pointee.metadata
         let kind = metadata.database_type.flatMap { String(validatingCString: $0) } ?? ""
         self.kind = FieldRule.line(kind, limit: 64) == nil ? kind : "of no kind that can be shown"
-        // Seconds up to the year 9999: what is beyond comes of a broken file.
+        // The build time may be at most in the year 9999; a later one means that the file is
+        // broken.
         madeAt = metadata.build_epoch < 253_402_300_800 ? Timestamp(seconds: Int64(metadata.build_epoch)) : nil
         try check(path)
     }
@@ -46,8 +47,8 @@ public final class PlaceFinder: @unchecked Sendable {
         database.deallocate()
     }
 
-    /// City and country, or subdivision and country, or the country alone; nil where the database knows none of them, and
-    /// for what is no address.
+    /// Returns city and country, or subdivision and country, or the country alone. It returns nil
+    /// if the database has none of them or the text is not an address.
     public func place(of ip: String) -> String? {
         guard var address = InternetAddress(ip) else { return nil }
         var status = MMDB_SUCCESS
@@ -88,21 +89,22 @@ public final class PlaceFinder: @unchecked Sendable {
         guard name.has_data, name.type == UInt32(MMDB_DATA_TYPE_UTF8_STRING), let start = name.utf8_string else {
             return nil
         }
-        // A scalar has four bytes at most: what is longer would not be shown anyway.
+        // A scalar has at most four bytes, so a longer name would be too long to show.
         guard name.data_size <= 4 * Self.longest else { return nil }
         let bytes = UnsafeRawBufferPointer(start: start, count: Int(name.data_size))
         return String(validating: bytes, as: UTF8.self).flatMap(Self.shown)
     }
 
-    /// Characters.
+    /// The maximum length of a name, in characters.
     private static let longest = 128
 
-    /// By the rule of all other text that a person is shown.
+    /// Returns the text if it satisfies the rule for all text that is shown to users, else nil.
     private static func shown(_ text: String) -> String? { FieldRule.line(text, limit: longest) == nil ? text : nil }
 
-    // MARK: Looking through it once
+    // MARK: Check after opening
 
-    /// A database of networks or of anonymous proxies opens as well as one of places: so a place must be found in it.
+    /// Checks that the database contains a place. A database of networks or of anonymous proxies
+    /// can be opened as well.
     private func check(_ path: String) throws(Fault) {
         var search = Search(left: 100_000)
         do throws(Corrupt) {
@@ -116,12 +118,13 @@ public final class PlaceFinder: @unchecked Sendable {
     }
 
     private struct Search {
-        /// Nodes that may still be looked at: real databases show a place among the first few hundred.
+        /// The number of nodes that may still be read. Real databases have a place among the first
+        /// few hundred.
         var left: Int
     }
 
     private func holdsPlace(node: UInt32, depth: Int, _ search: inout Search) throws(Corrupt) -> Bool {
-        // No address has more bits; a tree that goes deeper runs in circles.
+        // No address has more than 128 bits, so a deeper tree has a cycle.
         guard depth < 128, search.left > 0 else { return false }
         search.left -= 1
         var pair = MMDB_search_node_s()
@@ -146,7 +149,7 @@ public final class PlaceFinder: @unchecked Sendable {
         return false
     }
 
-    /// The library's own words, without the beginnings that repeat what is said already.
+    /// The library's message, after the relay's own explanation.
     private static func reason(_ status: Int32) -> String {
         switch status {
         case MMDB_UNKNOWN_DATABASE_FORMAT_ERROR, MMDB_INVALID_METADATA_ERROR:
