@@ -1,17 +1,17 @@
-/// The two ways to speak SQL. Words inside `/*M! … */` are for MariaDB only, words inside `/*S! … */` for SQLite only;
-/// everything else is for both.
+/// An SQL dialect. Text inside `/*M! … */` is for MariaDB only, text inside `/*S! … */` for SQLite
+/// only; all other text is for both.
 enum Dialect: Sendable {
     case mariadb
     case sqlite
 
     private var own: UInt8 { self == .mariadb ? UInt8(ascii: "M") : UInt8(ascii: "S") }
 
-    /// The text with this dialect's words laid open and the other's taken out.
+    /// Returns the text with this dialect's own parts, without the other dialect's parts.
     func resolve(_ sql: String) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(sql.utf8.count)
         var scanner = Scanner(sql)
-        // Inside words of our own, the mark that ends them goes too.
+        // Inside text of this dialect, the closing mark is removed, too.
         var open = false
         while let piece = scanner.next(insideOwn: open) {
             switch piece {
@@ -28,7 +28,8 @@ enum Dialect: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The statements of a file, each without its semicolon and without comments. A trigger's body ends with `END;`.
+    /// Splits a file into statements, without semicolons and comments. The body of a trigger ends
+    /// with `END;`.
     func statements(of file: String) -> [String] {
         var statements: [String] = []
         var text: [UInt8] = []
@@ -58,7 +59,7 @@ enum Dialect: Sendable {
     }
 }
 
-/// Walks over SQL just knowing what is quoted and what is a comment.
+/// A scanner for SQL that recognizes only quoted text, comments and semicolons.
 private struct Scanner {
     enum Piece {
         case bytes(ArraySlice<UInt8>)
@@ -81,7 +82,8 @@ private struct Scanner {
             at += 1
             return .semicolon
         case UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"):
-            // A doubled quote inside reads as two quoted pieces side by side, which comes to the same.
+            // A doubled quote inside is scanned as two adjacent quoted pieces, which gives the same
+            // text.
             at = bytes[(at + 1)...].firstIndex(of: bytes[start]).map { $0 + 1 } ?? bytes.count
             return .bytes(bytes[start..<at])
         case UInt8(ascii: "-") where starts(with: "--"):

@@ -1,58 +1,64 @@
-/// One connection to a database, with what is prepared on it. One thread at a time uses it. It knows transactions and
-/// statements; scripts, batches and retries are the lane's.
+/// A connection to a database, with its prepared statements. One thread at a time uses it. It runs
+/// transactions and statements; `Lane` is responsible for scripts, batches and retries.
 package protocol Session: AnyObject {
-    /// Begins a transaction, on a new connection if the last one was lost. Waits a little before it throws `.lost`, so
-    /// that trying again and again does not spin.
+    /// Begins a transaction, on a new connection if the last one was lost. It waits shortly before
+    /// it reconnects after a failure, so that repeated attempts do not use all processor time.
     func begin(_ purpose: Purpose) throws(SessionFailure)
 
-    /// Runs the steps in order and gives back one `Rows` for each. After a failure some of them may have had an effect:
-    /// what follows is `rollBack()`.
+    /// Runs the statements in order and returns one `Rows` for each. After a failure some of them
+    /// may have had an effect, so the caller must call `rollBack()`.
     func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows]
 
-    /// `.conflict` and `.refused` mean that nothing was committed, `.lost` that nobody knows.
+    /// Commits the transaction. `.conflict`, `.locked` and `.refused` mean that nothing was
+    /// committed; `.lost` means that the result is unknown.
     func commit() throws(SessionFailure)
 
-    /// Never fails: if the transaction cannot be ended, the connection is.
+    /// Rolls the transaction back. It never fails: if the rollback is not possible, it closes the
+    /// connection.
     func rollBack()
 
-    /// Runs one statement outside any transaction and outside the cache of prepared ones: for the schema.
+    /// Runs one statement outside transactions and without the cache of prepared statements, for
+    /// changes of the schema.
     func execute(_ sql: String) throws(SessionFailure)
 
     func close()
 
-    /// Rows that statements have found to change so far, those of transactions that were rolled back too.
+    /// The number of rows that statements have matched so far, including those of rolled back
+    /// transactions.
     var changes: Int64 { get }
 
-    /// Where it is connected, or was last; nil where there is nothing to connect to.
+    /// The host of the current or last connection; nil if the database is a file.
     var place: SessionHost? { get }
 }
 
-/// A connection to a host.
+/// A host, as one connection of a session uses it.
 package struct SessionHost: Sendable, Equatable {
     package let host: String
-    /// Of the session's connections, the how manieth.
+    /// The ordinal of this connection within the session.
     package let number: Int
 }
 
-/// What a transaction is for.
+/// The purpose of a transaction.
 package enum Purpose: Sendable {
     case writing
     case reading
-    /// Reading, again and again: what is missed this time is found the next.
+    /// Repeated reading for the change feed: the next read finds a change that this one misses.
     case watching
 }
 
-/// What an engine's many errors come down to: what the lane does next.
+/// The kinds of failures of both engines, by the action that the lane takes.
 package enum SessionFailure: Error, Sendable, Equatable {
-    /// This statement is wrong, or a rule of the schema forbids it. Alone it would fail again.
+    /// The statement is wrong, or a rule of the schema forbids it. It would fail again, even alone.
     case statement(String)
-    /// Somebody else was in the way and nothing has happened. Again, at once.
+    /// Another transaction conflicted and nothing was committed. The lane may retry at once.
     case conflict(String)
-    /// The same, after waiting: others need not wait with it again.
+    /// A lock was not available in time and nothing was committed. The lane retries each script
+    /// alone, so that others do not wait again.
     case locked(String)
-    /// The connection is gone, and whether a COMMIT on its way was done is not known.
+    /// The connection is lost. If a COMMIT was sent, its result is unknown.
     case lost(String)
-    /// The database cannot do it now: disk full, I/O error, no such file, no permission.
+    /// The database cannot do it now, because of a full disk, an I/O error, a missing file or
+    /// missing permission.
     case refused(String)
 
     package var message: String {

@@ -1,18 +1,18 @@
 import CMariaDB
 
-/// Where the columns of a statement's rows are put, and how they are read.
+/// The buffers for the columns of a statement's rows, and their conversion to values.
 final class MariaDBColumns {
     private enum Kind {
         case integer
-        /// A DECIMAL without digits behind the point: what SUM makes of integers.
+        /// A DECIMAL without decimal places: the result of SUM over integers.
         case wholeDecimal
         case text
         case bytes
-        /// Floating point, bits, geometry: the product has none.
+        /// Floating point numbers, bits or geometry, which the schema does not use.
         case unreadable
     }
 
-    /// Longer values are fetched by themselves.
+    /// The size of a column's buffer, in bytes. Longer values are fetched separately.
     private static let room = 256
 
     private let count: Int
@@ -44,7 +44,8 @@ final class MariaDBColumns {
         cuts.deallocate()
     }
 
-    /// After every answer: the server may have found other types than the time before.
+    /// Binds the buffers to the statement. It must be called after every answer, because the server
+    /// may return other column types than before.
     func bind(to statement: UnsafeMutablePointer<MYSQL_STMT>) -> Bool {
         guard Int(mysql_stmt_field_count(statement)) == count, let fields = mariadb_stmt_fetch_fields(statement) else {
             return false
@@ -71,13 +72,13 @@ final class MariaDBColumns {
         return mysql_stmt_bind_result(statement, binds) == 0
     }
 
-    /// Of the row that was fetched last. Nil for what cannot be read.
+    /// Returns the value of a column in the row fetched last; nil if the type cannot be read.
     func value(_ column: Int, of statement: UnsafeMutablePointer<MYSQL_STMT>) -> SQLValue? {
         guard nulls[column] == 0 else { return .null }
         switch kinds[column] {
         case .integer:
             let number = buffers.load(fromByteOffset: column * Self.room, as: Int64.self)
-            // An unsigned number above what Int64 holds.
+            // The unsigned number does not fit into Int64.
             if binds[column].is_unsigned != 0, number < 0 { return nil }
             return .integer(number)
         case .wholeDecimal:

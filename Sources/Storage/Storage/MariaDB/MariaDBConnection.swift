@@ -1,13 +1,15 @@
 import CMariaDB
 import Glibc
 
-/// One connection to one host, with what is prepared on it. After an error of `.lost` it is closed and made anew.
+/// A connection to one host, with its prepared statements. After a `.lost` error, the session
+/// closes it and opens another.
 final class MariaDBConnection {
     struct Timeouts {
-        /// In whole seconds, as libmariadb counts.
+        /// The time to connect, in whole seconds as libmariadb requires.
         var connect: UInt32 = 2
-        /// How long a server may be silent: longer than Galera takes to put out a node, whom all others wait for so
-        /// long; below the store's deadline, so that a lane finds out in time and asks another host.
+        /// How long a server may send nothing, in whole seconds. It is longer than the time in
+        /// which Galera evicts a failed node, because all other nodes wait that long. It is shorter
+        /// than the store's deadline, so that a lane can turn to another host in time.
         var silence: UInt32 = 7
     }
 
@@ -15,7 +17,7 @@ final class MariaDBConnection {
     private var prepared: [MariaDBStatement?] = []
     private var isOpen = true
 
-    /// libmariadb counts on somebody having begun it before threads use it.
+    /// Initializes libmariadb once, which is required before several threads use it.
     private static let library: Bool = mysql_server_init(0, nil, nil) == 0
 
     init(
@@ -40,28 +42,30 @@ final class MariaDBConnection {
 
     deinit { close() }
 
-    /// Whether it has all that is committed in its cluster, or is part of none.
+    /// Whether the server has all that is committed in its cluster, or belongs to no cluster.
     func isSynced() throws(SessionFailure) -> Bool {
         guard let state = try value("SHOW STATUS LIKE 'wsrep_local_state'") else { return true }
         return state == Self.synced || state == Self.alone
     }
 
     private static let synced = "4"
-    /// Of a server that could be part of a cluster.
+    /// The state of a server that supports clusters but belongs to none.
     private static let alone = "0"
 
-    /// A connection often is new because a host was lost: this one must not answer before it has all that was committed
-    /// there. One that reads asks for that each time.
+    /// Waits until the server has all transactions that the cluster has committed. A new connection
+    /// often replaces one to a lost host, and must not answer before it has what was committed
+    /// there. A connection for reading keeps this setting for every read.
     func waitForSync(for purpose: Purpose) throws(SessionFailure) {
         do throws(SessionFailure) {
-            // Only a server that can be part of a cluster knows this one.
+            // Servers without cluster support do not have this variable.
             try query("SET SESSION wsrep_sync_wait = 1")
             try query("SELECT 1")
             if purpose != .reading { try query("SET SESSION wsrep_sync_wait = 0") }
         } catch {
             switch error {
             case .statement: break
-            // It waited in vain for what the others have: as good as gone.
+            // The server waited in vain for the transactions of the others, so the host counts as
+            // lost.
             case .locked(let message), .conflict(let message): throw .lost(message)
             default: throw error
             }
@@ -77,7 +81,7 @@ final class MariaDBConnection {
         set(MYSQL_OPT_CONNECT_TIMEOUT, timeouts.connect)
         set(MYSQL_OPT_READ_TIMEOUT, timeouts.silence)
         set(MYSQL_OPT_WRITE_TIMEOUT, timeouts.silence)
-        // `localhost` is a name like any other: a socket is what `?socket=` says.
+        // `localhost` means TCP, as every other name. Only `?socket=` selects a socket.
         set(
             MYSQL_OPT_PROTOCOL,
             server.socket == nil ? MYSQL_PROTOCOL_TCP.rawValue : MYSQL_PROTOCOL_SOCKET.rawValue)
@@ -91,7 +95,8 @@ final class MariaDBConnection {
         }
     }
 
-    /// Read anew for every connection: it may have been changed.
+    /// Returns the password. It is read again for every connection, because the file may have
+    /// changed.
     private static func password(of server: StorageURL.Server) throws(SessionFailure) -> String? {
         guard let path = server.passwordFile else { return server.password }
         guard let file = fopen(path, "re") else {
@@ -111,8 +116,9 @@ final class MariaDBConnection {
         let isolation = purpose == .reading ? "REPEATABLE READ" : "READ COMMITTED"
         return [
             "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin",
-            // Without autocommit: if an error ends the transaction, what is in flight behind it begins another one, which
-            // is rolled back, and is not committed statement by statement.
+            // Without autocommit, if an error ends the transaction, the statements sent after it
+            // begin another transaction, which is rolled back. With autocommit they would be
+            // committed one by one.
             """
             SET SESSION autocommit = \(purpose == .writing ? 0 : 1), time_zone = '+00:00',
                 sql_mode = 'TRADITIONAL,PIPES_AS_CONCAT,ANSI_QUOTES,NO_BACKSLASH_ESCAPES',
@@ -125,7 +131,8 @@ final class MariaDBConnection {
     func close() {
         guard isOpen else { return }
         isOpen = false
-        // The connection first: a statement that still had one would ask the server to forget it, and wait.
+        // The connection closes first. A statement with an open connection would ask the server to
+        // release it, and wait.
         mysql_close(connection)
         prepared = []
     }
@@ -138,7 +145,7 @@ final class MariaDBConnection {
         return fresh
     }
 
-    /// Runs a text and waits. What it finds is thrown away.
+    /// Runs a text and waits for its result, which is discarded.
     func query(_ sql: String) throws(SessionFailure) {
         guard cmariadb_query(connection, sql, UInt(sql.utf8.count)) == 0 else { throw failure() }
         guard mysql_field_count(connection) > 0 else { return }
@@ -146,7 +153,7 @@ final class MariaDBConnection {
         mysql_free_result(found)
     }
 
-    /// The second column of the first row that a text finds.
+    /// Returns the second column of the first row of the result.
     private func value(_ sql: String) throws(SessionFailure) -> String? {
         guard cmariadb_query(connection, sql, UInt(sql.utf8.count)) == 0 else { throw failure() }
         guard let found = mysql_store_result(connection) else { throw failure() }

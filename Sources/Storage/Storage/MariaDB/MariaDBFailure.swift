@@ -1,6 +1,6 @@
 import CMariaDB
 
-/// What MariaDB's many error numbers come down to.
+/// The translation of MariaDB's error codes.
 enum MariaDBFailure {
     static func of(_ code: UInt32, _ message: String) -> SessionFailure {
         let text = "MariaDB \(code): \(message)"
@@ -14,20 +14,20 @@ enum MariaDBFailure {
             tooManyOfUser,
             unknownHandle, mustPrepareAgain, packetTooLarge, 1158...1161, 0, 2000...2999:
             return .lost(text)
-        // The server repeats the text of the statement or names in it, never a value.
+        // For these errors the server repeats the statement or names in it, but no values.
         case parse, noSuchTable, noSuchColumn: return .statement(text)
         case duplicate:
-            // The message holds the value that is there already; the key's name stands at its end.
+            // The message contains the existing value, and the key's name at its end.
             let key = message.split(separator: " ").last.map { " for key \($0)" } ?? ""
             return .statement("MariaDB \(code): duplicate entry\(key)")
         default:
-            // What stands in the message may be somebody's address, and this goes into the log.
+            // The message may contain an address of a user, and this text goes to the log.
             return .statement("MariaDB \(code)")
         }
     }
 
-    /// Whether another host may be able to do it: this one is gone or silent, not part of the cluster's majority, or
-    /// read-only.
+    /// Whether another host may succeed: this host is lost or silent, not in the cluster's
+    /// majority, or read-only.
     static func isOfTheHost(_ code: UInt32) -> Bool {
         switch code {
         case notPrepared, notCommitted, readOnly, readOnlyMode, shutdown, 2000...2999: true
@@ -51,11 +51,12 @@ enum MariaDBFailure {
     private static let accessByPlugin: UInt32 = 1698
 
     private static let tooManyConnections: UInt32 = 1040
-    /// WSREP has not yet prepared this node for application use.
+    /// The message is "WSREP has not yet prepared node for application use".
     private static let notPrepared: UInt32 = 1047
     private static let shutdown: UInt32 = 1053
     private static let packetTooLarge: UInt32 = 1153
-    /// What COMMIT says where the node lost the majority meanwhile. Whether the others have it, nobody knows.
+    /// The error of COMMIT if the node lost the majority during it. The other nodes may or may not
+    /// have the transaction.
     private static let notCommitted: UInt32 = 1180
     private static let tooManyOfUser: UInt32 = 1203
     private static let unknownHandle: UInt32 = 1243

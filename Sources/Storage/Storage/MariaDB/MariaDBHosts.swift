@@ -1,13 +1,13 @@
 import Synchronization
 import World
 
-/// The hosts of a store and how it went with each, shared by all its sessions: they are on the same one, so that a read is
-/// asked where the write before it was done.
+/// The hosts of a store and their health, shared by all its sessions. All sessions use the same
+/// host, so that a read finds what the write before it committed.
 final class MariaDBHosts: Sendable {
-    /// How it went with one of them.
+    /// The health of one host.
     private struct Health {
         var failures = 0
-        /// Until then the others are asked first.
+        /// The time until which the other hosts are tried first.
         var pausedUntil: Instant?
     }
 
@@ -16,10 +16,11 @@ final class MariaDBHosts: Sendable {
         var healths: [Health]
     }
 
-    /// After a host failed once; twice as long each time, up to the last.
+    /// The first pause after a failure. The pause doubles with each further failure, up to
+    /// `longestRest`.
     private static let firstRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(60)
-    /// What a host did before that is forgotten.
+    /// How long after its last pause the failures of a host are forgotten.
     private static let memory = Duration.seconds(300)
 
     let hosts: [StorageURL.Server.Host]
@@ -32,11 +33,12 @@ final class MariaDBHosts: Sendable {
         state = Mutex(State(healths: Array(repeating: Health(), count: hosts.count)))
     }
 
-    /// Where every session should be.
+    /// The host that every session should use.
     var current: Int { state.withLock { $0.current } }
 
-    /// In the order in which to try them: the one where the others are and those behind it, then those that failed a
-    /// moment ago, whose rest ends first in front. None is left out: it may be the only one that is there.
+    /// The hosts in the order in which to try them. The current host and those after it come first.
+    /// Hosts in a pause follow, the one with the earliest end first. No host is omitted, because it
+    /// may be the only reachable one.
     var order: [Int] {
         let now = time.instant()
         let (current, rests) = state.withLock { state in (state.current, state.healths.map(\.pausedUntil)) }
@@ -46,7 +48,8 @@ final class MariaDBHosts: Sendable {
             + resting.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
-    /// It was silent, refused, or said that it cannot: whoever connects tries the others first for a while.
+    /// Records that a host was silent, refused a connection or cannot work. New connections try the
+    /// others first until the pause ends.
     func passOver(_ host: Int) {
         guard hosts.indices.contains(host) else { return }
         let now = time.instant()
@@ -63,6 +66,6 @@ final class MariaDBHosts: Sendable {
         }
     }
 
-    /// A session is there now: the others come, too.
+    /// Records that a session connected to the host; the other sessions move there.
     func chose(_ host: Int) { state.withLock { $0.current = host } }
 }

@@ -1,8 +1,8 @@
 import CMariaDB
 import Glibc
 
-/// A session on that of several hosts where the store's other sessions are. It connects anew when its connection is lost,
-/// and moves where another session had to move.
+/// A session with the host that all sessions of the store use. It reconnects when its connection is
+/// lost, and moves if another session moved to another host.
 final class MariaDBSession: Session {
     private let server: StorageURL.Server
     private let hosts: MariaDBHosts
@@ -10,19 +10,20 @@ final class MariaDBSession: Session {
     private let timeouts: MariaDBConnection.Timeouts
     private var connection: MariaDBConnection?
     private var isClosed = false
-    /// Of `hosts`, the one where it is or was.
+    /// The index of its current or last host in `hosts`.
     private var host = 0
-    /// Rounds over all hosts, one after the other, that came to nothing.
+    /// The number of consecutive failed attempts to connect, each over all hosts.
     private var failures = 0
     private(set) var changes: Int64 = 0
     private(set) var place: SessionHost?
 
-    /// How much is sent ahead of its answers. The server stops reading while nobody reads its answers, so what is in
-    /// flight must fit into the buffers of a socket: small packets take up about a kilobyte each there.
+    /// The maximum number of statements sent ahead of their answers. The server stops reading while
+    /// nobody reads its answers. What is in flight must therefore fit into the socket buffers,
+    /// where a small packet uses about a kilobyte.
     private static let statementsAhead = 128
     private static let bytesAhead = 32 * 1024
 
-    /// In microseconds.
+    /// The longest pause before a new attempt to connect, in microseconds.
     private static let longestPause: UInt32 = 250_000
 
     init(
@@ -39,15 +40,15 @@ final class MariaDBSession: Session {
 
     func begin(_ purpose: Purpose) throws(SessionFailure) {
         guard !isClosed else { throw .refused("the database is closed") }
-        // Between transactions nothing is lost by it.
+        // Between transactions, closing the connection loses nothing.
         if connection != nil, host != hosts.current { drop() }
         if connection == nil {
-            // On the engine's own thread, which has nothing else to do: a server that is gone is not asked in a circle.
-            // Whoever asks meanwhile waits for it.
+            // The pause prevents a loop of attempts while the server is down. It may block, because
+            // it runs on the lane's own thread. Waiting scripts wait for it.
             if failures > 0 { usleep(min(Self.longestPause, 25_000 << UInt32(min(failures, 6)))) }
             try connect()
         }
-        // Nothing is sent: without autocommit the first statement begins a transaction.
+        // Nothing is sent: without autocommit the first statement begins the transaction.
     }
 
     func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] {
@@ -61,14 +62,14 @@ final class MariaDBSession: Session {
         }
     }
 
-    /// Opens a snapshot: all reads of a transaction see the same moment, so the rows that one read
-    /// checks are the rows that another one returns. The COMMIT at the end lets the server drop old
-    /// versions of rows.
+    /// Opens a snapshot, so that all reads of a transaction see the same moment. The rows that one
+    /// read checks are therefore the rows that another one returns. The COMMIT at the end lets the
+    /// server delete old versions of rows.
     private static let snapshot = BoundStatement(Statement("START TRANSACTION READ ONLY"))
     private static let end = BoundStatement(Statement("COMMIT"))
 
-    /// Sends ahead and reads what comes back, in the same order. After a failure nothing more is sent, and what was sent
-    /// is read to its end.
+    /// Sends statements ahead of their answers and reads the answers in the same order. After a
+    /// failure it sends nothing more, and reads the remaining answers.
     private func run(_ steps: [BoundStatement], on connection: MariaDBConnection) throws(SessionFailure) -> [Rows] {
         var statements: [MariaDBStatement] = []
         statements.reserveCapacity(steps.count)
@@ -96,7 +97,7 @@ final class MariaDBSession: Session {
             do throws(SessionFailure) {
                 let rows = try statements[received].receive()
                 results.append(rows)
-                // An INSERT that answers with its rows counts none.
+                // The server counts no changed rows for an INSERT with RETURNING.
                 changes += rows.changes + (steps[received].statement.written == nil ? 0 : Int64(rows.count))
             } catch {
                 if case .lost = error { throw error }
@@ -118,7 +119,7 @@ final class MariaDBSession: Session {
             switch error {
             case .conflict, .locked: throw error
             default:
-                // Whatever it says, it does not say that nothing was committed.
+                // No other error proves that nothing was committed.
                 drop()
                 throw .lost(error.message)
             }
@@ -174,8 +175,9 @@ final class MariaDBSession: Session {
         try take(try MariaDBConnection(server, host: nil, purpose: purpose, timeouts: timeouts), at: nil)
     }
 
-    /// Tries every host once, the one where the others are first. One of a cluster that has not all of it, as it joins or
-    /// serves as the source of a copy, is taken only where there is no other.
+    /// Tries every host once, the current one first. A cluster node may not have all transactions,
+    /// because it is joining or is the donor of a copy. The session uses such a node only if no
+    /// other host is available.
     private func connectToAHost() throws(SessionFailure) {
         var failure = SessionFailure.lost("no host is named")
         var second: (connection: MariaDBConnection, index: Int)?

@@ -1,7 +1,7 @@
 import CMariaDB
 
-/// A prepared statement on one connection. It is sent without waiting, several times if need be, and its answers are read
-/// in the order in which they were asked for.
+/// A prepared statement on one connection. It may be sent several times before its answers are
+/// read. The answers come in the order of sending.
 final class MariaDBStatement {
     private let connection: UnsafeMutablePointer<MYSQL>
     private let handle: UnsafeMutablePointer<MYSQL_STMT>
@@ -40,7 +40,7 @@ final class MariaDBStatement {
         }
     }
 
-    /// Gives back about how many bytes went out.
+    /// Sends the statement without waiting. It returns the approximate number of bytes sent.
     func send(_ values: [SQLValue]) throws(SessionFailure) -> Int {
         var texts: [UInt8] = []
         for value in values {
@@ -50,9 +50,10 @@ final class MariaDBStatement {
             case .null, .integer: break
             }
         }
-        // libmariadb copies the values into its packet before it returns: the buffer lives long enough.
+        // libmariadb copies the values into its packet before it returns, so the buffer lives long
+        // enough.
         let isSent = texts.withUnsafeMutableBytes { buffer in
-            // A value without bytes needs an address all the same: none would be NULL.
+            // A value without bytes still needs an address; a null pointer would mean NULL.
             let start = buffer.baseAddress ?? UnsafeMutableRawPointer(integers)
             var at = 0
             for (index, value) in values.enumerated() {
@@ -78,12 +79,13 @@ final class MariaDBStatement {
             }
             return (parameters == 0 || mysql_stmt_bind_param(handle, binds) == 0) && mysql_stmt_execute(handle) == 0
         }
-        // Whatever it was, the answers that are still to come can no longer be told apart.
+        // After any failure here, the outstanding answers cannot be assigned to statements any
+        // more.
         guard isSent else { throw .lost(failure().message) }
         return 32 + 16 * values.count + texts.count
     }
 
-    /// Always reads the whole answer, unless the connection is lost.
+    /// Reads the whole answer, unless the connection is lost.
     func receive() throws(SessionFailure) -> Rows {
         guard cmariadb_read_answer(handle) == 0 else { throw failure() }
         let count = Int(mysql_stmt_field_count(handle))

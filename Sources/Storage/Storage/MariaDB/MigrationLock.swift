@@ -1,19 +1,27 @@
 import World
 
-/// Who of several programs, each at another node of a Galera cluster, changes the tables. No lock of MariaDB reaches
-/// further than a node, and two nodes that are told to make the same view at once wait for each other for ever, and with
-/// them the whole cluster. So the right to do it is a row, which Galera gives to one.
+/// The lock of a migration in a Galera cluster.
 ///
-/// Whoever has it moves its beat before each statement. One that was killed does not, and after a while another takes its
-/// place. Should it live all the same, because a statement of it takes long, it finds its row gone and does no more: what
+/// Purpose: MariaDB's locks work on one node only. If two nodes create the same view at once, they
+/// wait for each other forever, and the whole cluster waits with them. The lock is therefore a row,
+/// which Galera gives to one program.
+///
+/// Invariant: the holder increments the row's heartbeat before each statement. If the heartbeat
+/// stands still for `timeout`, another program takes the lock over.
+///
+/// Failures: a holder may still be alive because one of its statements takes long. It then finds
+/// that the row is not its own and stops. This is safe, because the take-over is committed after
+/// that statement on all nodes.
+///
+/// `MigrationLockTests.swift` and `GaleraTests.swift` test it.
 /// takes the row is committed behind that statement, on all nodes.
 struct MigrationLock {
     private let session: any Session
     private let holder: [UInt8]
 
-    /// So long a beat may stand still.
+    /// How long the heartbeat may stand still before another program takes over.
     static let timeout = Duration.seconds(20)
-    /// Between two looks.
+    /// The time between two reads of the heartbeat.
     private static let pause = Duration.milliseconds(250)
 
     private static let isOfACluster = Statement(
@@ -41,12 +49,12 @@ struct MigrationLock {
     private static let isMine = Statement("SELECT COUNT(*) FROM migrating WHERE one = 1 AND holder = ?")
     private static let drop = Statement("UPDATE migrating SET holder = NULL, beat = beat + 1 WHERE holder = ?")
 
-    /// Whether that database is one of several nodes.
+    /// Whether the database belongs to a cluster of several nodes.
     static func isNeeded(_ session: any Session) throws(SessionFailure) -> Bool {
         try number(isOfACluster, session) == 1
     }
 
-    /// Waits until nobody else has it.
+    /// Waits until the lock is free or its holder's heartbeat stands still, and takes it.
     init(_ session: any Session, timeout: Duration = Self.timeout) throws(SessionFailure) {
         self.session = session
         holder = SystemRandomness().bytes(16)
@@ -72,13 +80,14 @@ struct MigrationLock {
         }
     }
 
-    /// Before each statement; a failure when it is another's by now.
+    /// Increments the heartbeat. It must be called before each statement, and fails if another
+    /// program has taken the lock over.
     func renew() throws(SessionFailure) {
         try transaction { () throws(SessionFailure) in _ = try session.run([BoundStatement(Self.move, .blob(holder))]) }
         guard try isHeld() else { throw .conflict("another program took over the migration of this database") }
     }
 
-    /// If it cannot be said, somebody has to wait for as long as for one that was killed.
+    /// Releases the lock. If this fails, the next program waits for `timeout`, as after a crash.
     func release() {
         try? transaction { () throws(SessionFailure) in _ = try session.run([BoundStatement(Self.drop, .blob(holder))])
         }
@@ -91,7 +100,7 @@ struct MigrationLock {
         }
     }
 
-    /// Again where another node was first: what it did is looked at anew.
+    /// Runs a transaction, and runs it again if another node committed first.
     @discardableResult private func transaction<Value>(
         _ body: () throws(SessionFailure) -> Value
     ) throws(SessionFailure) -> Value {

@@ -2,18 +2,19 @@ import Bytes
 import Relay
 import World
 
-/// Rows that are older than what the audit says of them last: somebody has brought a former state
-/// back, which a MAC cannot show, since a relay signed that state once.
+/// A row that is older than its last change in the audit. It shows that somebody has restored a
+/// former state of the row. A MAC cannot show this, because a relay once signed that state.
 public struct OutdatedRow: Sendable {
     public let table: String
     public let key: [UInt8]
-    /// When the row was written as it stands.
+    /// The time of the change that wrote the row's present state.
     public let writtenAt: Timestamp
-    /// The change that is missing from it.
+    /// The event of the later change that is missing from the row.
     public let event: String
     public let changedAt: Timestamp
 
-    /// A row says by which operation it was changed last; an operation that is not in the audit says nothing.
+    /// Finds all outdated rows. A row names the operation that changed it last; a row whose
+    /// operation is not in the audit is not reported.
     public static let all = Query(script: Script("outdated", reads: searches.map { BoundStatement($0.statement) })) {
         tables throws(StoreFailure) -> [OutdatedRow] in
         var found: [OutdatedRow] = []
@@ -28,7 +29,7 @@ public struct OutdatedRow: Sendable {
         return found
     }
 
-    /// Events that are written together with the row, under the same operation.
+    /// The events of each table that are written together with the row, under the same operation.
     private static let searches = [
         search("website", "website_id", ["website.edited", "website.disabled", "website.enabled"]),
         search("user", "user_id", ["user.changed", "user.locked", "user.frozen", "user.unlocked"]),

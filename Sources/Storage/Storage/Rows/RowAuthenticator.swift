@@ -1,24 +1,26 @@
 import Bytes
 import Crypto
 
-/// Tells rows that a relay wrote from rows that somebody else put into the store.
+/// Computes and verifies the MACs of signed rows.
 ///
-/// Whoever can write to the store could make themselves a phone, a recovery code or an answered
-/// challenge. So each row that can help to an approval carries a MAC (HMAC-SHA-256, RFC 2104) in
-/// its column `mac`, under a key that follows from the master key and is never in the store. It
-/// covers the table's name and the columns that `SignedTable` names, as the database gives them
-/// back.
+/// Anyone who can write to the store could add a phone, a recovery code or an answered challenge.
+/// Each row that can help to an approval therefore has a MAC (HMAC-SHA-256, RFC 2104) in its column
+/// `mac`. The MAC's key is derived from the master key and is never in the store. The MAC covers
+/// the table's name and the columns that `SignedTable` names, with the values that the database
+/// returns.
 ///
-/// Columns that only take away (locked, suspended, used) are not covered by value. Each is covered as
-/// a right of the row. A MAC made while a user was active stays valid if an operator locks the user
-/// by SQL. A MAC made while the user was locked is not valid for a user unlocked by SQL.
+/// Columns that only take rights away (locked, suspended, used) are not covered by value. The MAC
+/// covers the rights that the row had when it was signed. A MAC made for an active user stays valid
+/// if an operator locks the user by SQL. A MAC made for a locked user is not valid if somebody
+/// unlocks the user by SQL.
 ///
-/// It does not help against somebody who deletes rows or brings back what a relay signed before:
+/// A MAC does not protect against deleted rows or against a restored older row: see the threat
+/// model.
 /// see the threat model.
 public struct RowAuthenticator: Sendable {
     public struct Key: Sendable {
         public let id: String
-        /// Others may sign with it already; this relay does not.
+        /// Whether only other relays may sign with the key so far; this relay verifies with it.
         public let isNext: Bool
         fileprivate let secret: Secret
         fileprivate let tag: [UInt8]
@@ -30,7 +32,7 @@ public struct RowAuthenticator: Sendable {
             tag = Self.tag(of: id)
         }
 
-        /// The first bytes of every MAC under this key.
+        /// The first bytes of every MAC that was made with the key.
         static func tag(of id: String) -> [UInt8] { Array(SHA256.hash(Array(id.utf8)).prefix(tagBytes)) }
     }
 
@@ -39,13 +41,16 @@ public struct RowAuthenticator: Sendable {
     private let keys: [Key]
     private let current: Key
 
-    /// Keys as those of a `Sealer`: the newest first, and the first that is not next signs.
+    /// Creates an authenticator. The keys are ordered as in `Sealer`: the newest first. The first
+    /// key that is not next signs.
     public init(keys: [Key]) throws(CryptoFailure) {
         guard let current = keys.first(where: { !$0.isNext }) else { throw CryptoFailure("signing rows needs a key") }
         self.keys = keys
         self.current = current
     }
 
+    /// Computes the MAC of a row with the current key.
+    ///
     /// - Parameter rights: one bit for each of the table's rights that the row has now.
     func mac(of values: [SQLValue], in table: SignedTable, rights: Int64) -> [UInt8] {
         mac(of: values, in: table, rights: rights, under: current)
@@ -67,7 +72,7 @@ public struct RowAuthenticator: Sendable {
 
     func keyID(tag: [UInt8]) -> String? { keys.first { $0.tag == tag }?.id }
 
-    /// Whether it was made under a key that is older than today's.
+    /// Whether the MAC was made with an older key than the current one.
     func isStale(_ mac: [UInt8]) -> Bool { oldKeys.contains { mac.starts(with: $0.tag) } }
 
     private func mac(of values: [SQLValue], in table: SignedTable, rights: Int64, under key: Key) -> [UInt8] {
@@ -79,7 +84,8 @@ public struct RowAuthenticator: Sendable {
         return key.tag + HMAC.sha256(key: key.secret, message)
     }
 
-    /// A type, a length and the bytes: no two lists of values give the same message.
+    /// Appends a type, a length and the bytes, so that two different lists of values never give the
+    /// same message.
     private func append(_ value: SQLValue, to message: inout [UInt8]) {
         func append(_ type: UInt8, _ bytes: some Collection<UInt8>) {
             message.append(type)

@@ -1,7 +1,7 @@
 import Relay
 import Synchronization
 
-/// The keys that all lanes of a store use. A relay that reads its master key anew puts others in their place.
+/// The row keys of all lanes of a store. A relay that reads its master key again replaces them.
 final class RowKeys: Sendable {
     private let kept: Mutex<RowAuthenticator?>
 
@@ -12,32 +12,39 @@ final class RowKeys: Sendable {
     func use(_ authenticator: RowAuthenticator) { kept.withLock { $0 = authenticator } }
 }
 
-/// The rows that the scripts of one transaction rely on: checked before anything is written, signed after it.
+/// Checks the signed rows of one transaction before its scripts write, and signs them afterwards.
 ///
-/// Only content that a relay wrote may be signed. A row that the check found genuine stays so, since
-/// the check locks it. A row that the check did not find is signed only if a statement of this very
-/// transaction has written it (`WrittenRows`). Otherwise somebody else has written it meanwhile: the
-/// transaction is rolled back and begins again, and its next check finds that row. The same rule
-/// holds for relied rows if the check found none, so a search that a writing script relies on finds
-/// one row at most.
+/// Purpose: a relay must not act on a row that somebody else wrote into the store, and must not
+/// sign one.
 ///
-/// SQLite locks out other writers, so this cannot happen there; the rule still runs, so that tests on
-/// both engines cover it.
+/// Invariant: only content that a relay wrote is signed. A row that the check found genuine stays
+/// genuine, because the check locks it. A row that the check did not find is signed only if a
+/// statement of this transaction wrote it (`WrittenRows`).
+///
+/// Failures: somebody inserts a row after the check and before the script. Such a row is not
+/// genuine and not written by this transaction. The transaction then rolls back as a conflict and
+/// runs again, and its next check finds the row. The same rule applies to relied rows if the check
+/// found none. A search that a writing script relies on therefore finds one row at most.
+///
+/// SQLite locks out other writers, so this cannot happen there. The rule still runs, so that tests
+/// on both engines cover it. `RowCheckTests.swift`, `RowRaceTests.swift`, `ForgedRowTests.swift`
+/// and `ForgedEntryTests.swift` test it.
 struct RowCheck {
-    /// Rows that some scripts name. Scripts of one batch often name the same: their website, for one.
+    /// The rows of one search, and the scripts that name it. Scripts of one batch often name the
+    /// same rows, such as their website.
     private struct Item {
         let rows: SignedRows
         var scripts: [Int]
-        /// The check found none.
+        /// Whether the check found no row.
         var isMissing = false
     }
 
     private var items: [Item] = []
     private let purpose: Purpose
     private let authenticator: RowAuthenticator
-    /// The first row of each script that was not genuine, by the index of the script.
+    /// The name of the first row of each script that is not genuine, by the index of the script.
     private(set) var forged: [Int: String] = [:]
-    /// Rows whose content is a relay's: genuine before the scripts, or written by them.
+    /// The rows with content that a relay wrote: genuine before the scripts, or written by them.
     private var known: Set<RowID> = []
 
     init(_ scripts: [Script], _ purpose: Purpose, _ authenticator: RowAuthenticator) {
@@ -65,7 +72,7 @@ struct RowCheck {
             for row in rows {
                 let row = try CheckedRow(row, of: item.rows.search.table)
                 if row.isGenuine(authenticator) {
-                    // They are asked for by `signatures` alone, and a read signs nothing.
+                    // Only `signatures` uses the set, and a transaction that reads signs nothing.
                     if purpose == .writing { known.insert(row.id) }
                 } else if item.rows.use.needsGenuineRows {
                     for script in item.scripts where forged[script] == nil { forged[script] = row.name }
@@ -74,7 +81,7 @@ struct RowCheck {
         }
     }
 
-    /// Notes which rows the scripts have written under keys that had none.
+    /// Records the rows that the scripts inserted or moved to a new key.
     mutating func record(_ steps: [BoundStatement], _ answers: some Collection<Rows>) throws(SessionFailure) {
         for (step, answer) in zip(steps, answers) {
             guard let written = step.statement.written else { continue }
@@ -82,7 +89,8 @@ struct RowCheck {
         }
     }
 
-    /// The rows that may be signed after the scripts that are not `done` already.
+    /// Returns the searches for rows that may be signed after the scripts. The scripts in `done`
+    /// were committed before and need no signatures.
     func written(without done: Set<Int>) -> [SignedRows] {
         items.filter { item in
             (item.rows.use != .relied || item.isMissing)
@@ -90,7 +98,7 @@ struct RowCheck {
         }.map(\.rows)
     }
 
-    /// Returns the statements that sign what was found of these rows after the scripts, each row once.
+    /// Returns the statements that sign the rows found after the scripts. Each row is signed once.
     func signatures(_ written: [SignedRows], _ found: some Collection<Rows>) throws(SessionFailure) -> [BoundStatement]
     {
         var signatures: [BoundStatement] = []
@@ -113,7 +121,7 @@ struct RowCheck {
         case .adopted: return true
         case .lenient: return isKnown
         case .signed where isKnown: return true
-        // Another relay may have written it meanwhile.
+        // Somebody else may have written the row after the check.
         case .signed, .relied:
             guard isKnown || row.isGenuine(authenticator) else {
                 throw .conflict("\(row.name) was written by somebody else meanwhile")

@@ -2,7 +2,7 @@ import Domain
 import Relay
 import World
 
-/// The searches by which scripts name the rows that they rely on or write.
+/// The searches with which scripts name the signed rows that they rely on or write.
 extension SignedRows {
     static func website(_ id: WebsiteID) -> SignedRows { SignedRows(websiteByID, .id(id)) }
     static func website(of token: UserToken) -> SignedRows { SignedRows(websiteOfToken, .id(token)) }
@@ -32,7 +32,8 @@ extension SignedRows {
     static func device(key thumbprint: [UInt8]) -> SignedRows { SignedRows(deviceByKey, .blob(thumbprint)) }
     static func devices(of user: UserID) -> SignedRows { SignedRows(devicesOfUser, .id(user)) }
     static func device(of errand: OutboxEntryID) -> SignedRows { SignedRows(deviceOfEntry, .id(errand)) }
-    /// The phone that a push went to: before and after the change that drops the push's row.
+    /// The phone that a push went to. The search finds it before and after the change that deletes
+    /// the push's outbox entry.
     static func device(pushedTo errand: OutboxEntryID, settledBy operation: Operation) -> SignedRows {
         SignedRows(deviceOfSettled, .id(errand), .id(operation))
     }
@@ -45,9 +46,9 @@ extension SignedRows {
         SignedRows(factorsOfKind, .id(user), .word(kind))
     }
     static func factor(of errand: OutboxEntryID) -> SignedRows { SignedRows(factorOfEntry, .id(errand)) }
-    /// The factor whose address an announcement goes to.
+    /// The factor with the address to which an account event is sent.
     static func address(of errand: OutboxEntryID) -> SignedRows { SignedRows(addressOfEntry, .id(errand), .id(errand)) }
-    /// Codes that were sent to confirm an address of that kind.
+    /// The codes that were sent to confirm an address of that kind.
     static func confirmingCodes(_ kind: Factor, of user: UserID) -> SignedRows {
         SignedRows(confirmingCodesOfKind, .id(user), .word(kind))
     }
@@ -55,7 +56,7 @@ extension SignedRows {
         SignedRows(sentCodeByKey, .id(factor), .integer(counter))
     }
     static func sentCodes(of factor: FactorID) -> SignedRows { SignedRows(sentCodesOfFactor, .id(factor)) }
-    /// Codes that were sent for a challenge and have not expired.
+    /// The codes that were sent for a challenge and have not expired.
     static func sentCodes(for challenge: ChallengeID, at now: Timestamp) -> SignedRows {
         SignedRows(sentCodesOfChallenge, .id(challenge), .timestamp(now))
     }
@@ -66,15 +67,16 @@ extension SignedRows {
     static func challenge(_ id: ChallengeID) -> SignedRows { SignedRows(challengeByID, .id(id)) }
     static func challenge(of errand: OutboxEntryID) -> SignedRows { SignedRows(challengeOfEntry, .id(errand)) }
     static func challenges(claimed claim: OperationID) -> SignedRows { SignedRows(challengesOfClaim, .id(claim)) }
-    /// Challenges that nobody has decided, and that have not expired.
+    /// The challenges without a decision that have not expired.
     static func openChallenges(of user: UserID, at now: Timestamp) -> SignedRows {
         SignedRows(openChallengesOfUser, .id(user), .timestamp(now))
     }
-    /// Challenges that are open, or that were decided at that moment: before and after a change that ends them.
+    /// The challenges that are open or were decided at that moment. The search finds the same
+    /// challenges before and after a change that ends them.
     static func endedChallenges(of user: UserID, at now: Timestamp) -> SignedRows {
         SignedRows(endedChallengesOfUser, .id(user), .timestamp(now))
     }
-    /// Challenges with which the user approves of something, used or not.
+    /// The challenges with which the user approves a change, used or not.
     static func approvals(of user: UserID) -> SignedRows { SignedRows(approvalsOfUser, .id(user)) }
 
     static func idempotency(_ website: WebsiteID, _ digest: [UInt8]) -> SignedRows {
@@ -84,12 +86,12 @@ extension SignedRows {
     static func entry<Thing>(_ id: Identifier<Thing>) -> SignedRows { SignedRows(entryByID, .id(id)) }
     static func entries(for challenge: ChallengeID) -> SignedRows { SignedRows(entriesOfChallenge, .id(challenge)) }
     static func entries(claimed claim: OperationID) -> SignedRows { SignedRows(entriesOfLease, .id(claim)) }
-    /// The `login.decided` row of a challenge that this change has ended. The search finds nothing
+    /// The `login.decided` entry of a challenge that this change ended. The search finds nothing
     /// before the change.
     static func decided(_ challenge: ChallengeID, by operation: Operation) -> SignedRows {
         SignedRows(decidedByChallenge, .id(challenge), .id(operation))
     }
-    /// The same of the challenges of a user that this change has ended at that moment.
+    /// The `login.decided` entries of the user's challenges that this change ended at that moment.
     static func decided(of user: UserID, at now: Timestamp, by operation: Operation) -> SignedRows {
         SignedRows(decidedOfUser, .id(user), .timestamp(now), .id(operation))
     }

@@ -1,21 +1,32 @@
-/// Rows of one table, found by a condition, that a script relies on or changes.
+/// The rows of one table that a script relies on or changes, found by a condition.
+///
+/// Purpose: a script declares these rows, and `RowCheck` checks them before the script and signs
+/// them after it. No verb calls the check itself, so no verb can forget it.
+///
+/// Invariant: each `Use` says whether a row that is not genuine stops the script, and whether rows
+/// are signed afterwards.
+///
+/// Failures: a script acts on a row that it does not declare; this row is not checked. Declare each
+/// signed row that the answer or a change depends on.
+///
+/// `ForgedRowTests.swift` and `RowRaceTests.swift` test it for the scripts of the verbs.
 public struct SignedRows: Sendable, Hashable {
     /// The role of the rows in a script.
     enum Use: Sendable {
-        /// The script's answer, or its changes to other rows, follow from these rows. A row that is
+        /// The script's answer, or its changes to other rows, depend on these rows. A row that is
         /// not genuine stops the script.
         case relied
-        /// The script writes these rows. A row that is not genuine stops it. Afterwards the rows that
-        /// were genuine and the rows that it inserted are signed.
+        /// The script writes these rows. A row that is not genuine stops it. Afterwards the rows
+        /// that were genuine and the rows that it inserted are signed.
         case signed
-        /// The script may write any of these rows, because it only takes rights away from those that
-        /// are there. Afterwards the rows that were genuine and the rows that it inserted are
-        /// signed; others stay as they are.
+        /// The script may write any of these rows, because it only takes rights away from existing
+        /// ones. Afterwards the rows that were genuine and the rows that it inserted are signed;
+        /// the others stay as they are.
         case lenient
-        /// An operator vouches for these rows as they are.
+        /// An operator vouches for these rows as they are. They are signed without a check.
         case adopted
 
-        /// A row that is not genuine stops the script.
+        /// Whether a row that is not genuine stops the script.
         var needsGenuineRows: Bool { self == .relied || self == .signed }
     }
 
@@ -37,14 +48,16 @@ public struct SignedRows: Sendable, Hashable {
     var lenient: SignedRows { SignedRows(search, values, .lenient) }
     var adopted: SignedRows { SignedRows(search, values, .adopted) }
 
-    /// In a transaction that writes, nobody may change the rows between the check and what relies on it.
+    /// Returns the statement that reads the rows. In a transaction that writes, the statement locks
+    /// them, so that nobody changes them between the check and the script.
     func reading(for purpose: Purpose) -> BoundStatement {
         guard purpose == .writing else { return BoundStatement(search.plain, values: values) }
         return BoundStatement(use == .relied ? search.shared : search.locked, values: values)
     }
 }
 
-/// A condition on the rows of a table. Like a statement it is made once, as a `static let`.
+/// A search for rows of a table by a condition. It is created once, as a `static let`, and compared
+/// by identity.
 final class RowSearch: Sendable {
     let table: SignedTable
     let plain: Statement
@@ -76,7 +89,7 @@ struct RowID: Hashable {
     }
 }
 
-/// A row as a check has read it.
+/// A row of a signed table as a check has read it.
 struct CheckedRow {
     let table: SignedTable
     let values: [SQLValue]
@@ -89,9 +102,9 @@ struct CheckedRow {
             self.table = table
             values = try (0..<count).map { try row.value($0) }
             rights = try row.integer(count)
-            // SQLite stores a value of any type: one that is no MAC must not stop scripts that only
-            // take away. An INSERT that met this row has marked it (`WrittenRows`): MariaDB pads that
-            // empty MAC with zeros.
+            // SQLite stores a value of any type. A value that is not a MAC must not stop scripts
+            // that only take rights away. An INSERT that finds a row without a MAC sets an empty
+            // one (`WrittenRows`), and MariaDB pads it with zeros.
             if case .blob(let bytes) = try row.value(count + 1), bytes.contains(where: { $0 != 0 }) {
                 mac = bytes
             } else {
@@ -111,6 +124,6 @@ struct CheckedRow {
 
     var id: RowID { RowID(table, key) }
 
-    /// As an operator names it to `twoefay rows`.
+    /// The name that an operator gives to `twoefay rows`.
     var name: String { table.name + " " + Self.text(of: key) }
 }

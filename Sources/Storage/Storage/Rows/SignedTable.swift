@@ -1,13 +1,14 @@
-/// A table whose rows carry a MAC, and what the MAC covers.
+/// A table whose rows have a MAC, with the columns that the MAC covers.
 public struct SignedTable: Sendable {
     public let name: String
-    /// The columns of its primary key.
+    /// The columns of the primary key.
     public let key: [String]
-    /// All other columns that can help to an approval, or expressions of them.
+    /// All other columns, or expressions of columns, that can help to an approval.
     let granting: [String]
-    /// Conditions in SQL: what a row loses when somebody locks, suspends, disables, ends or uses it.
+    /// The rights of a row, as SQL conditions. Without a key a row can only lose them: when
+    /// somebody locks, suspends, disables, ends or uses it.
     let rights: [String]
-    /// Writes the MAC of a row.
+    /// The statement that writes the MAC of a row.
     let sign: Statement
 
     init(_ name: String, key: [String], granting: [String], rights: [String] = []) {
@@ -21,10 +22,10 @@ public struct SignedTable: Sendable {
 
     var covered: [String] { key + granting }
 
-    /// Every set of rights that a row can have.
+    /// All combinations of rights that a row can have.
     var allRights: Range<Int64> { 0..<(1 << Int64(rights.count)) }
 
-    /// The rights that a row has, as bits, in SQL.
+    /// The SQL expression of the rights that a row has, as bits.
     var rightsAsBits: String {
         let bits = rights.enumerated().map { index, right in "CASE WHEN \(right) THEN \(1 << index) ELSE 0 END" }
         return bits.isEmpty ? "0" : bits.joined(separator: " + ")
@@ -33,10 +34,11 @@ public struct SignedTable: Sendable {
     /// The columns that a check reads: the covered columns, the rights as bits, and the MAC.
     var columns: String { (covered + [rightsAsBits, "mac"]).joined(separator: ", ") }
 
-    /// The row of a key.
+    /// The SQL condition for the row with a given key.
     var hasKey: String { key.map { "\($0) = ?" }.joined(separator: " AND ") }
 
-    /// The row of a key while everything that its MAC covers has the values that somebody has seen.
+    /// The SQL condition for the row with a given key whose covered values and rights equal given
+    /// ones.
     var isAsSeen: String {
         let others = granting.map { "\($0) /*M! <=> */ /*S! IS */ ?" } + ["\(rightsAsBits) = ?"]
         return ([hasKey] + others).joined(separator: " AND ")
@@ -93,12 +95,12 @@ extension SignedTable {
             },
         rights: ["decided_at IS NULL", "decision = 'approve'"])
 
-    /// Signed because it names the operation that a repeated request continues. With another
-    /// operation's id, the request would get that operation's answer.
+    /// The table is signed because a row names the operation that a repeated request continues.
+    /// With the id of another operation, the request would get the answer of that operation.
     static let idempotency = SignedTable(
         "idempotency", key: ["website_id", "digest"], granting: ["fingerprint", "operation", "created_at"])
 
-    /// Others than an operator may bring it back.
+    /// The right that the row was not stopped by an operator, so that others may reactivate it.
     private static let byOthers = "coalesce(stopped_by, '') <> 'operator'"
 
     static let outbox = SignedTable(

@@ -5,17 +5,17 @@ import Relay
 import Synchronization
 import World
 
-/// Goes through all rows of a signed table, in the order of its primary key.
+/// The statements that read all rows of a signed table in pages, in the order of its primary key.
 final class SignedTableScan: Sendable {
     static let all = SignedTable.all.map { SignedTableScan($0) }
-    /// Few enough that nobody waits for a page.
+    /// The number of rows in a page. It is small, so that other scripts do not wait long.
     static let pageSize = 200
 
     let table: SignedTable
     let one: RowSearch
     let every: RowSearch
     let asSeen: RowSearch
-    /// Written only for a row that is as it was seen.
+    /// The statement that audits an adoption, if the row still is as the operator saw it.
     let auditAdoption: Statement
     private let first: Statement
     private let next: Statement
@@ -49,19 +49,19 @@ final class SignedTableScan: Sendable {
 public struct RowReport: Sendable {
     public enum Verdict: Sendable, Equatable {
         case genuine
-        /// No relay has signed it.
+        /// No relay has signed the row.
         case unsigned
-        /// Signed under a key that is not in the master key file.
+        /// The row is signed with a key that is not in the master key file.
         case unknownKey
-        /// The values are as they were signed, and these rights were given back by somebody else.
+        /// The values are as they were signed, but somebody else gave these rights back to the row.
         case rightsGivenBack([String])
-        /// Something else than rights is another value now. What it was is not kept.
+        /// A covered value other than a right was changed. The former value is not stored.
         case changed
     }
 
     public let table: SignedTable
     public let verdict: Verdict
-    /// The values that the MAC covers, by column or expression.
+    /// The covered values, with the names of their columns or expressions.
     public let columns: [(name: String, value: SQLValue)]
     public let key: [SQLValue]
     fileprivate let rights: Int64
@@ -74,15 +74,17 @@ public struct RowReport: Sendable {
         verdict = row.verdict(authenticator)
     }
 
-    /// As operators write it: hexadecimal digits, and a colon between the columns of a longer key.
+    /// The key as operators write it: hexadecimal digits, with a colon between the columns of a
+    /// key.
     public var keyText: String { CheckedRow.text(of: key) }
 
-    /// What `SignedTable.isAsSeen` compares.
+    /// The values for `SignedTable.isAsSeen`.
     fileprivate var seen: [SQLValue] { columns.map(\.value) + [.integer(rights)] }
 }
 
 extension SignedRows {
-    /// All rows of all tables as they are, for a store that somebody vouches for as a whole.
+    /// All rows of all signed tables, adopted as they are: for a store that somebody vouches for as
+    /// a whole.
     package static let everythingAdopted = SignedTableScan.all.map { SignedRows($0.every).adopted }
 }
 
@@ -112,14 +114,16 @@ extension CheckedRow {
 }
 
 extension Store {
-    /// Signs what older keys have signed with today's key, a page at a time. Returns how many rows it has signed.
+    /// Signs all rows with the current key that were signed with an older key, one page at a time.
+    /// It returns the number of rows.
     public func signAgain() async throws(StoreFailure) -> Int {
         guard let authenticator = rowAuthenticator, authenticator.hasOldKeys else { return 0 }
         var count = 0
         for walk in SignedTableScan.all {
             var last: [SQLValue]?
             while let page = try await page(of: walk, after: last) {
-                // A key that holds no bytes may come back changed; the walk must not find the same page for ever.
+                // A key value that is not binary may be changed when it is read. The scan must not
+                // read the same page forever.
                 guard page.last?.key != last else { break }
                 last = page.last?.key
                 let stale = page.filter { row in
@@ -135,7 +139,7 @@ extension Store {
         return count
     }
 
-    /// The same for a program that has no loop.
+    /// Signs the rows again for a program without a loop. The thread waits.
     public func signAnewBlocking() throws(StoreFailure) -> Int {
         let loop: EventLoop
         do throws(SystemFailure) {
@@ -183,7 +187,8 @@ extension Rows {
 
 /// The queries of `twoefay rows`.
 public enum RowQueries {
-    /// Some rows after that key, the first ones without one. None when there are no more.
+    /// Returns the page of rows after `key`, or the first page if `key` is nil. The page is empty
+    /// at the end.
     public static func page(
         of table: SignedTable, after key: [SQLValue]?, with authenticator: RowAuthenticator
     ) -> Query<[RowReport]> {
@@ -203,9 +208,9 @@ public enum RowQueries {
         }
     }
 
-    /// Signs a row as it was seen, and leaves in the audit who vouched for it and why. Returns false
-    /// if it has changed or is gone. Otherwise somebody who writes to the store could put another row
-    /// in its place while the operator looks at it.
+    /// Signs a row as the operator saw it, and records the operator's reason in the audit. It
+    /// returns false if the row has changed or no longer exists. Without this condition, somebody
+    /// who writes to the store could replace the row while the operator reads it.
     public static func adopt(
         _ row: RowReport, reason: String, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
@@ -219,7 +224,7 @@ public enum RowQueries {
         ) { rows in rows.happened }
     }
 
-    /// Counts the rows that each key has signed, by the first bytes of their MACs.
+    /// Counts the rows that each key has signed, by the tag at the start of their MACs.
     public static func counts(of authenticator: RowAuthenticator) -> Query<[String: Int64]> {
         let reads = SignedTable.all.indices.map { BoundStatement(countStatements[$0]) }
         return Query(script: Script("rekey", reads: reads)) { tables throws(StoreFailure) in
@@ -234,7 +239,7 @@ public enum RowQueries {
         }
     }
 
-    /// A table and a key as an operator writes them; nil if there is no such table, or the key is none of it.
+    /// Parses a key as operators write it; nil if it does not have the form of the table's keys.
     public static func key(_ text: String, of table: SignedTable) -> [SQLValue]? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == table.key.count else { return nil }
@@ -252,7 +257,8 @@ public enum RowQueries {
     }
 }
 
-/// Rows with the empty mark of an INSERT (`WrittenRows`) have no MAC. MariaDB pads it with zeros.
+/// Counts the signed rows by tag. Rows with the empty MAC of an INSERT (`WrittenRows`) count as
+/// unsigned. MariaDB pads an empty MAC with zeros.
 private let countStatements = SignedTable.all.map {
     Statement(
         """

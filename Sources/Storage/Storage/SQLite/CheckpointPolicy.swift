@@ -1,46 +1,49 @@
-/// Says when a SQLite write-ahead log is brought into the database file, and by whom.
+/// Decides when SQLite's write-ahead log is copied into the database file, and on which thread.
 ///
-/// SQLite would do it within a commit whenever the log has 1,000 pages. Who commits then waits until
-/// up to 1,000 pages, anywhere in the file, have reached the disk: a third of a second and more,
-/// where a commit alone takes a few milliseconds. So it is done in small steps by another thread,
-/// while commits go on.
+/// SQLite by default checkpoints within a commit when the log has 1,000 pages. That commit then
+/// waits until up to 1,000 pages, anywhere in the file, are on the disk. This takes a third of a
+/// second or more, while a commit alone takes a few milliseconds. Therefore another thread
+/// checkpoints in small steps while commits continue.
 ///
-/// That alone is not enough. SQLite writes on at the end of the log until all of it is in the file,
-/// and under steady load something is always new. A log that has become long is therefore brought in
-/// by the committing thread itself, when little of it is left to do. The longer the log is, the more
-/// counts as little, so its length is bounded at every load.
+/// This alone is not enough. SQLite appends to the log until all of it is in the file, and under
+/// steady load there are always new pages. Therefore the committing thread itself checkpoints a
+/// long log when few pages remain to be copied. The longer the log is, the more pages count as few,
+/// so the length of the log is bounded under every load.
 struct CheckpointPolicy {
     struct Limits {
-        /// Pages for which a step is worth its two syncs.
+        /// The number of new pages that is worth a step, with its two syncs.
         var step = 100
-        /// Pages of a log that is long.
+        /// The number of pages from which a log is long.
         var long = 2000
-        /// Pages that may wait for the other thread, if it does not come forward.
+        /// The number of waiting pages from which the committing thread checkpoints although the
+        /// other thread is running.
         var most = 8000
     }
 
+    /// The thread that checkpoints.
     enum Place: Equatable {
-        /// On the other thread.
+        /// The checkpointer's own thread.
         case beside
-        /// On the thread that commits.
+        /// The thread that commits.
         case here
     }
 
     private let limits: Limits
-    /// The length of the log, and how many of its pages are in the file.
+    /// The number of pages in the log, and how many of them are in the file.
     private var pages = 0
     private var checkpointed = 0
-    /// The length of the log when it was tried last: a failure is not met again at every commit.
+    /// The length of the log at the last attempt, so that a failing checkpoint is not repeated at
+    /// every commit.
     private var triedAt = 0
     private var isUnderWay = false
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
-    /// A commit has left so many pages in the log. Returns where they are brought in now, if at all; `ended` is called
-    /// afterwards.
+    /// Records that the log has `pages` pages after a commit. It returns the thread that must
+    /// checkpoint now, or nil. The caller calls `ended` after the checkpoint.
     mutating func committed(_ pages: Int) -> Place? {
         if pages < self.pages {
-            // All of the log was in the file, and SQLite has begun it anew.
+            // The whole log was in the file, and SQLite has started it again.
             checkpointed = 0
             triedAt = 0
         }
@@ -54,15 +57,18 @@ struct CheckpointPolicy {
 
     private func place(for waiting: Int) -> Place? {
         if isUnderWay { return waiting >= limits.most ? .here : nil }
-        // 2 × step of a log that is long, 4 × step of one that is twice as long.
+        // Few pages are 2 × step if the log is long, and 4 × step if it is twice as long.
         let isLittle = waiting * limits.long <= 2 * limits.step * pages
         return pages >= limits.long && isLittle ? .here : .beside
     }
 
-    /// - Parameter checkpointed: the pages that are in the file now, of the whole log; nil after a failure.
+    /// Records the end of a checkpoint.
+    ///
+    /// - Parameter checkpointed: the number of pages of the whole log that are in the file now; nil
+    ///   after a failure.
     mutating func ended(_ place: Place, _ checkpointed: Int?) {
         if place == .beside { isUnderWay = false }
-        // The log may have begun anew meanwhile.
+        // SQLite may have started the log again since the checkpoint.
         if let checkpointed { self.checkpointed = min(checkpointed, pages) }
     }
 }

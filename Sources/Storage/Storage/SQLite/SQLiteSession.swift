@@ -3,11 +3,12 @@ import Glibc
 
 /// A connection to a SQLite file, or to a database in memory.
 final class SQLiteSession: Session {
-    /// How a connection is opened.
+    /// The mode in which a connection is opened.
     enum Mode {
-        /// Reads and writes a file that is there.
+        /// Reads and writes an existing file.
         case writing
-        /// The same, and makes the file, readable by its owner alone, if it is not there.
+        /// Reads and writes a file, and creates it, readable by its owner only, if it does not
+        /// exist.
         case creating
         case readingOnly
     }
@@ -15,10 +16,11 @@ final class SQLiteSession: Session {
     let database: OpaquePointer
     private var prepared: [SQLiteStatement?] = []
     private(set) var isOpen = true
-    /// Held for as long as SQLite may call it.
+    /// The checkpointer that SQLite's hook calls. The session keeps it alive while SQLite may call
+    /// it.
     private let log: WALCheckpointer?
 
-    /// A file is no host.
+    /// A file has no host.
     let place: SessionHost? = nil
 
     private static let beginWriting = Statement("BEGIN IMMEDIATE")
@@ -26,8 +28,13 @@ final class SQLiteSession: Session {
     private static let commit = Statement("COMMIT")
     private static let rollBack = Statement("ROLLBACK")
 
-    /// Nil is a database in memory. `timeout` is how long a transaction waits for another process that writes. Without
-    /// `log`, SQLite brings its write-ahead log into the file within commits.
+    /// Opens a database.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the file; nil for a database in memory.
+    ///   - mode: the access to the file.
+    ///   - timeout: how long a transaction waits for another process that writes.
+    ///   - log: the checkpointer; if nil, SQLite itself checkpoints within commits.
     init(path: String?, mode: Mode, timeout: Duration, log: WALCheckpointer? = nil) throws(SessionFailure) {
         self.log = log
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -53,10 +60,10 @@ final class SQLiteSession: Session {
             Int32(clamping: timeout.components.seconds * 1000)
                 + Int32(clamping: timeout.components.attoseconds / 1_000_000_000_000_000))
         try execute("PRAGMA foreign_keys = ON")
-        // The daemon may make no files but in the directory of the database.
+        // The daemon's sandbox lets it create files only in the directory of the database.
         try execute("PRAGMA temp_store = MEMORY")
         if path != nil, mode != .readingOnly {
-            // The log is written and synced before a commit is answered; a crash loses nothing that was.
+            // The log is synced before a commit is answered, so a crash loses no answered commit.
             try useWriteAheadLog()
             try execute("PRAGMA synchronous = FULL")
         }
@@ -65,15 +72,17 @@ final class SQLiteSession: Session {
 
     deinit { close() }
 
-    /// Turns the write-ahead log on. SQLite does not wait while another program does the same to a
-    /// new database, but says at once that it is locked; so this tries again for a second.
+    /// Turns the write-ahead log on. If another program does the same with a new database, SQLite
+    /// does not wait but reports at once that the database is locked. This function therefore
+    /// retries for a second.
     private func useWriteAheadLog() throws(SessionFailure) {
         for _ in 0..<100 {
             do throws(SessionFailure) {
                 return try execute("PRAGMA journal_mode = WAL")
             } catch {
                 guard case .conflict = error else { throw error }
-                // The store is being opened on a thread that may block, and SQLite has no way to wait for this.
+                // The store opens on a thread that may block, and SQLite has no other way to wait
+                // for this.
                 usleep(10_000)
             }
         }
@@ -101,7 +110,7 @@ final class SQLiteSession: Session {
     func commit() throws(SessionFailure) { _ = try run(BoundStatement(Self.commit)) }
 
     func rollBack() {
-        // After a full disk or an I/O error SQLite may have rolled back by itself.
+        // After a full disk or an I/O error, SQLite may have rolled back already.
         guard isOpen, sqlite3_get_autocommit(database) == 0 else { return }
         _ = try? run(BoundStatement(Self.rollBack))
     }
@@ -130,7 +139,7 @@ final class SQLiteSession: Session {
     }
 }
 
-/// What SQLite's result codes come down to.
+/// The translation of SQLite's result codes.
 enum SQLiteFailure {
     static func of(_ status: Int32, _ database: OpaquePointer) -> SessionFailure {
         let message = "\(String(cString: sqlite3_errmsg(database))) (SQLite \(status))"

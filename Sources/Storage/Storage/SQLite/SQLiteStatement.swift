@@ -93,8 +93,8 @@ final class SQLiteStatement {
             let count = Int(sqlite3_column_bytes(handle, column))
             return .blob([UInt8](UnsafeRawBufferPointer(start: start, count: count)))
         default:
-            // No column of ours holds a floating point number. Whoever put it there must not stop
-            // scripts that only take away.
+            // No column of the schema has floating point numbers. If somebody else stored one, it
+            // must not stop scripts that only take rights away.
             return .text(String(cString: sqlite3_column_text(handle, column)))
         }
     }

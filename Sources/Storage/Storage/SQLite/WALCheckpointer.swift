@@ -2,8 +2,23 @@ import CSQLite
 import EventLoop
 import Synchronization
 
-/// Brings the write-ahead log of one SQLite file into the file, on a thread and a connection of its own: `CheckpointPolicy`
-/// says when. What fails is tried again after some more commits; if the disk is full, the commits themselves say so.
+/// Copies the write-ahead log of one SQLite file into the file, on its own thread and connection.
+///
+/// Purpose: without it, SQLite checkpoints within a commit, and all requests of the lane wait for
+/// it. `CheckpointPolicy` decides when a checkpoint runs and on which thread.
+///
+/// Invariants: a checkpoint is passive, so it waits for no reader and no writer. At most one
+/// checkpoint at a time runs on the checkpointer's thread. A checkpoint never changes what a
+/// transaction reads; it only moves pages.
+///
+/// Failures:
+/// - A checkpoint fails. The next commits trigger another attempt. If the disk is full, the commits
+///   themselves report it.
+/// - A long read transaction keeps pages in the log. They are copied after it ends.
+/// - The writing connection closes first. Then the checkpointer's connection would do the final
+///   checkpoint of the whole log, so `close()` closes this connection first.
+///
+/// `WALCheckpointerTests.swift` and `CheckpointPolicyTests.swift` test it.
 final class WALCheckpointer: Sendable {
     private let policy: Mutex<CheckpointPolicy>
     private let session: Mutex<SQLiteSession>
@@ -20,9 +35,11 @@ final class WALCheckpointer: Sendable {
 
     deinit { (worker as? WorkerThread)?.stop() }
 
-    /// A connection has committed.
+    /// Records a commit of a connection, and starts a checkpoint if one is due.
     ///
-    /// - Parameter bringIn: does it on that connection.
+    /// - Parameters:
+    ///   - pages: the number of pages in the log.
+    ///   - bringIn: checkpoints on the connection that committed.
     func committed(_ pages: Int, bringIn: () -> Int?) {
         switch policy.withLock({ $0.committed(pages) }) {
         case nil: break
@@ -35,7 +52,8 @@ final class WALCheckpointer: Sendable {
         policy.withLock { $0.ended(place, checkpointed) }
     }
 
-    /// To be called before the connection that writes is closed: SQLite brings all of the log in with the last one.
+    /// Closes the connection of the checkpointer. It must be called before the writing connection
+    /// closes, because SQLite checkpoints the whole log when the last connection closes.
     func close() {
         worker.post { self.session.withLock { $0.close() } }
         guard let thread = worker as? WorkerThread else { return }
@@ -45,11 +63,12 @@ final class WALCheckpointer: Sendable {
 }
 
 extension SQLiteSession {
-    /// Brings into the file what no reader still needs from the log, and waits for nobody. Returns how many pages of the
-    /// log are in the file then.
+    /// Copies all pages that no reader needs any more from the log into the file, without waiting
+    /// for others. It returns the number of pages of the log that are in the file; nil after a
+    /// failure.
     func checkpoint() -> Int? { isOpen ? checkpointed(database) : nil }
 
-    /// Has `log` told of each commit, in place of what SQLite does by itself.
+    /// Calls `log` after each commit, instead of SQLite's automatic checkpoint.
     func tell(_ log: WALCheckpointer) {
         sqlite3_wal_hook(
             database,

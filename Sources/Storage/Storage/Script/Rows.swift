@@ -1,10 +1,10 @@
 import Relay
 
-/// What one read found. Columns are known by their place.
+/// The result of one statement. Columns are identified by their index.
 public struct Rows: Sendable, RandomAccessCollection {
     let columns: Int
     let values: [SQLValue]
-    /// Rows that a statement without a result has found to change.
+    /// The number of rows that a statement without a result matched.
     let changes: Int64
 
     init(columns: Int, values: [SQLValue], changes: Int64 = 0) {
@@ -22,8 +22,8 @@ public struct Rows: Sendable, RandomAccessCollection {
     }
 }
 
-/// One row. Every accessor throws `StoreFailure.internal` if the column holds something else: the SQL and its reader
-/// disagree, and guessing would hide it.
+/// A row of a result. Every accessor throws `StoreFailure.internal` if the column has another type.
+/// In that case the SQL and its reader disagree, and a guess would hide the error.
 public struct Row: Sendable {
     private let values: ArraySlice<SQLValue>
 
@@ -55,7 +55,7 @@ public struct Row: Sendable {
         return value
     }
 
-    /// An integer that is 0 or 1.
+    /// Returns an integer that is 0 or 1 as a Boolean.
     public func bool(_ column: Int) throws(StoreFailure) -> Bool {
         switch try integer(column) {
         case 0: return false
@@ -76,7 +76,8 @@ public struct Row: Sendable {
         try isNull(column) ? nil : blob(column)
     }
 
-    /// Says what was there by its type alone: values may be secrets and errors are logged.
+    /// Makes the error for a column of the wrong type. It names only the type, because values may
+    /// be secrets and errors are logged.
     private func mismatch(_ column: Int, _ wanted: String) -> StoreFailure {
         let found =
             switch values[values.startIndex + column] {

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A value on its way into a statement or out of a row. There is nothing else: moments are text, truth is an integer.
+/// A value that is bound to a statement or read from a row. Timestamps are text; Booleans are
+/// integers.
 public enum SQLValue: Sendable, Hashable {
     case null
     case integer(Int64)
@@ -8,15 +9,17 @@ public enum SQLValue: Sendable, Hashable {
     case blob([UInt8])
 }
 
-/// One fixed text of SQL with `?` for every value, prepared once on each connection that meets it. It is made once, as a
-/// `static let`, and known by its identity.
+/// A fixed SQL text with `?` for every value. Each connection prepares it once. It is created once,
+/// as a `static let`, and compared by identity.
 ///
-/// Words inside `/*M! … */` are for MariaDB only, words inside `/*S! … */` for SQLite only.
+/// Only MariaDB reads text inside `/*M! … */`, and only SQLite reads text inside `/*S! … */`.
 public final class Statement: Sendable {
     public let sql: String
-    /// Where a connection keeps what it prepared: a number that no other statement of this process has.
+    /// A number that is unique in this process. Connections use it as the index of their prepared
+    /// statement.
     let index: Int
-    /// Tells which rows of a signed table it has written, if a check could not have found them before.
+    /// Determines which rows of a signed table the statement has written; nil if the check before
+    /// it can find all its rows.
     let written: WrittenRows?
 
     private static let made = Atomic<Int>(0)
@@ -46,18 +49,30 @@ public struct BoundStatement: Sendable {
     }
 }
 
-/// Everything that one request does to the store: all writes, then all reads, in one transaction with no question asked
-/// in between. What a write may do, it decides itself by its own WHERE.
+/// A guarded script: the fixed list of statements by which one request uses the store.
+///
+/// Purpose: all writes run first, then all reads, in one transaction and without a decision by the
+/// relay in between. So a lane can batch scripts, and MariaDB can receive them without a round trip
+/// for each statement.
+///
+/// Invariant: a write decides by its own WHERE clause whether it changes anything. Later writes
+/// depend on the operation that the first one wrote, so a script changes everything or nothing.
+///
+/// Failures: the answer to a COMMIT may be lost. A script with an `operation` is then looked up in
+/// the audit and not run twice. A script without one must be safe to run twice.
+///
+/// `ContractTests.swift` and `UnknownCommitTests.swift` test it on both engines.
 public struct Script: Sendable {
-    /// What logs and errors call it.
+    /// The name in logs and errors.
     public let name: StaticString
-    /// The 16 bytes under which the script leaves a row in `audit` if it had an effect. With them a retry can find out
-    /// whether the first try was committed. A script with writes and without an operation must bear being run twice.
+    /// The 16 bytes that the script writes to `audit.operation` if it has an effect. A retry uses
+    /// them to find out whether an earlier attempt was committed. A script with writes and without
+    /// an operation must be safe to run twice.
     public let operation: [UInt8]?
-    /// Somebody may have run it before, under this operation, without living to say so: if it was committed, only its
-    /// reads are run.
+    /// Whether an earlier process may have run the script with this operation and crashed before it
+    /// had the answer. If it was committed, only the reads run.
     public let mayHaveRun: Bool
-    /// Rows that must have been written by a relay, or are written here.
+    /// The signed rows that the script relies on or writes.
     public let rows: [SignedRows]
     public let writes: [BoundStatement]
     public let reads: [BoundStatement]

@@ -1,4 +1,5 @@
-/// Where the store is: `sqlite:relay.db`, `sqlite:/var/lib/twoefay/twoefay.db`, `sqlite::memory:`,
+/// The address of the store: `sqlite:relay.db`, `sqlite:/var/lib/twoefay/twoefay.db`,
+/// `sqlite::memory:`,
 /// `mariadb://user:password@host1:3306,host2/twoefay?password_file=…&socket=…&ssl_ca=…`.
 public enum StorageURL: Sendable, Equatable {
     case memory
@@ -11,23 +12,24 @@ public enum StorageURL: Sendable, Equatable {
             public var port: UInt16
         }
 
-        /// In the words of logs and metrics.
+        /// The names of the hosts in logs and metrics, or the path of the socket.
         public var places: [String] { socket.map { [$0] } ?? hosts.map(\.description) }
 
-        /// Tried in turn, the first one first.
+        /// The hosts, in the order in which the relay tries them.
         public var hosts: [Host]
         public var user: String
         public var database: String
         public var password: String?
-        /// A file with the password in it, so that the settings need not hold it.
+        /// The path of a file that has the password, so that the settings do not need it.
         public var passwordFile: String?
-        /// A Unix socket, in place of the hosts.
+        /// The path of a Unix socket that replaces the hosts.
         public var socket: String?
-        /// The authority that the server's certificate must come from. With it the connection is TLS or nothing.
+        /// The path of the authority that must have issued the server's certificate. If set,
+        /// connections without TLS are refused.
         public var authority: String?
     }
 
-    /// Only one relay can use it.
+    /// Whether only one relay can use the store.
     public var isEmbedded: Bool {
         switch self {
         case .memory, .sqlite: true
@@ -35,12 +37,13 @@ public enum StorageURL: Sendable, Equatable {
         }
     }
 
-    /// What is wrong with a text, for the person who wrote it. The text itself may hold a password and is not repeated.
+    /// An error message for the person who wrote the URL. It does not repeat the URL, which may
+    /// have a password.
     public struct Malformed: Error, Sendable, Equatable, CustomStringConvertible {
         public let description: String
     }
 
-    /// A relative path of a file is relative to `directory`, if one is given.
+    /// Parses a URL. If `directory` is given, relative paths are relative to it.
     public init(_ text: String, relativeTo directory: String? = nil) throws(Malformed) {
         if text.hasPrefix("sqlite:") {
             let path = String(text.dropFirst(7))
@@ -145,7 +148,7 @@ public enum StorageURL: Sendable, Equatable {
 }
 
 extension StorageURL: CustomStringConvertible {
-    /// For messages and logs: without the password.
+    /// The URL without the password, for messages and logs.
     public var description: String {
         switch self {
         case .memory: return "sqlite::memory:"
@@ -161,7 +164,8 @@ extension StorageURL.Server.Host: CustomStringConvertible {
 }
 
 extension Substring {
-    /// What stands before and after the first `separator`, and nil if there is none.
+    /// Returns the text before and after the first `separator`; the second part is nil if there is
+    /// no separator.
     fileprivate func split(at separator: Character) -> (Substring, Substring?) {
         guard let at = firstIndex(of: separator) else { return (self, nil) }
         return (self[..<at], self[index(after: at)...])

@@ -1,7 +1,7 @@
 import Relay
 import World
 
-/// Moments are DATETIME(3) in UTC, and go in and out as text.
+/// Conversions of values. Timestamps are DATETIME(3) in UTC, and are sent and received as text.
 extension SQLValue {
     public static func timestamp(_ value: Timestamp) -> SQLValue { .text(value.sql) }
     public static func timestamp(_ value: Timestamp?) -> SQLValue { value.map { .text($0.sql) } ?? .null }

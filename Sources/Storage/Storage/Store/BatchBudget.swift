@@ -1,39 +1,49 @@
 import Relay
 import World
 
-/// The amount of work that goes into one transaction.
+/// The number of statements that may go into one transaction of a lane.
 ///
-/// Scripts that are committed together share the cost of a commit, but whoever comes next waits for all of them. While
-/// one website has the lane to itself, only the number of scripts is limited. Once others share it, a transaction is to
-/// last for `aim` only: how many statements that is follows from how long the last ones took.
+/// Purpose: scripts that commit together share the cost of one commit, but every script that
+/// arrives during the transaction waits until it ends. If only one tenant uses the lane,
+/// `Lane.Limits.batch` alone limits the batch. If several tenants share it, a transaction should
+/// take about `aim`; the budget learns how many statements fit into that time.
+///
+/// Invariant: the budget stays between `least` and `most` statements, so a slow database cannot
+/// stop a lane and a fast one cannot make long transactions.
+///
+/// Failures: one measurement may be wrong because the disk was busy. The budget therefore moves by
+/// a quarter of the difference after each transaction.
+///
+/// `FairLaneTests.swift` tests it.
 struct BatchBudget {
-    /// The target length of a transaction for which others wait.
+    /// The target length of a transaction while several tenants share the lane.
     static let aim = Duration.milliseconds(10)
-    /// Statements that are always taken together, however slow the database is.
+    /// The smallest budget, even if the database is slow.
     static let least = 32
-    /// The time for which a lane counts as shared after two tenants were in it.
+    /// How long a lane counts as shared after a script of another tenant arrived.
     static let memory = Duration.seconds(10)
 
-    /// Statements in a transaction that others wait for.
+    /// The current budget, in statements.
     private(set) var statements = 512
     private var lastTenant: Tenant?
     private var sharedAt: Instant?
 
-    /// A script of that tenant came. The relay's own work is no company: it is everywhere.
+    /// Records that a script of the tenant arrived. The relay's own scripts do not make a lane
+    /// shared, because every lane has some.
     mutating func came(_ tenant: Tenant, at now: Instant) {
         guard tenant != .relay else { return }
         if let lastTenant, lastTenant != tenant { sharedAt = now }
         lastTenant = tenant
     }
 
-    /// Statements that may go into the next transaction; nil where nobody else has to wait for it.
+    /// The number of statements that may go into the next transaction; nil if one tenant alone uses
+    /// the lane.
     func limit(at now: Instant) -> Int? {
         guard let sharedAt, now - sharedAt < Self.memory else { return nil }
         return statements
     }
 
-    /// Notes how long these statements took. One transaction says little: a disk may have been
-    /// busy.
+    /// Records how long these statements took, and moves the budget towards the target.
     mutating func took(_ duration: Duration, for statements: Int) {
         guard statements > 0 else { return }
         let nanoseconds = max(duration.wholeNanoseconds, 1)

@@ -5,30 +5,53 @@ import Relay
 import Synchronization
 import World
 
-/// A queue of scripts before one session. While a transaction runs, scripts gather; the next transaction takes
-/// scripts from each tenant in turn, up to its limit.
+/// A queue of scripts in front of one database session.
+///
+/// Purpose: many requests share the cost of one commit. While a transaction runs on the worker's
+/// thread, scripts gather in the queue. The next transaction takes scripts from each tenant in turn
+/// (`FairQueue`), up to `Limits.batch` and the `BatchBudget`.
+///
+/// Invariants: a lane runs one transaction at a time. Each submission is answered once. If a COMMIT
+/// may have been executed, `Transaction` looks up the script's operation in the audit before it
+/// runs the writes again. So an operation takes effect once.
+///
+/// Failures:
+/// - A statement fails. The scripts of the batch run again, each alone, and only the wrong script
+///   gets the error.
+/// - The transaction conflicts with another writer. Its scripts run again, each alone, and after
+///   several conflicts only after a random pause.
+/// - The connection is lost. The scripts run again on a new connection. If no host accepts a
+///   connection for `Limits.timeout`, the lane refuses all waiting scripts.
+/// - The database cannot write (a full disk). The lane refuses the batch.
+/// - The queue is full. The lane refuses the new script at once.
+///
+/// `LaneTests.swift`, `FairLaneTests.swift`, `ConflictTests.swift`, `UnknownCommitTests.swift`,
+/// `OutageTests.swift` and `FullDiskTests.swift` test it.
 final class Lane: Sendable {
     struct Limits: Sendable {
-        /// Scripts in one transaction.
+        /// The maximum number of scripts in one transaction.
         var batch = 128
-        /// Scripts that may wait. One more is refused: memory does not grow when the database
-        /// hangs. A tenant may have at most as many scripts waiting as there are
-        /// free places, so a tenant alone fills half of the queue.
+        /// The maximum number of waiting scripts. The lane refuses further ones, so that memory
+        /// does not grow while the database hangs. A tenant may have as many scripts waiting as
+        /// there are free places; a single tenant can therefore fill half of the queue.
         var waiting = 20_000
-        /// How long no host has to give a connection until nobody waits for one any more.
+        /// The time without any connection after which the lane refuses scripts instead of
+        /// retrying.
         var timeout = Duration.seconds(2)
-        /// Conflicts, one after the other, that are trouble. Fewer are everyday where several relays write.
+        /// The number of consecutive conflicts that the lane reports as a fault. Fewer are normal
+        /// if several relays write.
         var conflicts = 10
     }
 
-    /// A submission with what its earlier tries taught.
+    /// A submission with the results of its earlier attempts.
     struct Entry: Sendable {
         let submission: Submission
-        /// It may have been committed already.
+        /// Whether the script may have been committed already.
         var isRetry: Bool
-        /// It has failed together with others, and is run by itself.
+        /// Whether the entry runs in a transaction without other scripts, because it failed
+        /// together with others.
         var alone = false
-        /// The lane has looked up, after a statement of it failed, whether it was committed.
+        /// Whether the lane has looked up, after a statement failed, if the script was committed.
         var isLookedUp = false
         var failures = 0
 
@@ -42,12 +65,12 @@ final class Lane: Sendable {
             let script = submission.script
             return script.writes.count + script.reads.count + script.rows.count
         }
-        /// The share of its tenant's turn that this entry uses. An entry that needs a whole
-        /// transaction uses all of it.
+        /// The part of its tenant's turn that this entry uses. An entry that needs a transaction
+        /// for itself uses at least a whole turn.
         var cost: Int { alone ? max(statements, Lane.turn) : statements }
     }
 
-    /// Statements in a tenant's turn: those of a login.
+    /// The number of statements in a tenant's turn: about the size of a login.
     private static let turn = 16
 
     private struct Queue {
@@ -57,18 +80,20 @@ final class Lane: Sendable {
         var isClosed = false
     }
 
-    /// Why the last transaction came to nothing.
+    /// The reason why the last transaction failed.
     private struct TransactionFailure {
         let message: String
-        /// Only a transaction that has written something shows that it is over: a full disk takes all others.
+        /// Whether the fault ends only with a transaction that writes. If the disk is full,
+        /// transactions that change nothing still succeed.
         let isOverWithAWrite: Bool
     }
 
-    /// How it goes with the transactions, one after the other.
+    /// The state of the lane, as its latest transactions show it.
     private struct LaneHealth {
         var fault: TransactionFailure?
         var conflicts = 0
-        /// Since when no host gives a connection.
+        /// The time since which no host accepts a connection; nil if the last attempt to begin a
+        /// transaction succeeded.
         var awaySince: Instant?
         var place: SessionHost?
     }
@@ -102,16 +127,17 @@ final class Lane: Sendable {
         self.limits = limits
     }
 
-    /// Why it does not go well, if it does not.
+    /// The message of the current fault; nil if the lane works.
     var fault: String? { course.withLock { $0.fault?.message } }
 
-    /// The host where it is connected, or was last.
+    /// The host of the current or last connection; nil if the database is a file.
     var host: String? { course.withLock { $0.place?.host } }
 
-    /// Transactions that were in somebody's way, or waited too long for a lock, and were run again.
+    /// The number of transactions that the lane ran again after a conflict or a lock timeout.
     var conflicts: UInt64 { conflictCount.load(ordering: .relaxed) }
 
-    /// From any thread. A refusal comes as an answer at once.
+    /// Adds a submission to the queue. Any thread may call it. If the lane refuses the submission,
+    /// it answers at once.
     func submit(_ submission: Submission) {
         let now = time.instant()
         let refusal: StoreFailure? = queue.withLock { queue in
@@ -130,8 +156,8 @@ final class Lane: Sendable {
         if let refusal { submission.answer(.failure(refusal)) }
     }
 
-    /// What waits is answered with a failure, what runs is finished, then the session is closed. Waits for that, but not
-    /// for a database that hangs.
+    /// Answers all waiting scripts with a failure, lets the running transaction end, then closes
+    /// the session. It waits at most two seconds, in case the database hangs.
     func close() {
         let left = queue.withLock { queue in
             queue.isClosed = true
@@ -144,7 +170,7 @@ final class Lane: Sendable {
         thread.join(within: .seconds(2))
     }
 
-    /// One transaction, on the worker.
+    /// Runs one transaction. The worker's thread calls it.
     private func turn() {
         let batch = take()
         if !batch.isEmpty { run(batch) }
@@ -154,7 +180,8 @@ final class Lane: Sendable {
         }
     }
 
-    /// The next scripts that belong in one transaction, without those that nobody waits for any more.
+    /// Removes the scripts of the next transaction from the queue. It answers those that are past
+    /// their deadline with a failure and leaves out those that are already answered.
     private func take() -> [Entry] {
         let now = time.instant()
         let (batch, late) = queue.withLock { queue in
@@ -184,7 +211,7 @@ final class Lane: Sendable {
     }
 
     private func run(_ batch: [Entry]) {
-        // Those who were in each other's way again and again would be so once more.
+        // After repeated conflicts, an immediate retry would probably conflict again.
         if batch.contains(where: { $0.failures > Self.patientConflicts }) { pause() }
         let begun = time.instant()
         let authenticator = keys.current
@@ -217,7 +244,7 @@ final class Lane: Sendable {
         }
     }
 
-    /// These and all that wait.
+    /// Refuses these scripts and all that wait.
     private func refuse(_ batch: [Entry], _ why: StoreFailure) {
         let waiting = queue.withLock { $0.entries.popAll() }
         deliver((batch + waiting).map { ($0.submission, .failure(why)) })
@@ -225,11 +252,12 @@ final class Lane: Sendable {
 
     private static let patientConflicts = 3
 
-    /// On the worker's own thread, which blocks in the database's library else and has nothing better to do: at once, the
-    /// same transactions would meet again.
+    /// Waits 1 to 20 milliseconds. An immediate retry would meet the same transactions again. It
+    /// may block, because it runs on the worker's thread, which blocks in the database library
+    /// anyway.
     private func pause() { usleep(1000 + UInt32(randomness.number(below: 19_000))) }
 
-    // How it goes is remembered, and logged when that changes.
+    // The lane records its health below, and logs each change of it.
 
     private func recordResult(_ place: SessionHost?) {
         let isNew = course.withLock { course in
@@ -239,14 +267,15 @@ final class Lane: Sendable {
         if isNew, let place { log.notice("store.connected", [.host: place.host]) }
     }
 
-    /// Whether no host has given a connection for so long that nobody is to wait for one.
+    /// Returns whether no host has accepted a connection for so long that waiting scripts should be
+    /// refused.
     private func recordResult(_ failure: SessionFailure, hadBegun: Bool) -> Bool {
         let now = time.instant()
         let (isNew, isAway) = course.withLock { course -> (Bool, Bool) in
             let before = course.fault
             switch failure {
             case .statement: break
-            // Somebody was in the way: it is tried again before anybody notices.
+            // One conflict is no fault: the lane runs the transaction again.
             case .conflict, .locked:
                 conflictCount.wrappingAdd(1, ordering: .relaxed)
                 course.conflicts += 1
@@ -295,17 +324,18 @@ final class Lane: Sendable {
             guard script.operation != nil, !batch[0].isLookedUp else {
                 return deliver([(batch[0].submission, .failure(.internal("\(script.name): \(message)")))])
             }
-            // The same operation may be committed, by another relay since the look-up or by a
-            // repeat that overtook this one, so that its rows are in the way: the next look-up
-            // finds it.
+            // Another relay may have committed the same operation after the look-up, or a
+            // repetition may have overtaken this script. Its rows then cause the failure, and the
+            // next look-up finds the operation.
             batch[0].isRetry = true
             batch[0].isLookedUp = true
         case .locked:
-            // The others would wait again for what one of them cannot have.
+            // Only one script waits for the lock; the others should not wait for it again.
             for index in batch.indices { batch[index].alone = true }
             if batch.count == 1 { return requeue(batch, atFront: false) }
         case .conflict:
-            // One of them was in the way; the others need not come back with it again.
+            // Only one script caused the conflict; the others should not conflict again because of
+            // it.
             for index in batch.indices where hadBegun {
                 batch[index].failures += 1
                 batch[index].alone = true
@@ -320,7 +350,8 @@ final class Lane: Sendable {
         requeue(batch, atFront: true)
     }
 
-    /// At the front or at the end of each tenant's own line: others do not wait for what failed.
+    /// Puts entries back, at the front or at the end of their own tenants' queues, so that other
+    /// tenants do not wait for failed scripts.
     private func requeue(_ entries: [Entry], atFront: Bool) {
         let isClosed = queue.withLock { queue in
             guard !queue.isClosed else { return true }
@@ -334,7 +365,7 @@ final class Lane: Sendable {
         if isClosed { deliver(entries.map { ($0.submission, .failure(.unavailable("the store is closed"))) }) }
     }
 
-    /// Brings each waiting loop its answers, all of them with one post.
+    /// Delivers the answers, with one post for each waiting loop.
     private func deliver(_ answers: [(Submission, ScriptResult)]) {
         var loops: [(loop: EventLoop, answers: [(Submission, ScriptResult)])] = []
         for (submission, answer) in answers {

@@ -1,22 +1,34 @@
 import World
 
-/// A numbered change of the tables. Every statement of it can be run again after a crash in the middle: MariaDB commits
-/// each by itself.
+/// A numbered change of the tables.
 ///
-/// Relays are replaced one at a time, with logins going on: first the programs, on the tables of the version before,
-/// then the tables. So a change adds what programs of the version before need not know (tables, columns that may be NULL
-/// or have a default, indices), and what only the new tables can hold is used where `Store.schemaVersion` says so. What
-/// an older program still uses is taken away a version later.
+/// Purpose: operators replace relays one at a time, while logins continue. They first install the
+/// new programs, which still use the old tables, then they run `twoefay migrate`. A change
+/// therefore only adds what programs of the previous version can ignore: tables, indices, and
+/// columns that may be NULL or have a default. A program uses new tables and columns only if
+/// `Store.schemaVersion` includes them. A later version removes what no program uses any more.
+///
+/// Invariants: versions have no gaps. Every statement can run again after a crash in the middle,
+/// because MariaDB commits each statement of a schema change by itself. One program at a time
+/// migrates a database: by SQLite's transaction, by `GET_LOCK` on one MariaDB server, and by
+/// `MigrationLock` in a Galera cluster.
+///
+/// Failures: a program and the tables are too far apart. `check` then refuses to start and says
+/// what to do.
+///
+/// `MigrationTests.swift`, `RollingUpgradeTests.swift`, `MigrationLockTests.swift` and
+/// `GaleraTests.swift` test it.
 struct Migration: Sendable {
     let version: Int64
-    /// The oldest tables on which a program works that knows no version after this one.
+    /// The oldest tables with which a program of this version works.
     let worksOn: Int64
-    /// The oldest program that works on the tables of this version, by the newest version that it knows.
+    /// The oldest program that works with the tables of this version, as the newest version that
+    /// the program knows.
     let least: Int64
-    /// Statements as `schema.sql` writes them.
+    /// The SQL statements, in the form of `schema.sql`.
     let file: String
 
-    /// Where nothing else is said: this version's programs and tables need each other.
+    /// Creates a migration. By default this version's programs and tables need each other.
     init(version: Int64, worksOn: Int64? = nil, least: Int64? = nil, file: String) {
         self.version = version
         self.worksOn = worksOn ?? version
@@ -24,9 +36,9 @@ struct Migration: Sendable {
         self.file = file
     }
 
-    /// All there are, oldest first, numbered without a gap. The first is 2: in stores of schema 1
-    /// secrets were derived from ids and the master key. These were never released, and `migrate`
-    /// refuses them.
+    /// All migrations, oldest first, without a gap. The first version is 2: in stores of schema 1,
+    /// secrets were derived from ids and the master key. Schema 1 was never released, and `migrate`
+    /// refuses it.
     static let all = [Migration(version: 2, file: SchemaText.sql)]
 }
 
@@ -47,21 +59,23 @@ extension [Migration] {
         /*M! information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'migration' */
         """)
     private static let newest = Statement("SELECT version, least FROM migration ORDER BY version DESC LIMIT 1")
-    // Somebody who was taken for dead may have done the same meanwhile.
+    // A program whose lock was taken over may already have inserted the same row.
     private static let record = Statement(
         """
         INSERT INTO migration (version, applied_at, least) VALUES (?, ?, ?)
         /*M! ON DUPLICATE KEY UPDATE version = migration.version */ /*S! ON CONFLICT DO NOTHING */
         """)
-    // Two programs that migrate at once: the second one waits, and then finds nothing to do. SQLite's transaction does
-    // the same by itself, and between the nodes of a cluster a `MigrationLock`.
+    // If two programs migrate at the same time, the second one waits and then finds nothing to do.
+    // In SQLite the transaction has this effect; between the nodes of a cluster `MigrationLock` has
+    // it.
     private static let lock = Statement("SELECT GET_LOCK(CONCAT(DATABASE(), '.migration'), 600)")
     private static let unlock = Statement("SELECT RELEASE_LOCK(CONCAT(DATABASE(), '.migration'))")
     private static let mostTries = 20
 
     var known: Int64 { last?.version ?? 0 }
 
-    /// The version of the tables; a failure that says what to do if this program cannot work with them.
+    /// Returns the version of the tables. If this program cannot work with them, the failure says
+    /// what to do.
     func check(_ session: any Session) throws(SessionFailure) -> Int64 {
         try session.begin(.reading)
         let found: (version: Int64, least: Int64)?
@@ -87,7 +101,7 @@ extension [Migration] {
         return found.version
     }
 
-    /// Brings the tables up to date. Does nothing if they are, and nothing to tables that are newer.
+    /// Brings the tables up to date. It changes nothing if they are up to date or newer.
     func migrate(_ session: any Session, _ dialect: Dialect, now: Timestamp) throws(SessionFailure) {
         var tries = 0
         while true {
@@ -106,8 +120,8 @@ extension [Migration] {
     private func migrateOnce(_ session: any Session, _ dialect: Dialect, now: Timestamp) throws(SessionFailure) {
         try session.begin(.writing)
         var claim: MigrationLock?
-        // Only at the end: who gets the lock must find the version. If it cannot be said any more, the connection's end
-        // says it.
+        // Releases the locks last: the next program that gets them must find the new version. If
+        // the release fails, the end of the connection releases the lock of MariaDB.
         defer {
             claim?.release()
             if dialect == .mariadb { _ = try? session.run([BoundStatement(Self.unlock)]) }
@@ -143,7 +157,7 @@ extension [Migration] {
         }
     }
 
-    /// A store from before the first version that there is a way from.
+    /// Refuses a store that is older than the first migration.
     private func refuseForerunner(_ version: Int64) throws(SessionFailure) {
         guard let first, version < first.version else { return }
         throw .refused(
@@ -151,7 +165,7 @@ extension [Migration] {
                 + "start anew with an empty database and `twoefay migrate`")
     }
 
-    /// What was made last. Nil before the first migration.
+    /// Returns the newest version in the database; nil before the first migration.
     private func present(_ session: any Session) throws(SessionFailure) -> (version: Int64, least: Int64)? {
         guard try session.run([BoundStatement(Self.isThere)]).first?.first?.isOne == true else { return nil }
         let rows = try session.run([BoundStatement(Self.newest)])

@@ -6,13 +6,15 @@ import World
 
 /// The store as the verbs see it: it runs scripts.
 ///
-/// There are two lanes, one for scripts that write and one for scripts that only read, each with its own connection and
-/// worker; a relay has a third, with which it looks for what others have changed. A database in memory has one
-/// connection and so one lane.
+/// It has a lane for scripts that write and a lane for scripts that only read. Each lane has its
+/// own connection and worker. A relay has a third lane, on which `ChangeFeed` looks for changes by
+/// others. A database in memory has one connection and therefore one lane.
 public final class Store: Sendable {
-    /// The version of the tables that it found or made. Who migrates them later does so for programs that know it, too.
+    /// The version of the tables when the store was opened. A later migration keeps the tables
+    /// usable by programs that know this version.
     public let schemaVersion: Int64
-    /// Where it may be connected: hosts with their ports, or a socket; none where the store is a file.
+    /// The hosts with their ports, or the socket, that the store may connect to; empty if the store
+    /// is a file.
     public let hosts: [String]
     private let writes: Lane
     private let reads: Lane
@@ -39,16 +41,17 @@ public final class Store: Sendable {
 
     var rowAuthenticator: RowAuthenticator? { keys.current }
 
-    /// Rows are signed and checked with these keys from now on.
+    /// Signs and checks rows with these keys from now on.
     public func use(_ authenticator: RowAuthenticator) { keys.use(authenticator) }
 
-    /// Runs a script and gives back one `Rows` for each of its reads. Called on a loop, it goes on there.
+    /// Runs a script and returns one `Rows` for each of its reads. A caller on a loop continues on
+    /// that loop.
     public func run(_ script: Script) async throws(StoreFailure) -> [Rows] {
         try await run(script, in: script.isReadOnly ? reads : writes)
     }
 
-    /// The same of a script that only reads, beside all others: it waits for none of them, and none for it. What a node of
-    /// a cluster has not applied yet it does not find.
+    /// Runs a script that only reads on the lane of the change feed, independently of all other
+    /// scripts. A node of a cluster does not find changes that it has not applied yet.
     func watch(_ script: Script) async throws(StoreFailure) -> [Rows] {
         precondition(script.rows.isEmpty, "a check and what it is for see one state only in a transaction")
         return try await run(script, in: watching)
@@ -66,13 +69,13 @@ public final class Store: Sendable {
         return try answer.get()
     }
 
-    /// The same for a program that has no loop: the thread waits, on a loop of its own.
+    /// Runs a script for a program without a loop. The thread waits, on a temporary loop.
     public func runBlocking(_ script: Script) throws(StoreFailure) -> [Rows] {
         guard let rows = try runBlocking([script]).first else { throw .internal("a loop ended before its work") }
         return rows
     }
 
-    /// Several at the same time. All of them are run; then the first failure is thrown.
+    /// Runs several scripts at the same time. After all have run, it throws the first failure.
     public func runBlocking(_ scripts: [Script]) throws(StoreFailure) -> [[Rows]] {
         guard !scripts.isEmpty else { return [] }
         let loop: EventLoop
@@ -112,17 +115,17 @@ public final class Store: Sendable {
         (reads === writes ? [writes] : [writes, reads]) + (watching === reads ? [] : [watching])
     }
 
-    /// How many of its connections are to one of `hosts`, as far as is known.
+    /// The number of the store's connections to `host`, one of `hosts`, as far as the lanes know.
     public func connections(to host: String) -> Int { lanes.count { $0.host == host } }
 
-    /// Transactions that were run again because somebody else was in the way.
+    /// The number of transactions that ran again because of a conflict.
     public var conflicts: UInt64 { lanes.reduce(0) { $0 + $1.conflicts } }
 
-    /// Why the store is not well, if it is not.
+    /// The message of the current fault; nil if the store works.
     var fault: String? { writes.fault ?? reads.fault }
 
-    /// What waits is answered with a failure, what runs is finished. The lane that writes is the last: with it SQLite
-    /// brings its log into the file.
+    /// Answers all waiting scripts with a failure and lets running transactions end. The lane that
+    /// writes closes last: its connection does SQLite's final checkpoint.
     public func close() {
         if watching !== reads { watching.close() }
         if reads !== writes { reads.close() }

@@ -3,37 +3,38 @@ import Log
 import Relay
 import World
 
-/// How much the store may do at once and how long it may take.
+/// Limits of a store, and its keys for rows.
 public struct StoreOptions: Sendable {
-    /// After this long a script is answered with `.unavailable`, whatever has become of it. Within it a server is silent
-    /// for as long as it may be, and another one does the work.
+    /// The time after which a script is answered with `.unavailable`, even if it still runs. It is
+    /// longer than `silence`, so that a lane can still turn to another server in time.
     public var deadline: Duration = .seconds(8)
-    /// How long a MariaDB server may say nothing, in whole seconds: longer than a cluster needs to put out one of its own,
-    /// which is some six.
+    /// How long a MariaDB server may send nothing, in whole seconds. It is longer than the six
+    /// seconds or so that a cluster needs to evict a failed node.
     public var silence: Duration = .seconds(7)
-    /// Scripts in one transaction.
+    /// The maximum number of scripts in one transaction.
     public var batch = 128
-    /// Scripts that may wait in a lane: half of them for one tenant, if no other has any there.
+    /// The maximum number of scripts that may wait in a lane. A single tenant can fill half of it.
     public var waiting = 20_000
-    /// Whoever looks for changes all the time does so on a connection of its own.
+    /// Whether the store opens a separate connection for the change feed.
     public var watches = false
-    /// Signs and checks rows. If nil, rows are neither signed nor checked: only for programs that
-    /// never decide about an approval.
+    /// Signs and checks rows. If nil, rows are neither signed nor checked. Nil is only for programs
+    /// that never decide about an approval.
     public var rows: RowAuthenticator?
 
     public init() {}
 }
 
-/// What is done about the tables when a store is opened.
+/// The treatment of the tables when a store is opened.
 public enum SchemaRequirement: Sendable {
-    /// They must be there, and such that this program works on them.
+    /// The tables must exist and be usable by this program.
     case require
-    /// They are made, or brought up to date.
+    /// The store creates the tables or brings them up to date.
     case migrate
 }
 
 extension Store {
-    /// Connects and looks at the tables, on the calling thread. A database in memory is always migrated.
+    /// Connects and checks the tables, on the calling thread. A database in memory is always
+    /// migrated.
     public static func open(
         _ url: StorageURL, schema: SchemaRequirement = .require, time: any TimeSource, log: Log,
         options: StoreOptions = StoreOptions(), randomness: any Randomness = SystemRandomness(),
@@ -44,7 +45,8 @@ extension Store {
             randomness: randomness, worker: worker)
     }
 
-    /// Over tables that are there; what each lane runs goes through what `watch` makes of its session.
+    /// Opens a store whose tables exist. Each lane uses the session that `watch` returns for the
+    /// original session.
     package static func open(
         _ url: StorageURL, time: any TimeSource, log: Log, options: StoreOptions,
         watch: (sending any Session) -> sending any Session
@@ -131,7 +133,7 @@ extension StorageURL {
         }
     }
 
-    /// The words for its hosts: none where it is a file.
+    /// The names of the hosts in logs and metrics; empty if the store is a file.
     var places: [String] {
         switch self {
         case .memory, .sqlite: []
@@ -139,15 +141,16 @@ extension StorageURL {
         }
     }
 
-    /// What makes the sessions of one store.
+    /// Makes the factory for the sessions of one store.
     func engine(time: any TimeSource = SystemTime(), silence: Duration = StoreOptions().silence) -> Engine {
         Engine(url: self, time: time, silence: silence)
     }
 
-    /// One by itself, for tests and tools.
+    /// Opens one session outside a store, for tests and tools.
     func session(_ use: Use) throws(SessionFailure) -> sending any Session { try engine().session(use) }
 
-    /// Its sessions know of each other where they are.
+    /// The factory for the sessions of one store. Its MariaDB sessions share `MariaDBHosts`, so
+    /// that they use the same host.
     struct Engine {
         private let url: StorageURL
         private let hosts: MariaDBHosts
@@ -161,16 +164,16 @@ extension StorageURL {
             self.hosts = MariaDBHosts(hosts, time: time)
         }
 
-        /// For a SQLite file.
+        /// Makes the checkpointer of a SQLite file; nil for other stores.
         func writeAheadLog(_ worker: () throws -> any Worker) throws -> WALCheckpointer? {
             guard case .sqlite(let path) = url else { return nil }
             let session = try SQLiteSession(path: path, mode: .writing, timeout: .seconds(1))
             return WALCheckpointer(session, worker: try worker())
         }
 
-        /// Connected and ready, or an error.
+        /// Opens a session that is connected and ready.
         ///
-        /// - Parameter log: of the SQLite file that is written.
+        /// - Parameter log: the checkpointer of the SQLite file, for the session that writes.
         func session(_ use: Use, _ log: WALCheckpointer? = nil) throws(SessionFailure) -> sending any Session {
             switch url {
             case .memory: return try SQLiteSession(path: nil, mode: .writing, timeout: .seconds(1))
@@ -185,7 +188,7 @@ extension StorageURL {
                     path: path, mode: mode, timeout: use == .migrating ? .seconds(30) : .seconds(1), log: log)
             case .mariadb(let server):
                 var timeouts = MariaDBConnection.Timeouts()
-                // A change of a large table takes its time.
+                // A migration of a large table may take hours.
                 timeouts.silence = use == .migrating ? 24 * 3600 : UInt32(clamping: silence.components.seconds)
                 let purpose: Purpose =
                     switch use {

@@ -5,7 +5,8 @@ import World
 
 typealias ScriptResult = Result<[Rows], StoreFailure>
 
-/// A script on its way through a lane, and the one who waits for it. It is answered once; what comes later is dropped.
+/// A script in a lane, with the continuation of its caller. It is answered once; later answers are
+/// dropped.
 final class Submission: Sendable {
     private struct Waiting {
         var receive: (@Sendable (ScriptResult) -> Void)?
@@ -13,11 +14,11 @@ final class Submission: Sendable {
     }
 
     let script: Script
-    /// On whose behalf: who has a place of their own in the queue.
+    /// The tenant on whose behalf the script runs. Each tenant has its own place in the queue.
     let tenant: Tenant
-    /// Whoever submitted it gives up at this moment.
+    /// The time at which the caller stops waiting.
     let deadline: Instant
-    /// The loop that waits, if it is one: answers are brought there.
+    /// The loop of the caller, where answers are delivered; nil if the caller has none.
     let loop: EventLoop?
     private let waiting: Mutex<Waiting>
 
@@ -32,7 +33,8 @@ final class Submission: Sendable {
         waiting = Mutex(Waiting(receive: receive))
     }
 
-    /// On its loop: answers by itself after `limit`, however stuck the lane is.
+    /// Answers with a failure after `limit`, even if the lane hangs. It must be called on the
+    /// caller's loop.
     func giveUp(after limit: Duration) {
         guard let loop else { return }
         let timer = loop.schedule(after: limit) { self.answer(.failure(Self.late)) }
@@ -43,7 +45,7 @@ final class Submission: Sendable {
 
     var isAnswered: Bool { waiting.withLock { $0.receive == nil } }
 
-    /// On its loop, if it has one.
+    /// Answers the caller. If there is a loop, it must be called on that loop.
     func answer(_ answer: ScriptResult) {
         let (receive, timer) = waiting.withLock { waiting in
             defer { waiting = Waiting() }

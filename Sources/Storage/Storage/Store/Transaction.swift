@@ -1,12 +1,26 @@
 import Relay
 
-/// Many scripts in one transaction, in the order in which they came.
+/// Runs a batch of scripts in one transaction, in their order in the queue.
+///
+/// Purpose: it does the work between BEGIN and COMMIT. It looks up operations that may already be
+/// committed, checks signed rows (`RowCheck`), runs the writes and reads, and signs the changed
+/// rows.
+///
+/// Invariants: a script does not run if a row that must be genuine is not (`SignedRows.Use`). A
+/// script that was committed before runs only its reads. After any failure other than `.lost`, the
+/// database has no change of any script.
+///
+/// Failures: after `.lost`, a COMMIT may or may not have been executed. The lane then marks the
+/// entries as retries, and the next transaction looks up their operations.
+///
+/// `UnknownCommitTests.swift`, `RowCheckTests.swift` and `ContractTests.swift` test it.
 struct Transaction {
     private let entries: [Lane.Entry]
     private let purpose: Purpose
     private(set) var hasBegun = false
 
-    /// In MariaDB the lock makes the look-up wait for a commit that is still under way on the connection that was lost.
+    /// Finds an operation in the audit. In MariaDB the lock makes the look-up wait for a COMMIT
+    /// that still runs on the lost connection.
     private static let lookUp = Statement("SELECT 1 FROM audit WHERE operation = ?/*M! FOR UPDATE */")
 
     init(_ entries: [Lane.Entry], _ purpose: Purpose) {
@@ -14,9 +28,9 @@ struct Transaction {
         self.purpose = purpose
     }
 
-    /// Runs the scripts and returns what the reads of each one found. After a failure other than
-    /// `.lost`, nothing of any script is left. A script that relies on a row that is not genuine is
-    /// not run; the others are.
+    /// Runs the scripts and returns the results of each script's reads. After a failure other than
+    /// `.lost`, no change of any script remains. A script that relies on a row that is not genuine
+    /// does not run; the others do.
     mutating func run(
         on session: any Session, rows authenticator: RowAuthenticator?
     ) throws(SessionFailure) -> [Result<[Rows], StoreFailure>] {
@@ -34,7 +48,7 @@ struct Transaction {
             try check.check(session.run(check.steps))
             let steps = steps(without: done, forged: check.forged)
             let written = check.written(without: done)
-            // Read again behind the scripts, in one exchange with them.
+            // The rows to sign are read after the scripts, in the same exchange with the server.
             let rows = try session.run(steps + written.map { $0.reading(for: purpose) })
             try check.record(steps, rows)
             let signatures = try check.signatures(written, rows.dropFirst(steps.count))
@@ -47,7 +61,8 @@ struct Transaction {
         }
     }
 
-    /// Checks and reads are sent together: nothing is written that a check would have to precede.
+    /// Runs a batch that only reads. It sends checks and reads together, because there are no
+    /// writes that must wait for a check.
     private func read(
         on session: any Session, _ authenticator: RowAuthenticator
     ) throws(SessionFailure) -> [Result<[Rows], StoreFailure>] {
@@ -83,7 +98,7 @@ struct Transaction {
         }
     }
 
-    /// Of the scripts whose COMMIT may have been done, those for which it was.
+    /// Returns the indices of the retried scripts that are already committed.
     private func committedBefore(on session: any Session) throws(SessionFailure) -> Set<Int> {
         let retried = entries.enumerated().compactMap { index, entry -> (Int, BoundStatement)? in
             guard entry.isRetry, !entry.submission.script.writes.isEmpty,

@@ -1,9 +1,10 @@
 import Domain
 import Relay
 
-/// What a user has approved of is done once with each approval.
+/// Statements that use a user's approval, which permits one change once.
 enum Approvals {
-    /// Part of a change that has marked the user's row. While a user is locked or frozen no approval is used.
+    /// Uses the approval, as part of a change that has marked the user's row. While a user is
+    /// locked or frozen, no approval is used.
     static func use(_ approved: Approved, of user: UserID, as operation: Operation) -> BoundStatement {
         BoundStatement(
             useApproval, .id(operation), .id(approved.challenge), .blob(approved.digest), .id(user), .id(operation))
@@ -11,7 +12,8 @@ enum Approvals {
 }
 
 extension Approvals {
-    /// The same, and where it could not be used nothing that follows is done: the user's row is marked no more.
+    /// Uses the approval, and removes the mark of the user's row if the approval cannot be used.
+    /// Then no later statement of the change has an effect.
     static func required(_ approved: Approved, of user: UserID, as operation: Operation) -> [BoundStatement] {
         [
             use(approved, of: user, as: operation),

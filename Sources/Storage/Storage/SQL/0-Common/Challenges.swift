@@ -1,9 +1,9 @@
 import Domain
 import Relay
 
-/// How a whole challenge is read.
+/// The columns of a complete challenge.
 enum Challenges {
-    /// Of its alias `c` and its user's `u`.
+    /// The columns of the challenge `c` and its user `u`.
     static let columns = """
         c.id, c.user_id, c.state, c.decision, c.reason, c.expires_at, c.policy, c.context, c.number, c.factor, c.proof,
         c.device_id, c.decided_at, c.operation, u.token, c.nonce, c.receipt, c.uv, c.approves
@@ -11,7 +11,7 @@ enum Challenges {
 }
 
 extension Row {
-    /// The columns of `Challenges.columns`, from this one on.
+    /// Reads `Challenges.columns`, starting at the column `first`.
     func challenge(_ first: Int, _ steps: [ChallengeRow.Step]) throws(StoreFailure) -> ChallengeRow {
         let life = ChallengeLife(
             state: try word(first + 2), decision: try optionalWord(first + 3), reason: try optionalWord(first + 4),

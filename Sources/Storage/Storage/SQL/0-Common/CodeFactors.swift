@@ -1,15 +1,17 @@
 import Domain
 import Relay
 
-/// How a code factor is read out of its row.
+/// The columns of a code factor, and how they are read.
 enum CodeFactors {
-    /// Of a table or alias `f`.
+    /// The columns of the table or alias `f`.
     static let columns = """
         f.id, f.kind, f.state, f.secret, f.algorithm, f.digits, f.period, f.counter, f.address, f.failures, f.failed_at,
         f.created_at, f.confirmed_at, f.approval
         """
 
-    /// - Parameter first: the place of the first of these columns.
+    /// Reads a factor.
+    ///
+    /// - Parameter first: the index of the first of these columns.
     static func read(_ row: Row, from first: Int = 0) throws(StoreFailure) -> CodeFactor {
         CodeFactor(
             id: try row.id(first), kind: try row.word(first + 1), state: try row.word(first + 2),

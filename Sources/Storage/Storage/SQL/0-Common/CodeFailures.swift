@@ -37,13 +37,14 @@ extension Store: CodeFailureStore {
     }
 }
 
-/// Wrong codes, counted exactly: whoever counts repeats the failures that were read, so of two at once one reads again.
+/// Statements that count wrong codes exactly. A change names the failure count that it read; of two
+/// changes at once, one therefore changes nothing and reads again.
 ///
 /// The user's row counts every wrong code once, and decides when codes are locked. Each factor's
-/// row counts the wrong codes that could have been its own; it says what a right code of that
-/// factor clears.
+/// row counts the wrong codes that could have been its own. That count determines which failures a
+/// right code of the factor clears.
 enum CodeFailures {
-    /// The row that lets everything else happen.
+    /// Writes the audit row on which all other statements depend.
     static func audit(_ wrong: WrongCode, _ operation: Operation) -> BoundStatement {
         let ids = places(wrong.factors.map { .id($0.id) })
         let kinds = wrong.factors.map(\.kind.rawValue)
@@ -73,8 +74,8 @@ enum CodeFailures {
         ]
     }
 
-    /// A right code clears the wrong ones that were guesses at its factor and at no other. Part of a change that
-    /// `operation` has put into the audit.
+    /// Clears the wrong codes that could only have been guesses at this factor. It is part of a
+    /// change that `operation` has put into the audit.
     static func forget(_ factor: FactorID, of user: UserID, as operation: Operation) -> [BoundStatement] {
         [
             BoundStatement(clearOwnNoted, values: own(factor, of: user) + [.id(operation)]),
@@ -82,7 +83,7 @@ enum CodeFailures {
         ]
     }
 
-    /// The same as part of a change that ends a challenge.
+    /// Clears the same wrong codes, as part of a change that ends a challenge.
     static func forget(_ factor: FactorID, of user: UserID, endingBy mine: [SQLValue]) -> [BoundStatement] {
         [
             BoundStatement(clearOwnEnded, values: own(factor, of: user) + mine),
@@ -94,19 +95,20 @@ enum CodeFailures {
         [.id(factor), .id(factor), .id(user)]
     }
 
-    /// Wrong codes of the active factor of that kind, which goes or gets another secret: they stay
-    /// counted, and no right code clears them. In front of the statement that takes the factor
-    /// away, behind the audit of the change.
+    /// Keeps the wrong codes of the active factor of that kind when the factor is removed or gets
+    /// another secret. They stay counted, and no right code clears them. The statement must precede
+    /// the removal of the factor and follow the audit of the change.
     static func kept(_ kind: Factor, of user: UserID, as operation: Operation) -> BoundStatement {
         BoundStatement(keepNoted, .word(kind), .id(user), .id(operation))
     }
 
-    /// The same in a change that has marked the user's row.
+    /// Keeps the same wrong codes, in a change that has marked the user's row.
     static func keptOfMarked(_ kind: Factor, of user: UserID, as operation: Operation) -> BoundStatement {
         BoundStatement(keepMarked, .word(kind), .id(user), .id(operation))
     }
 
-    /// Takes codes again, with no failures. Part of a change that `operation` has put into the audit.
+    /// Accepts codes again and sets the failure counts to zero. It is part of a change that
+    /// `operation` has put into the audit.
     static func cleared(of user: UserID, as operation: Operation) -> [BoundStatement] {
         [BoundStatement(clearUser, .id(user), .id(operation)), BoundStatement(clearFactors, .id(user), .id(operation))]
     }
@@ -142,8 +144,9 @@ private let countOfUser = Statement(
     WHERE id = ? AND code_failures = ? AND codes_locked_at IS NULL AND
     """ + noted)
 
-/// The wrong codes that the factor does not share with another one, and with none that is gone, are
-/// at least so many: what is left is never less than the count of any other factor.
+/// Reduces the user's count by the factor's own wrong codes. Some of these may also count for other
+/// factors or for removed ones. The remaining count is therefore never less than the count of any
+/// other factor or the kept count.
 private let clearOwn = """
     UPDATE user SET code_failures = /*M! greatest( */ /*S! max( */ code_failures_kept,
     code_failures - coalesce((SELECT f.failures FROM factor f WHERE f.id = ?), 0),
@@ -173,7 +176,7 @@ private let clearUser = Statement(
 private let clearFactors = Statement(
     "UPDATE factor SET failures = 0, failed_at = NULL WHERE user_id = ? AND failures > 0 AND" + noted)
 
-/// An approval is for the lock that there was when it was asked.
+/// An approval is valid only for the lock that existed when the user was asked.
 private let markLocked = Statement(
     "UPDATE user SET operation = ? WHERE id = ? AND state = 'active' AND codes_locked_at = ?")
 

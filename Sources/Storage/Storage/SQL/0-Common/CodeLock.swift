@@ -2,13 +2,13 @@ import Domain
 import Relay
 import World
 
-/// The part of counting a wrong code that locks all codes of its user: messages with codes that
-/// were not sent yet are dropped, steps that wait for a code come to nothing, and website and user
-/// are told. Signed approvals are not touched.
+/// The statements that lock all codes of a user after too many wrong ones. They delete messages
+/// with codes that were not sent yet, and make steps that wait for a code undeliverable. They
+/// notify the website and the user. Signed approvals are not affected.
 struct CodeLock {
     private let wrong: WrongCode
     private let operation: Operation
-    /// The lock has an audit row of its own.
+    /// The operation id of the lock's own audit row.
     private let own: OperationID
 
     init(_ wrong: WrongCode, _ operation: Operation) {
@@ -17,7 +17,7 @@ struct CodeLock {
         own = operation.identifier(AccountEvent.codesLocked.rawValue)
     }
 
-    /// Behind the steps that count.
+    /// The statements, which must follow those that count the wrong code.
     var writes: [BoundStatement] {
         let user = SQLValue.id(wrong.user)
         let now = SQLValue.timestamp(wrong.at)
@@ -34,7 +34,7 @@ struct CodeLock {
                 noted: own)
     }
 
-    /// Counting alone changes nothing that is signed.
+    /// The rows that a lock writes. Counting alone changes nothing that is signed.
     var rows: [SignedRows] { [.user(wrong.user).lenient] + AccountEventRows.rows(.codesLocked, as: operation) }
 
     var reads: [BoundStatement] {

@@ -43,7 +43,7 @@ extension Store: IdempotencyStore {
                 finishRow, .word(kept.state), .integer(Int64(kept.status)), .blob(kept.sealed),
                 .id(repeatable.website), .blob(repeatable.digest), .id(operation))
         ]
-        // An answer that was shown is not shown again: nobody needs the secret any more.
+        // After the answer was shown once, nobody needs the secret any more.
         if kept.state == .shown { writes.append(OperationSecrets.dropped(operation)) }
         try await run(Query(script: Script("idempotency", writes: writes)) { _ in () })
     }

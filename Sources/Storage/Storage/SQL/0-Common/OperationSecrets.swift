@@ -1,21 +1,24 @@
 import Domain
 import Relay
 
-/// The secrets of operations that may be repeated: sealed, each written with the change that it belongs to, and only if
-/// that change is done by this very run of the operation.
+/// The sealed secrets of repeatable operations. Each is written with the change to which it
+/// belongs, and only if this run of the operation makes the change.
 enum OperationSecrets {
-    /// Takes the mark of the user's row away if another run of this operation has been done: this run changes nothing
-    /// then, and reads what that one stored. It follows the step that has marked (and so locked) the row.
+    /// Removes the mark of the user's row if another run of this operation is already committed.
+    /// This run then changes nothing, and reads the secret that the other run stored. The statement
+    /// must follow the one that marked, and so locked, the row.
     static func onlyOnce(_ user: UserID, as operation: Operation) -> [BoundStatement] {
         operation.isRepeatable ? [BoundStatement(unmarkDone, .id(user), .id(operation), .id(operation))] : []
     }
 
-    /// Part of a change that has marked the row of its user, behind its audit row.
+    /// Stores the secret. It is part of a change that has marked its user's row, and must follow
+    /// the audit row.
     static func stored(_ secret: StoredSecret?, as operation: Operation) -> [BoundStatement] {
         secret.map { [BoundStatement(insertSecret, values: $0.values + [.id(operation), .id(operation)])] } ?? []
     }
 
-    /// Part of a change that has made a phone active, with that digest of its revocation code.
+    /// Stores the secret, as part of a change that has made a phone active with this digest of its
+    /// revocation code.
     static func stored(
         _ secret: StoredSecret, of device: DeviceID, revocation: [UInt8]?, as operation: Operation
     ) -> BoundStatement {
@@ -34,7 +37,7 @@ extension StoredSecret {
 }
 
 extension Rows {
-    /// The sealed secret that `OperationSecrets.read` found.
+    /// The sealed secret that `OperationSecrets.read` found; nil if there is none.
     var operationSecret: [UInt8]? {
         get throws(StoreFailure) { try first?.blob(0) }
     }

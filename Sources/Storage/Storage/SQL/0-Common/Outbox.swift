@@ -2,16 +2,18 @@ import Domain
 import Relay
 import World
 
-/// Rows of the outbox that several verbs write.
+/// The outbox entries that several verbs write.
 enum OutboxRows {
-    /// Of what drops the errands of a challenge. That it has ended is told all the same, and what came of it.
+    /// The condition for entries that are deleted with their challenge. Webhooks stay, because the
+    /// website is still notified of the end and its effects.
     static let exceptWebhooks = " kind <> '\(WebhookRows.kind)'"
 
-    /// A code is to be sent: its row, the counter that it is made of, and the factor that goes on to the next one. To be
-    /// put behind the audit of the change that calls for it, whose guards repeat the counter that was read. Nothing is
-    /// written without that audit, or where the newest step of the challenge says that this factor was refused.
+    /// Writes the outbox entry of a code, records its counter in `sent_code`, and increments the
+    /// factor's counter. The statements must follow the audit row of the change. They write nothing
+    /// without that row, if the counter has changed, or if the newest step of the challenge says
+    /// that this factor was refused.
     ///
-    /// - Parameter noted: the audit's row, where that has an id of its own.
+    /// - Parameter noted: the id of the audit row, if it is not the operation's.
     static func code(_ code: CodeToSend, as operation: Operation, noted: OperationID? = nil) -> [BoundStatement] {
         let id = SQLValue.id(code.id)
         let counter = SQLValue.integer(code.counter)
@@ -26,7 +28,7 @@ enum OutboxRows {
         ]
     }
 
-    /// The rows that `code` writes. The code's row takes the address of the factor's row.
+    /// The rows that `code` writes. The outbox entry copies the address from the factor's row.
     static func rows(_ code: CodeToSend) -> [SignedRows] {
         [
             .factor(code.factor).signed, .entry(code.id).signed, .sentCode(of: code.factor, code.counter).signed,

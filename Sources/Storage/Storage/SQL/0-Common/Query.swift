@@ -2,8 +2,8 @@ import Domain
 import Relay
 import World
 
-/// A script and how its rows are read: what one verb wants of the store, written once for both engines and for both
-/// ways of running it.
+/// A script with the function that reads its results. It is written once for both engines and for
+/// asynchronous and blocking callers.
 public struct Query<Answer: Sendable>: Sendable {
     let script: Script
     let answer: @Sendable ([Rows]) throws(StoreFailure) -> Answer
@@ -18,7 +18,8 @@ public struct Query<Answer: Sendable>: Sendable {
     }
 }
 
-/// A script that changes something under an operation. Its first read tells whether the guards let it happen.
+/// A script that changes something under an operation. Its first read tells whether the guards
+/// permitted the change.
 struct Change {
     let script: Script
 
@@ -37,12 +38,12 @@ extension Store {
         try query.answer(try await run(query.script))
     }
 
-    /// For a program without a loop.
+    /// Runs a query for a program without a loop.
     public func runBlocking<Answer>(_ query: Query<Answer>) throws(StoreFailure) -> Answer {
         try query.answer(try runBlocking(query.script))
     }
 
-    /// Many at the same time: what waits together is committed together.
+    /// Runs several queries at the same time. Scripts that wait together are committed together.
     public func runBlocking<Answer>(_ queries: [Query<Answer>]) throws(StoreFailure) -> [Answer] {
         let rows = try runBlocking(queries.map(\.script))
         var answers: [Answer] = []
@@ -51,11 +52,12 @@ extension Store {
     }
 }
 
-/// The audit row: what makes a change known by its operation.
+/// The audit row, by which the operation of a change is found.
 enum Audit {
     static let happened = Statement("SELECT at FROM audit WHERE operation = ?")
 
-    /// The end of every statement that writes the audit: a change that comes again leaves the row as it is.
+    /// The end of every statement that writes the audit: a repeated change leaves the existing row
+    /// as it is.
     static let once = """
          /*M! ON DUPLICATE KEY UPDATE operation = audit.operation */
         /*S! ON CONFLICT DO NOTHING */
@@ -68,18 +70,18 @@ enum Audit {
 }
 
 extension Audit {
-    /// Of challenges that ended with something else than an answer of their own. Each has a row of its own under its own
-    /// id, for it ends once.
+    /// Audits challenges that ended without an answer of their own. The audit row has the
+    /// challenge's id as its operation, because a challenge ends once.
     static let ended =
         columns + " SELECT c.id, ?, 'challenge.ended', c.website_id, c.user_id, c.id, NULL, c.reason, NULL "
         + "FROM challenge c WHERE "
 }
 
 extension [Rows] {
-    /// The answer of `Audit.happened`, which comes first.
+    /// Whether `Audit.happened`, the first read, found the change.
     var happened: Bool { first?.isEmpty == false }
 
-    /// When it happened; nil if it did not.
+    /// The time of the change; nil if it did not happen.
     var happenedAt: Timestamp? {
         get throws(StoreFailure) { try first?.first?.timestamp(0) }
     }

@@ -2,22 +2,24 @@ import Domain
 import Relay
 import World
 
-/// What was tried under a challenge. A step has its end with the challenge at the latest: `refused`, `undeliverable`,
-/// `expired`, `answered` and `skipped` never change again.
+/// Statements that end steps of challenges. A step ends with its challenge at the latest. The
+/// states `refused`, `undeliverable`, `expired`, `answered` and `skipped` are final.
 enum Steps {
-    /// Of the challenges of a user that this very change ended, without an answer of their own: what was under way led
-    /// to nothing.
+    /// Skips the unfinished steps of the user's challenges that this change ended without an
+    /// answer.
     static func skip(of user: UserID, at now: Timestamp, by operation: Operation) -> BoundStatement {
         BoundStatement(skipped, .timestamp(now), .id(user), .id(operation))
     }
 
-    /// Of a factor that this very change dropped, or sent anew from elsewhere: what was under way by it leads to nothing.
+    /// Makes unfinished steps of a factor undeliverable, after this change removed the factor or
+    /// replaced its address.
     static func giveUp(_ factor: Factor, of user: UserID, at now: Timestamp, by operation: Operation) -> BoundStatement
     {
         BoundStatement(factorGone, .timestamp(now), .word(factor), .id(user), .id(operation))
     }
 
-    /// Of a user whose pushes to a phone this very change dropped: there may be no other to wait for.
+    /// Makes queued push steps of a user undeliverable, after this change deleted pushes to a
+    /// phone. Steps with another push in the outbox stay.
     static func giveUpPushes(to user: UserID, at now: Timestamp, by operation: Operation) -> BoundStatement {
         BoundStatement(givenUp, .timestamp(now), .id(user), .id(operation))
     }

@@ -1,10 +1,12 @@
 import Domain
 import Relay
 
-/// What a user has approved of, or been asked to, that is no phone yet: it ends with the trust in whoever approved.
+/// Ends all that an approval could still make active, when the phone or factor that may have
+/// approved it is no longer trusted.
 enum UnusedApprovals {
-    /// Waiting phones but this one, codes and waiting factors that rest on an approval, and approvals that nothing has used. Part of a change
-    /// that `operation` has put into the audit; nothing where it has not.
+    /// Deletes waiting phones except `device`. Deletes unused activation codes and waiting factors
+    /// that were approved by the user. Marks unused approvals as used. It is part of a change, and
+    /// has no effect unless `operation` is in the audit.
     static func ended(of user: UserID, but device: DeviceID?, by operation: SQLValue) -> [BoundStatement] {
         [
             BoundStatement(dropWaiting, .id(user), .id(device), operation),
@@ -14,7 +16,7 @@ enum UnusedApprovals {
         ]
     }
 
-    /// The rows that `ended` takes a right from: approvals, used or not.
+    /// The rows from which `ended` takes a right: approvals, used or not.
     static func rows(of user: UserID) -> [SignedRows] { [.approvals(of: user).lenient] }
 }
 
@@ -29,7 +31,7 @@ private let dropApproved = Statement(
 private let dropWaitingFactors = Statement(
     "DELETE FROM factor WHERE user_id = ? AND state = 'waiting' AND approval IS NOT NULL AND" + changed)
 
-/// As if it had been used: an approval is used once.
+/// Marks an approval as used, because an approval can be used only once.
 private let spend = Statement(
     """
     UPDATE challenge SET used_by = ?

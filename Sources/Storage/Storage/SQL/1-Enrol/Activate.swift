@@ -15,9 +15,9 @@ extension Store: ActivateStore {
     }
 }
 
-/// What the operator's tool does with activations.
+/// The operator's queries about activations.
 public enum Activations {
-    /// Whom a code is for.
+    /// The user for whom a code is created.
     public struct Subject: Sendable, Equatable {
         public let user: UserID
         public let token: UserToken
@@ -33,8 +33,9 @@ public enum Activations {
         }
     }
 
-    /// Under the operator's word, where the activation says so: for people who have no factor left to approve with.
-    /// Until when the code can be used; nil when there is no such user.
+    /// Creates an activation on the operator's authority, if the activation says so. It is for
+    /// users who have no factor left with which to approve. The answer has the expiry of the code;
+    /// it is nil if there is no such user.
     public static func byOperator(_ activation: NewActivation, as operation: Operation) -> Query<Activated?> {
         query(activation, [BoundStatement(markAnyUser, .id(operation), .id(activation.user))], nil, as: operation)
     }
@@ -58,15 +59,15 @@ public enum Activations {
 }
 
 extension NewActivation {
-    /// The rows that `insertion` and the use of the approval rely on and write. The user's row comes first: other
-    /// changes of the user wait for it.
+    /// The rows that `insertion` and the use of the approval rely on and write. The user's row
+    /// comes first, because other changes of the user wait for it.
     fileprivate var rows: [SignedRows] {
         [.user(user).signed] + (approvedBy.map { [.challenge($0.challenge).signed] } ?? [])
             + [.activation(digest).signed]
     }
 
-    /// For a user whose row this operation has marked. One that rests on an approval needs it to be used by this
-    /// operation.
+    /// Inserts the activation for a user whose row this operation has marked. An activation with an
+    /// approval is inserted only if this operation has used the approval.
     func insertion(_ operation: Operation) -> BoundStatement {
         let values: [SQLValue] = [
             .blob(digest), .timestamp(createdAt), .timestamp(expiresAt), .word(approval), .id(operation), .id(user),
@@ -82,7 +83,7 @@ private let subjectByName = Statement(
     SELECT u.id, u.token FROM user u JOIN website w ON w.id = u.website_id WHERE w.name = ? AND u.username = ?
     """)
 
-/// Locks the user's row, so that two changes of one user come one after the other.
+/// Locks the user's row, so that two changes of one user run one after the other.
 private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
 private let markAnyUser = Statement("UPDATE user SET operation = ? WHERE id = ?")
 

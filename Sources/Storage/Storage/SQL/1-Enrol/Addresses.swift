@@ -122,10 +122,10 @@ extension UserChange {
     }
 }
 
-/// The user's own columns for addresses.
+/// Statements for the user's own columns `email` and `phone`.
 private enum AddressRows {
-    /// The rows that a change of a user writes: the user's, the approval's, and those of the factors for addresses. The
-    /// user's row comes first: other changes of the user wait for it.
+    /// The rows that a change of a user writes: the user's, the approval's, and those of the
+    /// address factors. The user's row comes first, because other changes of the user wait for it.
     static func signed(by writing: UserUpdate) -> [SignedRows] {
         var rows: [SignedRows] = [.user(writing.user).signed]
         if let approved = writing.addresses.first?.approvedBy { rows.append(.challenge(approved.challenge).signed) }
@@ -155,14 +155,16 @@ private enum AddressRows {
     static func take(_ kind: Factor) -> Statement { kind == .mail ? takeMail : takePhone }
 }
 
-/// Names change whatever the user's state is; addresses are added as other factors are.
+/// Marks the user's row. Names can change in every state of the user; addresses are added under the
+/// same conditions as other factors.
 private let markUser = Statement(
     """
     UPDATE user SET operation = ? WHERE id = ? AND website_id = ? AND (? = 1 OR state = 'active')
     AND (? = 1 OR proved_at IS NULL)
     """)
 
-/// What does not hold takes the mark away: nothing that follows is done.
+/// The beginning of guards. A condition that does not hold removes the mark, and the statements
+/// that follow have no effect.
 private let unmark = "UPDATE user SET operation = id WHERE id = ? AND operation = ? AND"
 
 private let another = " EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND o."
@@ -173,15 +175,15 @@ private let theirs = "SELECT 1 FROM user o JOIN user u ON u.website_id = o.websi
 private let takenMail = Statement(theirs + "email = ? AND u.id = ?")
 private let takenPhone = Statement(theirs + "phone = ? AND u.id = ?")
 
-/// Another relay may be giving it to another user at this moment: whoever comes second finds it taken, as if it had come a
-/// moment later.
+/// Another relay may give the address to another user at the same time. In that case the second
+/// change finds the address taken.
 private let take = "UPDATE /*M! IGNORE */ user SET"
 private let takeMail = Statement(take + " email = ? WHERE id = ? AND operation = ?")
 private let takePhone = Statement(take + " phone = ? WHERE id = ? AND operation = ?")
 private let unmarkOtherMail = Statement(unmark + " coalesce(email, '') <> ?")
 private let unmarkOtherPhone = Statement(unmark + " coalesce(phone, '') <> ?")
 
-/// One that waits is the one that was read.
+/// Removes the mark if the waiting factor is not the one that was read.
 private let unmarkOther = Statement(
     unmark + """
          EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.kind = ? AND f.state = 'waiting'
@@ -203,7 +205,7 @@ private let changeUser = Statement(
 
 private let marked = " EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
 
-/// What was sent to another address before must not confirm this one.
+/// Expires codes that were sent to the former address, so that they cannot confirm the new one.
 private let voidSent = Statement(
     "UPDATE sent_code SET expires_at = ? WHERE factor_id = ? AND expires_at > ? AND" + marked)
 private let dropUnsent = Statement("DELETE FROM outbox WHERE user_id = ? AND factor_id = ? AND" + marked)
@@ -216,7 +218,8 @@ private let auditChange = Statement(
 
 private let userNow = Statement("SELECT state FROM user WHERE id = ? AND website_id = ?")
 
-/// Of all rows of the user's for addresses of the kind of `f`: also of the one that counts, whose codes confirmed it.
+/// Codes sent lately to confirm an address of the kind of `f`, over all of the user's factors of
+/// that kind. The active factor counts, too, because such codes confirmed it.
 private let lately = "o.user_id = f.user_id AND o.kind = f.kind AND s.challenge_id IS NULL AND s.sent_at > ?"
 
 private let oldestSent = Statement(

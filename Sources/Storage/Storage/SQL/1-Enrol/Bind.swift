@@ -83,7 +83,7 @@ extension Store: BindStore {
     public func await(
         _ next: ChallengeID, insteadOf challenge: ChallengeID, device: DeviceID
     ) async throws(StoreFailure) -> Bool {
-        // Without an operation: done twice it is the same.
+        // The script has no operation, because a repetition has the same result.
         let script = Script(
             "await", rows: [.device(device).signed],
             writes: [BoundStatement(awaitNext, .id(next), .id(device), .id(challenge))],
@@ -123,7 +123,7 @@ extension Store: BindStore {
 }
 
 extension BoundPhone {
-    /// What follows the change itself, if it has made the phone an active one.
+    /// The statements after the change itself, for a phone that it has made active.
     fileprivate static func steps(
         _ device: DeviceID, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
@@ -164,12 +164,13 @@ private let phoneProgress = Statement("SELECT state, approval, revocation FROM d
 
 private let isUsable = " a.digest = ? AND a.user_id = ? AND a.used_at IS NULL AND a.expires_at > ?"
 
-/// Locks the user's row: a user that is being forgotten gets no phone that would be left behind, and two phones that come
-/// at once are counted one after the other.
+/// Locks the user's row. A user who is being deleted then gets no phone that would remain, and two
+/// phones at once are counted one after the other.
 private let markUserOfCode = Statement(
     "UPDATE user SET operation = ? WHERE id = ? AND EXISTS (SELECT 1 FROM activation a WHERE" + isUsable + ")")
 
-/// Phones of which the user did not approve, or not in time: those of which the user may still be asked are left.
+/// Deletes waiting phones that the user refused to approve or did not approve in time. Phones that
+/// the user may still be asked about stay.
 private let dropFailed = Statement(
     """
     DELETE FROM device WHERE user_id = ? AND id <> ? AND state = 'waiting' AND
@@ -181,9 +182,9 @@ private let dropFailed = Statement(
     AND EXISTS (SELECT 1 FROM user u WHERE u.id = device.user_id AND u.operation = ?)
     """)
 
-/// How many others the user has.
+/// The number of the user's other phones, by state.
 private let others = " (SELECT count(*) FROM device o WHERE o.user_id = ? AND o.id <> ? AND o.state"
-/// A phone holds no slot while nothing is asked about it.
+/// Counts the phones that hold a slot. A phone whose approval failed holds none.
 private let held =
     others + """
          <> 'revoked' AND NOT EXISTS (SELECT 1 FROM challenge c WHERE c.id = o.approval
@@ -192,9 +193,9 @@ private let held =
 private let hasRoom = held + " < ?"
 private let hasNoRoom = held + " >= ?"
 
-/// Everything that a binding depends on. While a user is locked or frozen nothing is bound, but by the operator's word; a
-/// further phone is bound with an approval or waits for one; a key is one phone's, and that phone neither suspended nor
-/// unbound.
+/// Uses the activation if all conditions of a binding hold. While a user is locked or frozen, only
+/// an activation by an operator is accepted. A further phone needs an approval or waits for one. A
+/// key belongs to one phone, which must be neither suspended nor unbound.
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = ?, operation = ?
@@ -207,8 +208,8 @@ private let useActivation = Statement(
     (SELECT 1 FROM device d WHERE d.thumbprint = ? AND (d.id <> ? OR d.state IN ('suspended', 'revoked'))) AND
     """ + hasRoom)
 
-/// True while the code was used by this operation and the operation has not been carried out. A phone that sends the
-/// same once more must not bring a phone back that was revoked in between.
+/// The condition that this operation used the code and is not yet in the audit. A phone that sends
+/// the same request again must not restore a phone that was revoked in between.
 private let justUsed = """
      a.digest = ? AND a.operation = ? AND a.used_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM audit WHERE operation = ?)
@@ -227,7 +228,8 @@ private let auditDevice = Statement(
         d.approval, d.id, NULL, NULL FROM device d JOIN user u ON u.id = d.user_id WHERE d.id = ? AND d.operation = ?
         """ + Audit.once)
 
-/// From the first phone with a key on, a further one needs the user's approval.
+/// Records that the user has proved a factor. After the first phone with a key, each further one
+/// needs the user's approval.
 private let prove = Statement(
     """
     UPDATE user SET proved_at = ? WHERE id = ? AND proved_at IS NULL AND EXISTS
@@ -255,7 +257,8 @@ private let activatePhone = Statement(
     WHERE id = ? AND state = 'waiting' AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)
     """)
 
-/// The code of a phone that had to wait has done its work now, and is answered for as long as any other from now on.
+/// The code of a phone that had to wait is now used. From now on its result is kept as long as that
+/// of any other code.
 private let markUse = Statement(
     """
     UPDATE activation SET used_at = ? WHERE digest = ? AND user_id = ? AND used_at IS NOT NULL

@@ -1,7 +1,7 @@
 import Domain
 import Relay
 
-/// The original's form.
+/// Binding by the website, as in the original product.
 extension Store {
     public func bindByWebsite(
         _ device: NewDevice, website: WebsiteID, as operation: Operation
@@ -30,7 +30,7 @@ extension Store {
 
 private let markUserOfWebsite = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
 
-/// A phone that is bound already gets another push token: nobody is told of a new one.
+/// Audits a new push token of a phone that is already bound. Nobody is notified of it.
 private let auditReplaced = Statement(
     Audit.columns + """
          SELECT ?, ?, 'device.changed', u.website_id, u.id, NULL, d.id, NULL, 'website'

@@ -1,12 +1,13 @@
 import Domain
 import Relay
 
-/// The row of a phone that is bound, by whomever.
+/// The row of a phone, for both ways of binding.
 enum BoundPhone {
-    /// What the audit calls it.
+    /// The event in the audit.
     static let event = "device.bound"
 
-    /// MariaDB sets columns one after the other: `approval` asks for the state that the row had.
+    /// Updates a phone. MariaDB sets columns one after the other, so `approval` is set before
+    /// `state`, whose old value it needs.
     static let changes = """
         UPDATE device SET name = ?, platform = ?, environment = ?, push_token = ?, push_token_at = ?, revocation = ?,
         binding = ?, approval = CASE state WHEN 'active' THEN NULL ELSE ? END, state = CASE state WHEN 'active' THEN state ELSE ? END,
@@ -21,7 +22,7 @@ enum BoundPhone {
 }
 
 extension NewDevice {
-    /// The changes of a repeated binding: the phone gets a new revocation code too.
+    /// The values of a repeated binding, which also gives the phone a new revocation code.
     func changes(_ operation: Operation) -> [SQLValue] {
         [
             .text(name), .word(platform), .word(environment), .text(pushToken), .timestamp(at), .blob(revocation),

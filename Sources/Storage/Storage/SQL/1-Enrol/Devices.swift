@@ -24,13 +24,13 @@ extension Store: DeviceStore {
     }
 }
 
-/// What is done with phones, by the verbs and by the operator's tool.
+/// The queries about phones, for the verbs and the operator's tool.
 public enum Phones {
-    /// Any phone, by its id alone: for the operator.
+    /// Finds a phone of any website by its id, for the operator.
     public static func any(_ id: DeviceID) -> Query<OwnedDevice?> { find(BoundStatement(deviceByID, .id(id))) }
 
-    /// Checks no row: any phone can be stopped, whoever wrote its row. A change that gives a phone
-    /// rights checks the row itself.
+    /// Reads a phone without a check of its row, because any phone can be stopped, even if its row
+    /// is not genuine. A change that gives rights to a phone checks the row itself.
     fileprivate static func find(_ step: BoundStatement) -> Query<OwnedDevice?> {
         Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
@@ -38,7 +38,8 @@ public enum Phones {
         }
     }
 
-    /// The challenges that ended with it; nil when the guards refused.
+    /// Changes a phone. The answer has the challenges that ended with the change; it is nil if the
+    /// guards refused the change.
     public static func change(_ change: DeviceChange, as operation: Operation) -> Query<[ChallengeID]?> {
         let now = SQLValue.timestamp(change.at)
         let mine: [SQLValue] = [.id(change.user), .id(operation)]
@@ -76,8 +77,8 @@ public enum Phones {
         }
     }
 
-    /// The rows that a change of a phone writes. A phone can be stopped whoever wrote its row. The user's row comes
-    /// first: other changes of the user wait for it.
+    /// The rows that a change of a phone writes. A phone can be stopped even if its row is not
+    /// genuine. The user's row comes first, because other changes of the user wait for it.
     private static func rows(of change: DeviceChange, as operation: Operation) -> [SignedRows] {
         let (user, device) = (SignedRows.user(change.user), SignedRows.device(change.device))
         guard change.state == .revoked || change.state == .suspended else { return [user.signed, device.signed] }
@@ -89,8 +90,8 @@ public enum Phones {
         return change.state == .revoked ? rows + AccountEventRows.rows(.deviceUnbound, as: operation) : rows
     }
 
-    /// Its pushes, and whatever could make another phone of the user's active that it may have approved of: whoever had
-    /// it must not live on in a phone of their own.
+    /// Deletes the phone's pushes, and ends all approvals and waiting phones that it may have
+    /// approved. Somebody who had the phone must not keep access with another one.
     private static func farewell(_ change: DeviceChange, as operation: Operation) -> [BoundStatement] {
         let (user, now, done) = (SQLValue.id(change.user), SQLValue.timestamp(change.at), SQLValue.id(operation))
         return [
@@ -105,26 +106,27 @@ public enum Phones {
         ] + UnusedApprovals.ended(of: change.user, but: change.device, by: done)
     }
 
-    /// Of the rows of `device`: what its website sees.
+    /// The columns of `device` that its website sees.
     static let columns = "id, name, platform, state, public_key, binding, created_at, last_seen_at, push_token"
 
-    /// Of the rows of `device`: all but those that waited for an approval which failed. The next binding of the user
-    /// cleans them away. It takes one value, `stale`.
+    /// The condition for phones that exist for the website: all except those whose approval failed.
+    /// The next binding of the user deletes the latter. It takes one value, `stale`.
     static let isThere = """
          NOT (state = 'waiting' AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = device.approval
         AND c.decided_at IS NOT NULL AND coalesce(c.decision, '') <> 'approve'
         AND (coalesce(c.reason, '') NOT IN \(ofNobody) OR device.push_token_at <= ?)))
         """
 
-    /// How an approval ends to which nobody said no: the user is asked again while the phone's code lives.
+    /// The reasons with which an approval ends without a refusal. The user is asked again while the
+    /// phone's activation code is valid.
     static let ofNobody = "('superseded', 'expired')"
 
-    /// A phone that has waited since then has a code that is over.
+    /// The time before which a waiting phone's activation code has expired.
     static func stale(at now: Timestamp) -> SQLValue { .timestamp(now - NewActivation.lifetime) }
 }
 
 extension Row {
-    /// The columns of `Phones.columns`, from this one on.
+    /// Reads `Phones.columns`, starting at the column `first`.
     func device(_ first: Int) throws(StoreFailure) -> DeviceView {
         DeviceView(
             id: try id(first), name: try optionalText(first + 1), platform: try word(first + 2),
@@ -141,10 +143,11 @@ private let deviceOfUser = Statement(
 
 private let deviceByRevocation = Statement("SELECT id, user_id FROM device WHERE revocation = ?")
 
-/// Locks the user's row: the changes of a user's phones come one after the other.
+/// Locks the user's row, so that changes of a user's phones run one after the other.
 private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ?")
 
-/// An unbound key stays unbound, and what an operator has stopped only an operator resumes.
+/// Changes the phone. An unbound key stays unbound, and only an operator resumes a phone that an
+/// operator stopped.
 private let changeDevice = Statement(
     """
     UPDATE device SET name = coalesce(?, name), push_token = coalesce(?, push_token),
@@ -155,7 +158,8 @@ private let changeDevice = Statement(
     (SELECT 1 FROM user u WHERE u.id = ? AND u.id = device.user_id AND u.operation = ?)
     """)
 
-/// Only a phone that waits, or that did until now, has an approval to wait for: nobody was told that it was bound.
+/// Audits the change. A phone with an approval is waiting, or was waiting until this change. Nobody
+/// was notified that it was bound, so its event is `device.withdrawn`.
 private let auditDevice = Statement(
     Audit.columns + """
          SELECT ?, ?, CASE WHEN d.approval IS NULL THEN ? ELSE 'device.withdrawn' END, u.website_id, u.id, NULL, d.id, ?,
@@ -172,7 +176,8 @@ private let dropPushes = Statement(
     AND device_id = ? */ AND
     """ + changed)
 
-/// What has expired was told so, and stays what it was told to be.
+/// Cancels open approvals. Expired challenges keep the result `expired`, which was already
+/// reported.
 private let endApprovals = Statement(
     """
     UPDATE challenge SET state = 'cancelled', reason = 'cancelled', decided_at = ?, operation = ?

@@ -115,11 +115,13 @@ extension Store: FactorStore {
     }
 }
 
-/// What several verbs write of code factors.
+/// Statements about code factors that several verbs use.
 public enum Factors {
-    /// The waiting factor, if it is as it was read, in the place of the one that counts; what was sent to either is void.
+    /// Replaces the active factor by the waiting one, if the latter is as it was read. Codes that
+    /// were sent for either become void.
     ///
-    /// - Parameter guards: take the mark of the user's row away where something else does not hold.
+    /// - Parameter guards: statements that remove the mark of the user's row if another condition
+    ///   does not hold.
     static func confirmed(
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, hasWord: Bool,
         guards: [BoundStatement] = [],
@@ -145,14 +147,15 @@ public enum Factors {
         ]
     }
 
-    /// The rows that `confirmed` relies on and writes. The user's row comes first: others wait there.
+    /// The rows that `confirmed` relies on and writes. The user's row comes first, because other
+    /// changes of the user wait for it.
     static func rows(confirming factor: CodeFactor, of user: UserID) -> [SignedRows] {
         [.user(user).signed, .factor(factor.id).signed] + rows(voiding: factor.kind, of: user)
     }
 
-    /// The factor's row, for a user whose row this operation has marked, in the place of the one of
-    /// its kind and state. Wrong codes stay counted: those of a factor that counted are cleared by
-    /// no right code any more, those of one that waited by the first right code.
+    /// Writes the factor's row for a user whose row this operation has marked. It replaces the
+    /// factor of the same kind and state. Wrong codes stay counted. No right code clears those of a
+    /// replaced active factor; the first right code clears those of a replaced waiting one.
     static func written(_ factor: NewFactor, as operation: Operation) -> [BoundStatement] {
         let values: [SQLValue] = [
             .id(factor.id), .blob(factor.sealed?.bytes), .text(factor.sealed?.key), .word(factor.algorithm),
@@ -170,8 +173,9 @@ public enum Factors {
         ]
     }
 
-    /// The row that `written` writes. A row whose place the factor takes keeps nothing that it had, so nobody needs to
-    /// have signed it. The user's row, which `noted` writes, is declared by the script that marks it.
+    /// The row that `written` writes. The factor keeps nothing of a row that it replaces, so that
+    /// row need not be genuine. `codeUseRecorded` also writes the user's row, and the script that
+    /// marks this row declares it.
     static func rows(_ factor: NewFactor) -> [SignedRows] { [.factor(factor.id).signed] }
 
     static func codeUseRecorded(_ factor: NewFactor, _ event: String, as operation: Operation) -> [BoundStatement] {
@@ -188,7 +192,8 @@ private let factorsOfUser = Statement(
 
 private let counts = "EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.kind = ? AND f.state = 'active')"
 
-/// Without anybody's word only for a user who has nothing of their own yet; and for nobody who is locked or frozen.
+/// Marks the user's row. Without an approval of the user or the website, this is possible only if
+/// the user has not proved a factor yet. It is not possible while the user is locked or frozen.
 private let markUser = Statement(
     """
     UPDATE user SET operation = ? WHERE id = ? AND website_id = ? AND state = 'active'
@@ -221,8 +226,9 @@ private let auditFactor = Statement(
         FROM factor f JOIN user u ON u.id = f.user_id WHERE f.id = ? AND f.operation = ?
         """ + Audit.once)
 
-/// From the first app or token on, as from the first phone, whatever comes further needs the user's approval. Addresses
-/// and recovery codes are nobody's own in that sense.
+/// Records that the user has proved a factor. After the first app or token, as after the first
+/// phone, each further factor needs the user's approval. Addresses and recovery codes do not count
+/// as proof.
 private let prove = Statement(
     """
     UPDATE user SET proved_at = ? WHERE id = ? AND proved_at IS NULL AND EXISTS
@@ -231,7 +237,8 @@ private let prove = Statement(
 
 private let whyNot = Statement("SELECT state, \(counts) FROM user WHERE id = ? AND website_id = ?")
 
-/// Without a word only what the user has approved of, or has had since the registration, or when nothing is bound yet.
+/// Marks the row of a user with a waiting factor. Without an approval by the website, the user must
+/// have approved the factor, have registered with the address, or have not proved a factor yet.
 private let markUserOfWaiting = Statement(
     """
     UPDATE user SET operation = ? WHERE id = ? AND state = 'active' AND codes_locked_at IS NULL AND code_failures = ?

@@ -2,9 +2,10 @@ import Domain
 import Relay
 import World
 
-/// The rows of recovery codes: a digest each. A row of the table `factor` stands for all of them.
+/// The rows of recovery codes, with a digest each. One row of the table `factor` represents all of
+/// them.
 enum RecoveryRows {
-    /// The new codes in the place of all earlier ones, for a user whose row this operation has marked.
+    /// Replaces all earlier codes by the new ones, for a user whose row this operation has marked.
     static func replaced(_ enrolling: FactorEnrolment, as operation: Operation) -> [BoundStatement] {
         guard !enrolling.codes.isEmpty else { return [] }
         let marked: [SQLValue] = [.id(enrolling.factor.user), .id(operation)]
@@ -17,15 +18,15 @@ enum RecoveryRows {
         enrolling.codes.map { .recoveryCode($0, of: enrolling.factor.user).signed }
     }
 
-    /// Activates the user by an unused recovery code, unless an operator has locked the user, or
+    /// Activates the user by an unused recovery code, unless an operator has locked the user or
     /// codes are locked.
     ///
-    /// - Parameter failures: wrong codes of the user in a row, as they were read.
+    /// - Parameter failures: the user's failure count as it was read.
     static func activate(_ user: UserID, by digest: [UInt8], failures: Int, as operation: Operation) -> BoundStatement {
         BoundStatement(activateByCode, .id(operation), .id(user), .integer(Int64(failures)), .blob(digest))
     }
 
-    /// Part of a change that has marked the user's row.
+    /// Marks the code as used, as part of a change that has marked the user's row.
     static func used(_ digest: [UInt8], of user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
         BoundStatement(useCode, .timestamp(now), .id(user), .blob(digest), .id(user), .id(operation))
     }

@@ -155,10 +155,11 @@ private let devicesOfUser = Statement(
              FROM device WHERE user_id = ? AND
         """ + Phones.isThere + " ORDER BY created_at, id")
 
-/// Locks the user's row, so that two changes of one user come one after the other.
+/// Locks the user's row, so that two changes of one user run one after the other.
 private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
 
-/// Whatever else ends it at this moment, it ends once: by that, or by this.
+/// Cancels open challenges. If another change ends one at the same time, only one of the two takes
+/// effect.
 private let endOpen = Statement(
     """
     UPDATE challenge SET state = 'cancelled', reason = 'cancelled', decided_at = ?, operation = ?
@@ -166,12 +167,14 @@ private let endOpen = Statement(
     (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
     """)
 
-/// Beside the newest challenge of a user one from a known browser can have been open.
+/// Audits the end of other challenges than the newest, because a login from a known browser may
+/// have been open beside it.
 private let auditOthersEnded = Statement(
     Audit.ended + "c.user_id = ? AND c.operation = ? AND c.id <> "
         + "(SELECT u.challenge_id FROM user u WHERE u.id = c.user_id)" + Audit.once)
 
-/// The row of the newest challenge goes; this one tells of its end.
+/// Audits the deletion. The newest challenge is deleted with the user, so this row also reports its
+/// end.
 private let auditForgotten = Statement(
     Audit.columns + """
          SELECT ?, ?, 'user.forgotten', u.website_id, u.id, c.id, NULL, NULL, NULL FROM user u

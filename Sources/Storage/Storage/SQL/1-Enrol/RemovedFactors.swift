@@ -2,10 +2,11 @@ import Domain
 import Relay
 import World
 
-/// How factors go, and what was sent with them.
+/// Statements that remove factors and the codes sent with them.
 extension Factors {
-    /// Drops the factor of that kind with its codes, and what was approved with nobody knows which factor. False when
-    /// there is none.
+    /// Deletes the factor of that kind with its codes. It also ends unused approvals, because
+    /// nobody knows with which factor they were given. The answer is false if there is no factor of
+    /// that kind.
     public static func drop(
         _ kind: Factor, of user: UserID, by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
@@ -15,7 +16,8 @@ extension Factors {
                 BoundStatement(auditDropped, .id(operation), .timestamp(now), .word(kind), .id(user), .word(kind)),
             ] + dropped(kind, of: user, at: now, as: operation)
         if kind == .recovery { writes.append(RecoveryRows.dropped(user, as: operation)) }
-        // A factor can be dropped whoever wrote the rows. The user's row comes first: others wait there.
+        // A factor can be removed even if its rows are not genuine. The user's row comes first,
+        // because other changes of the user wait for it.
         return Query(
             change: Change(
                 "drop", operation, rows: [.user(user).lenient] + UnusedApprovals.rows(of: user),
@@ -23,7 +25,8 @@ extension Factors {
         ) { rows in rows.happened }
     }
 
-    /// Those of a kind with what was sent. Part of a change that `operation` has put into the audit.
+    /// Deletes the factors of a kind with the codes that were sent. It is part of a change that
+    /// `operation` has put into the audit.
     private static func dropped(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
@@ -33,7 +36,8 @@ extension Factors {
             + leftBehind(kind, of: user, at: now, as: operation)
     }
 
-    /// Of the open logins what was under way by it; what follows begins.
+    /// Makes unfinished steps with this factor undeliverable in the user's open logins, and the
+    /// next factors due.
     private static func leftBehind(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
@@ -43,8 +47,9 @@ extension Factors {
         ]
     }
 
-    /// An address: the one that counts goes with what was sent there. Of the row of one that waits the address goes; the row stays, with its
-    /// wrong codes and the codes that it was sent. Whoever takes an address away and gives it again counts on.
+    /// Removes an address. The active factor is deleted with the codes sent to it. The waiting
+    /// factor loses its address, but its row stays with the wrong codes and the sent codes. A
+    /// website that removes an address and adds it again therefore does not reset the counts.
     static func takenAway(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
@@ -55,12 +60,14 @@ extension Factors {
         ]
     }
 
-    /// The rows that `takenAway` takes from: the address of the factor that waits, and the time of its codes.
+    /// The rows from which `takenAway` takes rights: the waiting factor with its address, and the
+    /// expiry of its codes.
     static func rows(takingAway kind: Factor, of user: UserID) -> [SignedRows] {
         [.factors(kind, of: user).lenient] + rows(voiding: kind, of: user)
     }
 
-    /// What was sent to the address that counts is dropped with it, and what was sent to the one that waits counts no more.
+    /// Deletes the codes that were sent to the active address, and expires those that were sent to
+    /// the waiting one.
     static func codesVoided(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
@@ -73,13 +80,13 @@ extension Factors {
         ] + leftBehind(kind, of: user, at: now, as: operation)
     }
 
-    /// The rows that `codesVoided` takes from: codes that were sent to confirm an address. A waiting factor has no
-    /// others.
+    /// The rows from which `codesVoided` takes rights: codes that were sent to confirm an address.
+    /// A waiting factor has no other codes.
     static func rows(voiding kind: Factor, of user: UserID) -> [SignedRows] {
         kind.isSent ? [.confirmingCodes(kind, of: user).lenient] : []
     }
 
-    /// The one that counts, of which another takes the place.
+    /// Deletes the active factor that another one replaces.
     static func dropActive(_ kind: Factor, of user: UserID, as operation: Operation) -> BoundStatement {
         BoundStatement(dropReplaced, .id(user), .word(kind), .id(operation))
     }

@@ -76,7 +76,8 @@ extension Store: AskStore {
         }
         writes += [
             BoundStatement(auditAsk, values: [.id(operation), now] + stored),
-            // Of one that is born ended: /login says nothing of that.
+            // Notifies the website of a challenge that has ended at once, because the answer of
+            // `/login` does not report the end.
             LoginDecidedRows.insertLoginDecided(challenge.id, at: challenge.askedAt, as: operation),
         ]
         let change = Change(
@@ -113,8 +114,9 @@ extension Store: AskStore {
 }
 
 extension Subject {
-    /// The user's row alone. A phone's row is checked when the phone answers, and a factor's when a code is made of it:
-    /// one row that is not genuine keeps nobody from logging in by something else.
+    /// The user's row alone. A phone's row is checked when the phone answers, and a factor's row
+    /// when a code is made with it. One row that is not genuine therefore does not prevent a login
+    /// with another factor.
     fileprivate func row(of website: WebsiteID) -> SignedRows {
         switch self {
         case .token(let token): .user(token)
@@ -128,9 +130,9 @@ private let userColumns =
 private let userByToken = Statement(userColumns + "u.token = ?")
 private let userByName = Statement(userColumns + "u.username = ?")
 
-/// Phones that a user is asked by.
+/// The phones with which a user can be asked.
 enum AskablePhones {
-    /// Of an alias `d`.
+    /// The columns of the alias `d`.
     static let columns = "SELECT d.id, d.push_token, d.environment, d.platform, d.public_key IS NOT NULL FROM device d "
     static let order = " ORDER BY d.created_at, d.id"
 
@@ -157,8 +159,8 @@ private let codeColumns = """
 private let codesByToken = Statement(codeColumns + " u.token = ?")
 private let codesByName = Statement(codeColumns + " u.username = ?")
 
-/// The newest challenges of a user from known browsers, or from others. The last one that fills the
-/// limit is looked for; there is none while there is room.
+/// Finds the oldest of the newest challenges that fill the limit, among those from known browsers
+/// or among the others. There is none while the limit is not reached.
 private let window = "c.known = ? AND c.asked_at > ? ORDER BY c.asked_at DESC LIMIT 1 OFFSET ?"
 private let blockerColumns = """
     SELECT c.asked_at FROM user u JOIN challenge c ON c.user_id = u.id WHERE u.website_id = ? AND
@@ -167,8 +169,8 @@ private let blockerByToken = Statement(blockerColumns + " u.token = ? AND " + wi
 private let blockerByName = Statement(blockerColumns + " u.username = ? AND " + window)
 private let blocker = Statement("SELECT c.asked_at FROM challenge c WHERE c.user_id = ? AND " + window)
 
-/// Two requests about one user come one after the other. A statement of its own: one that waited for the lock itself
-/// may have counted before it waited.
+/// Locks the user's row, so that two requests for one user run one after the other. This is a
+/// separate statement: a statement that waits for the lock itself may count before it waits.
 private let lockUser = Statement("UPDATE user SET operation = operation WHERE id = ? AND website_id = ?")
 
 private let markUser = Statement(
@@ -179,8 +181,9 @@ private let markUser = Statement(
     AND (SELECT count(*) FROM challenge c WHERE c.user_id = user.id AND c.known = ? AND c.asked_at > ?) < ?
     """)
 
-/// A login from an unknown browser ends none from a known one: it stands beside it, unseen by the
-/// phone until that has its end. What has expired was told so, and stays what it was told to be.
+/// Supersedes open challenges. A login from an unknown browser does not end one from a known
+/// browser. It stays open, but the phone shows it only after the other one has ended. Expired
+/// challenges keep the result `expired`, which was already reported.
 private let supersede = Statement(
     """
     UPDATE challenge SET state = 'cancelled', reason = 'superseded', decided_at = ?, operation = ?
@@ -190,7 +193,8 @@ private let supersede = Statement(
 
 private let superseded = "c.user_id = ? AND c.decided_at = ? AND c.operation = ? AND c.reason = 'superseded'"
 
-/// MariaDB looks at every row of a table for `IN (SELECT …)`, and at the right ones for a join; SQLite has no join here.
+/// MariaDB scans a whole table for `IN (SELECT …)`, but uses an index for a join. SQLite has no
+/// join here.
 private let dropEntries = Statement(
     """
     DELETE /*M! o */ FROM outbox
@@ -198,7 +202,8 @@ private let dropEntries = Statement(
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
     """ + " " + superseded + " /*S! ) */ AND" + OutboxRows.exceptWebhooks)
 
-/// Pushes are counted by the steps that began with one: a challenge's factor is in the end the one that decided.
+/// Inserts a push within the limit. Pushes are counted by the steps that began with one, because
+/// the factor of a decided challenge is the one that decided it.
 private let insertPush = Statement(
     into: .outbox,
     """
@@ -212,7 +217,8 @@ private let insertPush = Statement(
     WHERE k.user_id = u.id AND k.known > ? AND k.decided_at IS NULL AND k.expires_at > ?)
     """)
 
-/// Whoever is locked or frozen gets a challenge that has its end already; a user's state is the reason for it.
+/// Inserts the challenge. For a locked or frozen user it has already ended, with the user's state
+/// as the reason.
 private let insertChallenge = Statement(
     into: .challenge,
     """

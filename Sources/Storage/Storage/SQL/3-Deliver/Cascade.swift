@@ -98,38 +98,40 @@ extension Store: CascadeStore {
 }
 
 extension NewStep {
-    /// The rows that the step rests on, and those of the outbox that it writes. The user's row comes first: other
-    /// changes of the user wait for it.
+    /// The rows that the step relies on, and the outbox entries that it writes. The user's row
+    /// comes first, because other changes of the user wait for it.
     fileprivate var rows: [SignedRows] {
         [.user(user).signed, .challenge(challenge).signed] + pushes.map { .entry($0.id).signed }
             + (next.map { [.entry($0.id).signed] } ?? []) + (code.map { OutboxRows.rows($0) } ?? [])
     }
 }
 
-/// Parts of scripts in which a step comes to its end.
+/// Statements of scripts in which a step ends.
 enum CascadeSteps {
-    /// What follows is due at once, if nothing is under way any more. Behind the audit of the change that says so.
+    /// Makes the next factor due at once if no step is under way any more. The statement must
+    /// follow the audit row of the change.
     static func makeDue(_ challenge: ChallengeID, at now: Timestamp, by operation: Operation) -> BoundStatement {
         BoundStatement(dueNow, .timestamp(now), .id(challenge), .id(operation))
     }
 
-    /// The same for all open challenges of a user.
+    /// Makes the next factors due for all open challenges of a user.
     static func makeDue(of user: UserID, at now: Timestamp, by operation: Operation) -> BoundStatement {
         makeDue(of: user, at: now, noted: operation.id)
     }
 
-    /// The same for a change whose audit row has an id of its own.
+    /// Makes the next factors due, after a change whose audit row has another id than the
+    /// operation's.
     static func makeDue(of user: UserID, at now: Timestamp, noted: OperationID) -> BoundStatement {
         BoundStatement(hastenedOfUser, .timestamp(now), .id(user), .id(noted))
     }
 
-    /// Steps of a challenge change one after the other.
+    /// Locks the challenge's row, so that changes of its steps run one after the other.
     static let hold = Statement("UPDATE challenge SET state = state WHERE id = ?")
 }
 
-/// How a step is read out of its row.
+/// The columns of a step, and how they are read.
 enum ChallengeSteps {
-    /// Of an alias `s`.
+    /// The columns of the alias `s`.
     static let columns = "SELECT s.factor, s.state, s.at, s.reason FROM "
 
     static func read(_ row: Row) throws(StoreFailure) -> ChallengeRow.Step {
@@ -158,7 +160,7 @@ private let codesOf = Statement(
 
 private let nextOf = Statement("SELECT 1 FROM outbox WHERE challenge_id = ? AND kind = 'next' AND dead_at IS NULL")
 
-/// Everything that was read and that the step rests on.
+/// Audits the step if everything that it relies on still is as it was read.
 private let auditBegin = Statement(
     Audit.columns + """
          SELECT ?, ?, 'factor.begun', c.website_id, c.user_id, c.id, NULL, ?, NULL
@@ -190,7 +192,8 @@ private let insertPush = Statement(
     WHERE k.user_id = d.user_id AND k.known > ? AND k.decided_at IS NULL AND k.expires_at > ?) AND
     """ + begun)
 
-/// A push for which there is no room is one that the phones are waited for.
+/// Inserts the step. A push for which the limit leaves no push entry becomes a pull: the relay
+/// waits for the phones.
 private let insertStep = Statement(
     """
     INSERT INTO step (challenge_id, ordinal, factor, state, at, reason)

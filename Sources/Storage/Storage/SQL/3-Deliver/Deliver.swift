@@ -4,8 +4,8 @@ import World
 
 extension Store: DeliverStore {
     public func lease(_ claim: OutboxLease) async throws(StoreFailure) -> ClaimedRows<LeasedEntry> {
-        // The script itself finds the rows that it takes, so they are checked when they are read. The rows that these
-        // rely on are checked when something is done about each.
+        // The script itself finds the entries that it leases, so they are checked when they are
+        // read. The rows that an entry relies on are checked when a relay acts on it.
         let script = Script(
             "claim",
             writes: [
@@ -23,13 +23,15 @@ extension Store: DeliverStore {
         }
     }
 
-    /// - Parameter entry: nil stands for all.
+    /// Reads leased entries.
+    ///
+    /// - Parameter errand: the entry to read; nil for all entries of the lease.
     private static func claimed(
         _ claim: OutboxLease, _ errand: OutboxEntryID? = nil, rows: SignedRows
     ) -> Query<[LeasedEntry]> {
         let read = BoundStatement(rowsOfClaim, .id(claim.id), .id(errand), .id(errand))
         return Query(script: Script("claimed", rows: [rows], reads: [read])) { rows in
-            // A kind that only newer relays know is left to them.
+            // This relay ignores a kind that only newer relays know, and leaves it to them.
             rows[0].compactMap { row in
                 try? LeasedEntry(id: row.id(0), kind: row.word(1), challenge: row.optionalID(2))
             }
@@ -64,7 +66,7 @@ extension Store: DeliverStore {
             at: settlement.at, as: operation)
         var rows: [SignedRows] = []
         if let since = settlement.tokenDeadSince {
-            // The challenge's row comes first, as it does in an answer of the phone.
+            // The challenge's row comes first, in the same order as in the phone's answer.
             rows = [
                 .challenge(settlement.challenge).lenient,
                 .device(pushedTo: settlement.entry, settledBy: operation).lenient,
@@ -87,8 +89,9 @@ extension Store: DeliverStore {
     }
 }
 
-/// Nobody frees what a relay leaves that died after it was buried (it may have been taken for dead and lived on), so a
-/// holder without a row is nobody.
+/// Leases entries that are due. A relay may have been declared dead while it was alive, and may
+/// have leased entries after its own row was deleted. Nobody would release these, so a holder
+/// without a row counts as none.
 private let takeDue = Statement(
     """
     UPDATE outbox SET holder = ?, claim = ?, attempts = attempts + 1,
@@ -126,9 +129,11 @@ private let dropToken = Statement(
 private let putBack = Statement(
     "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ? WHERE id = ? AND" + RetriedEntries.isOurs)
 
-/// Whoever was halted for long may find that another relay took the row, or has settled it.
+/// Conditions for entries that are put back for a retry. A relay that was stopped for long may find
+/// that another relay has leased or settled the entry.
 enum RetriedEntries {
-    /// Of the relay that asks; or nobody's, where it was freed and not yet taken.
+    /// The condition for an entry that the calling relay holds, or that was released and is not
+    /// leased.
     static let isOurs = " (holder = ? OR holder IS NULL)"
     static let isThere = Statement("SELECT 1 FROM outbox WHERE id = ? AND holder IS NULL AND due_at = ?")
 }

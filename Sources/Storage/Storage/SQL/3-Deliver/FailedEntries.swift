@@ -3,7 +3,8 @@ import Relay
 import World
 
 extension Store {
-    /// Reads claimed rows together. If a single row may be the cause of a failure, each row is read by itself.
+    /// Reads leased entries together. If a single entry may have caused a failure, it reads each
+    /// entry separately.
     func read<Row>(
         _ claimed: [OutboxEntryID], together: Query<[Row]>, each: (OutboxEntryID) -> Query<[Row]>
     ) async throws(StoreFailure) -> ClaimedRows<Row> {
@@ -36,8 +37,8 @@ extension Store {
         try await run(Query(script: Script("set aside", writes: [step])) { _ in () })
     }
 
-    /// Whether no key has signed the row as it is. A row under a key that this relay does not know may be genuine for
-    /// another relay.
+    /// Whether no key has signed the entry as it is. An entry under a key that this relay does not
+    /// know may be genuine for another relay.
     private func isForged(_ errand: OutboxEntryID) async throws(StoreFailure) -> Bool {
         guard let authenticator = rowAuthenticator else { return false }
         let row = try await run(RowQueries.row(of: .outbox, key: [.id(errand)], with: authenticator))
@@ -45,10 +46,11 @@ extension Store {
     }
 }
 
-/// Rows of the outbox that are taken out of the way of others. The statements look for what this relay holds or nobody
-/// does: if another relay has taken the row meanwhile, it goes on.
+/// Statements that set entries aside, so that they do not stop others. They change only entries
+/// that this relay or no relay holds. If another relay has leased the entry meanwhile, that relay
+/// continues with it.
 enum FailedEntries {
-    /// The reason of a dead row, for operators.
+    /// The reason of the dead letter, for operators.
     private static let forged = "forged"
 
     private static let shortestPause = Duration.seconds(30)
@@ -62,11 +64,12 @@ enum FailedEntries {
         BoundStatement(wait, .timestamp(due), .timestamp(due), .id(errand), .id(relay))
     }
 
-    /// How long a row waits whose other rows are to be repaired: longer each time. The tries of a callback, which are
-    /// few, are not used up: it waits as long again as it has waited.
+    /// Reads how long an entry waits until an operator has repaired the rows on which it relies.
+    /// The pause grows each time. A webhook, which has few attempts, does not use them up: it waits
+    /// as long again as it has existed.
     static func pause(_ errand: OutboxEntryID, at now: Timestamp) -> Query<Duration> {
         Query(script: Script("set aside", reads: [BoundStatement(tries, .id(errand))])) { rows in
-            // Nothing of such a row is relied on.
+            // The values only determine the pause, so they need no check.
             let attempts = (try? rows[0].first?.integer(0)) ?? 0
             let createdAt = (try? rows[0].first?.optionalMoment(1)) ?? nil
             let pause = createdAt.map { now - $0 } ?? shortestPause * (1 << Int(min(max(attempts - 1, 0), 7)))

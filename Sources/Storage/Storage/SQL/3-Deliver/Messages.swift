@@ -53,7 +53,8 @@ extension Store: MessageStore {
 }
 
 private enum Messages {
-    /// The rows that say what is sent to whom. One that is not genuine stops this message alone.
+    /// The rows that determine the content and the recipient. A row that is not genuine stops only
+    /// this message.
     static func rows(_ errand: OutboxEntryID) -> [SignedRows] {
         [
             .entry(errand), .user(of: errand), .website(of: errand), .challenge(of: errand), .factor(of: errand),
@@ -83,7 +84,8 @@ extension Row {
     }
 }
 
-/// An announcement goes where the user's codes go by then, or else to the address that the website knows.
+/// Reads a message with its address. An account event goes to the user's active factor at that
+/// time, or else to the address that the website registered.
 private let messageOfEntry = Statement(
     """
     SELECT o.kind, u.id, u.website_id, o.challenge_id, w.display_name, u.display_name, coalesce(o.language, u.language),
@@ -111,7 +113,7 @@ private let die = Statement(
 
 private let oldestDue = Statement("SELECT due_at FROM outbox WHERE due_at <= ? ORDER BY due_at LIMIT 1")
 
-/// Where there is no due time, the index of those is looked at alone.
+/// Counts dead letters. The index of entries without a due time is sufficient for that.
 private let countDead = Statement("SELECT count(*) FROM outbox WHERE due_at IS NULL AND dead_at IS NOT NULL")
 
 private let putBack = Statement(

@@ -1,16 +1,18 @@
 import Domain
 import Relay
 
-/// The part of a script that begins a text message: whether there is room for one more, and its count. The message is
-/// counted when it is written down, not when it leaves, so that no number of relays can send more than there is room for.
+/// The statements of a script that begins a text message: they check the limits and count the
+/// message. The message is counted when its outbox entry is written, not when it is sent. Therefore
+/// even many relays cannot send more than the limits allow.
 enum SMSBudget {
-    /// Before the statement that asks for `room`: the tallies are there, and nobody else counts until this script ends. A
-    /// statement of its own: one that waited for the lock itself may have counted before it waited.
+    /// Creates and locks the tallies, so that no other script counts until this one ends. It must
+    /// precede the statement with `room`. It is a separate statement, because a statement that
+    /// waits for the lock itself may count before it waits.
     static func hold(_ charge: SMSCharge) -> BoundStatement {
         BoundStatement(holdTallies, values: charge.tallies.flatMap { [.text($0.period), .text($0.scope)] })
     }
 
-    /// A condition: none of the tallies is full. Its values are those of `values`.
+    /// The condition that no tally is full. `values` returns its values.
     static let room =
         "(NOT EXISTS (SELECT 1 FROM text_tally WHERE "
         + Array(repeating: "(text_tally.period = ? AND text_tally.scope = ? AND text_tally.messages >= ?)", count: 5)
@@ -22,7 +24,7 @@ enum SMSBudget {
         }
     }
 
-    /// After the message's row was written, if it was.
+    /// Counts the message if its outbox entry was written.
     static func count(_ charge: SMSCharge, message: OutboxEntryID) -> BoundStatement {
         BoundStatement(
             addMessage, values: charge.tallies.flatMap { [.text($0.period), .text($0.scope)] } + [.id(message)])

@@ -6,7 +6,8 @@ import World
 extension Store: SMSUsageStore {
     public func addUsage(_ sent: SMSUsage) async throws(StoreFailure) {
         let day = SQLValue.text(SMSCharge.day(sent.at))
-        // The message's own id: one that is sent anew counts anew, and has the row that a retry looks for.
+        // The operation is the message's own id. A message that is sent again counts again, with an
+        // audit row that a retry finds.
         let script = Script(
             "note text", operation: sent.message.bytes,
             writes: [BoundStatement(auditSent, .id(sent.message), .timestamp(sent.at), .text(sent.prefix.text))]
@@ -17,11 +18,11 @@ extension Store: SMSUsageStore {
     }
 }
 
-/// The account of a day's text messages, as operators ask for it.
+/// The text messages of one day, for operators.
 public struct SMSUsageReport: Sendable, Equatable {
     public struct Line: Sendable, Equatable {
         public let prefix: String
-        /// That were begun, and of those the ones that a gateway took.
+        /// The messages that were begun. `sent` counts those that a gateway accepted.
         public let messages: Int64
         public let sent: Int64
         public let parts: Int64
@@ -29,7 +30,7 @@ public struct SMSUsageReport: Sendable, Equatable {
     }
 
     public let total: Line
-    /// By the beginnings of numbers, the busiest first.
+    /// The messages by number prefix, the most frequent first.
     public let prefixes: [Line]
 
     public static func query(of day: Timestamp) -> Query<SMSUsageReport> {
@@ -59,7 +60,8 @@ private let addSent = Statement(
     /*S! ON CONFLICT DO UPDATE SET sent = sent + 1, parts = parts + excluded.parts, cost = cost + excluded.cost */
     """)
 
-/// A user's id is longer than any beginning of a number.
+/// Reads a day's tallies by number prefix. The condition on the length excludes tallies of users,
+/// because a user's id is longer than a prefix.
 private let readDay = Statement(
     """
     SELECT scope, messages, sent, parts, cost FROM text_tally WHERE period = ? AND length(scope) < 9

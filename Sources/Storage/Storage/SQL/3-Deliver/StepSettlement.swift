@@ -2,15 +2,18 @@ import Domain
 import Relay
 import World
 
-/// What the end of an errand that was sent to the user makes of the steps of its challenge, whoever carried it.
+/// Statements that update the steps of a challenge when an entry that was sent to the user is
+/// settled, whatever the courier.
 enum StepSettlement {
-    /// The errands of a challenge are settled one after the other, each of them seeing what the ones before it left, and
-    /// none in the middle of the challenge's end, which takes the same rows in the same order.
+    /// Locks the challenge's row. Entries of a challenge are then settled one after the other, and
+    /// each sees the result of those before it. None is settled during the end of the challenge,
+    /// which locks the same rows in the same order.
     static func hold(_ challenge: ChallengeID) -> BoundStatement { BoundStatement(holdChallenge, .id(challenge)) }
 
-    /// To be put behind the audit of the settling, and in front of the errand's end.
+    /// Records the outcome of an entry in the steps. The statements must follow the audit row of
+    /// the settlement and precede the deletion of the entry.
     ///
-    /// - Parameter factor: its kind of errand has the same name.
+    /// - Parameter factor: the factor, which has the same name as the kind of its entries.
     static func came(
         of errand: OutboxEntryID, _ factor: Factor, _ state: StepState, _ reason: String?, in challenge: ChallengeID,
         at now: Timestamp, as operation: Operation
@@ -31,7 +34,7 @@ enum StepSettlement {
         ]
     }
 
-    /// Of an audit whose row says that this errand was settled just now.
+    /// The condition that the audit row of this settlement exists.
     static let settled = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 
     static func drop(_ errand: OutboxEntryID, as operation: Operation) -> BoundStatement {
@@ -50,7 +53,7 @@ private let stepSent = Statement(
     WHERE challenge_id = ? AND factor = ? AND state = 'queued' AND
     """ + StepSettlement.settled)
 
-/// A step has failed only when nothing else of its kind is still under way.
+/// Ends a step as failed, if no other entry of its kind is under way.
 private let stepFailed = Statement(
     """
     UPDATE step SET state = ?, at = ?, reason = ?

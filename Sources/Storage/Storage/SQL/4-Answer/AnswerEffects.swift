@@ -22,27 +22,29 @@ extension Store {
     }
 }
 
-/// What an answer does to its user beside ending the challenge: a wrong number counts against its phone and may lock the
-/// user, a report of fraud freezes it. Part of the script that ends the challenge, so that both happen or neither.
+/// Effects of an answer on its user, besides the end of the challenge. A wrong number counts
+/// against its phone and may lock the user; a fraud report freezes the user. The statements belong
+/// to the script that ends the challenge, so that either all of it happens or nothing.
 struct AnswerEffects {
     private let kind: AccountEvent
     private let becomes: UserState
     private let reason: Reason
     private let user: UserID
-    /// The phone whose answer it was.
+    /// The phone that answered.
     private let device: DeviceID
     private let challenge: ChallengeID?
-    /// With which it began: whoever is told of its end is told of that before.
+    /// The challenge that caused the change. The website is notified of its end before it is
+    /// notified of the change.
     private let cause: ChallengeID?
     private let proof: Proof?
     private let at: Timestamp
     private let operation: Operation
-    /// By which the user becomes so.
+    /// The statements that change the user.
     private let change: [BoundStatement]
-    /// The change of the user has a row of its own in the audit.
+    /// The id of the change's own audit row.
     private let own: OperationID
 
-    /// Nil for an end that has none.
+    /// Creates the effects of an answer; nil if it has none.
     init?(_ closing: ChallengeEnd, _ operation: Operation) {
         guard let phone = closing.device else { return nil }
         if closing.life.decision == .fraud {
@@ -72,7 +74,7 @@ struct AnswerEffects {
         }
     }
 
-    /// Of a report that ends no challenge.
+    /// Creates the effects of a fraud report that ends no challenge.
     init(_ report: LateFraud, _ operation: Operation) {
         (kind, becomes, reason) = (.userFrozen, .frozen, .frozen)
         user = report.phone.user
@@ -100,14 +102,16 @@ struct AnswerEffects {
             BoundStatement(
                 auditUser,
                 values: [.id(own), now, .word(kind), .id(challenge), .id(device), .word(proof)] + changed))
-        // Whoever tricked the user into an approval must not come back with it once the user is unlocked.
+        // Somebody who tricked the user into an approval must not be able to use it after the user
+        // is unlocked.
         if becomes == .frozen { steps += UnusedApprovals.ended(of: user, but: device, by: .id(own)) }
         return steps
             + AccountEventRows.steps(
                 kind, user: user, device: device, challenge: cause, at: at, as: operation, noted: own)
     }
 
-    /// The rows that `after` writes, beside the user's. It takes away from whatever it finds.
+    /// The rows that `after` writes, except the user's. It takes rights away from all of them,
+    /// genuine or not.
     var rows: [SignedRows] {
         Locks.rows(ending: user, at: at, as: operation)
             + (becomes == .frozen ? UnusedApprovals.rows(of: user) : []) + AccountEventRows.rows(kind, as: operation)
@@ -120,7 +124,8 @@ struct AnswerEffects {
         ]
     }
 
-    /// The rows begin with that of the change itself. What came of it at an earlier time is nothing new.
+    /// Reads the results, of which the first belongs to the change itself. If the change happened
+    /// in an earlier run, the result reports nothing new.
     func came(of rows: [Rows]) throws(StoreFailure) -> ChallengeEndResult {
         guard !rows[1].isEmpty else { return ChallengeEndResult(became: nil, others: []) }
         var others: [ChallengeID] = []
@@ -131,7 +136,7 @@ struct AnswerEffects {
 
 private let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
 
-/// Who was locked by an operator stays the operator's to let in again.
+/// Freezes the user. If an operator has locked the user, only an operator can unlock the user.
 private let frozen = """
     UPDATE user SET state = 'frozen', operation = ?,
     stopped_by = CASE stopped_by WHEN 'operator' THEN stopped_by ELSE 'phone' END WHERE id = ? AND state <> 'frozen' AND
@@ -141,7 +146,8 @@ private let freeze = Statement(frozen + ended)
 
 private let freezeByReport = Statement(frozen + " EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
 
-/// Also where the user is frozen already: it was heard, and is not heard again.
+/// Audits a report. The row is written even if the user is already frozen, so that a repeated
+/// report is recognized.
 private let auditReport = Statement(
     Audit.columns + """
          SELECT ?, ?, 'fraud.reported', u.website_id, u.id, c.id, d.id, coalesce(c.reason, c.decision), 'signed'
@@ -161,7 +167,8 @@ private let lock = Statement(
     AND EXISTS (SELECT 1 FROM device d WHERE d.id = ? AND d.failures >= ?) AND
     """ + ended)
 
-/// Of a change that ends none of its own these are all.
+/// Finds the other challenges that the change ended. If the report itself ended none, these are
+/// all.
 private let othersEnded = Statement(
     "SELECT id FROM challenge WHERE user_id = ? AND operation = ? AND id <> coalesce(?, '')")
 

@@ -37,7 +37,8 @@ extension Store: AnswerStore {
             .id(closing.challenge),
         ]
         let consequence = AnswerEffects(closing, operation)
-        // What the guards say of phone and user is true until the commit: whoever changes either holds that row too.
+        // The lock keeps the guards about phone and user true until the commit, because every
+        // change of either locks the user's row.
         var writes = (closing.device?.user ?? closing.code?.user).map { [BoundStatement(Locks.hold, .id($0))] } ?? []
         if life.state == .expired {
             writes.append(BoundStatement(expire, values: end + [now]))
@@ -54,7 +55,7 @@ extension Store: AnswerStore {
             writes.append(BoundStatement(closeOpen, values: end + [now]))
         }
         let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
-        // What was under way and is not what was answered by led to nothing.
+        // Unfinished steps with another factor than the one that was answered led to nothing.
         let answered: Factor? = life.endOfStep == .answered ? closing.factor : nil
         let others: StepState = answered == nil ? life.endOfStep : .skipped
         writes.append(
@@ -77,7 +78,8 @@ extension Store: AnswerStore {
         writes.append(
             BoundStatement(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
         writes += consequence?.after ?? []
-        // A consequence names the `login.decided` rows of all the user's challenges, this one's included.
+        // The effects include the `login.decided` entries of all the user's challenges, also of
+        // this one.
         let rows = closing.rows + (consequence?.rows ?? [LoginDecidedRows.row(closing.challenge, as: operation)])
         let change = Change("close", operation, rows: rows, writes, reads: consequence?.reads ?? [])
         return try await run(
@@ -128,10 +130,10 @@ extension Store: AnswerStore {
 }
 
 extension ChallengeEnd {
-    /// The challenge's row, and the rows that an approval follows from. Any other end only takes away, and nobody is
-    /// kept from it by a row that somebody else has changed.
+    /// The challenge's row, and the rows on which an approval relies. Any other end only takes
+    /// rights away, and must not be prevented by a row that somebody else has changed.
     ///
-    /// The user's row comes first: other changes of the user wait for it.
+    /// The user's row comes first, because other changes of the user wait for it.
     fileprivate var rows: [SignedRows] {
         guard life.decision == .approve else {
             return (device?.user ?? code?.user).map { [.user($0).lenient, .challenge(challenge).lenient] }
@@ -144,7 +146,7 @@ extension ChallengeEnd {
 }
 
 extension ChallengeLife {
-    /// What an end makes of the step that was under way.
+    /// The state that the end gives to the unfinished step.
     fileprivate var endOfStep: StepState {
         switch state {
         case .answered: .answered
@@ -160,7 +162,7 @@ private let challengeColumns =
 private let challengeOfUser = Statement(challengeColumns + " c.user_id = ?")
 private let challengeOfWebsite = Statement(challengeColumns + " c.website_id = ?")
 
-/// Of somebody else's challenge as little is read as of one that there is not.
+/// Reads steps through their challenge, so that another owner's challenge reads as not found.
 private let stepColumns =
     ChallengeSteps.columns + "challenge c JOIN step s ON s.challenge_id = c.id WHERE c.id = ? AND"
 private let stepsOfUser = Statement(stepColumns + " c.user_id = ? ORDER BY s.ordinal")
@@ -170,14 +172,14 @@ private let closedBy = Statement("SELECT challenge_id FROM audit WHERE operation
 private let newestBy = Statement(
     "SELECT id FROM challenge WHERE user_id = ? AND asked_at <= ? ORDER BY asked_at DESC, id LIMIT 1")
 
-/// How a challenge gets its end.
+/// Statements that end a challenge.
 enum ChallengeEnds {
     static let end = """
         UPDATE challenge SET state = ?, decision = ?, reason = ?, factor = coalesce(?, factor), proof = ?, device_id = ?,
         receipt = ?, uv = ?, decided_at = ?, operation = ? WHERE id = ? AND decided_at IS NULL
         """
 
-    /// This very change has ended it.
+    /// The condition that this change has ended the challenge.
     static let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
 }
 
@@ -189,7 +191,8 @@ private let closeByPhone = Statement(
         WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id)
         """)
 
-/// Whoever says no need not be in good standing; whoever says yes is what was judged, down to its failures.
+/// Ends a challenge by an approval of a phone, also by one with a wrong number. The user must be
+/// active, and the phone's failure count must be as it was judged. A denial has no such conditions.
 private let approveByPhone = Statement(
     ChallengeEnds.end + """
          AND expires_at > ? AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
@@ -203,8 +206,8 @@ private let endStep = Statement(
     WHERE challenge_id = ? AND state IN ('queued', 'sent', 'seen') AND
     """ + ChallengeEnds.ended)
 
-/// Where the factor that was answered by had not begun, or was left behind: that it was late is what tells it from a second
-/// push, say.
+/// Adds a step if the factor of the answer had not begun or was already left. The reason `late`
+/// distinguishes it, for example from a second push.
 private let addStep = Statement(
     """
     INSERT INTO step (challenge_id, ordinal, factor, state, at, reason)
@@ -216,7 +219,8 @@ private let addStep = Statement(
 
 private let seePhone = Statement("UPDATE device SET last_seen_at = ? WHERE id = ? AND" + ChallengeEnds.ended)
 
-/// Only where a number was asked: without one, nobody has shown that they do not guess.
+/// Resets the failure count, but only if the challenge had a number. Without a number, an approval
+/// does not show that the user does not guess.
 private let forgetFailures = Statement(
     """
     UPDATE device SET failures = 0, failed_at = NULL WHERE id = ? AND EXISTS

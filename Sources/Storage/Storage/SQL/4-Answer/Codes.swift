@@ -6,7 +6,8 @@ extension Store: CodeStore {
     public func codes(
         for challenge: ChallengeID, of user: UserID, recovery: [UInt8]?, at now: Timestamp, as operation: OperationID
     ) async throws(StoreFailure) -> OpenCodes {
-        // A code is compared with what is read here: what the end of the challenge finds later is no proof of it.
+        // A code is compared with the rows that are read here, so they must be genuine here. The
+        // check in the script that ends the challenge would be too late.
         let relied: [SignedRows] =
             [.user(user), .activeFactors(of: user), .sentCodes(for: challenge, at: now)]
             + (recovery.map { [.recoveryCode($0, of: user)] } ?? [])
@@ -32,14 +33,16 @@ extension Store: CodeStore {
 }
 
 extension CodeLockout {
-    /// Returns the columns of the table `user`, or of an alias such as `u.`.
+    /// The columns of the table `user`, or of an alias such as `u.`.
     static func columns(_ alias: String = "") -> String {
         ["code_failures", "code_failed_at", "codes_locked_at"].map { alias + $0 }.joined(separator: ", ")
     }
 }
 
 extension Row {
-    /// - Parameter first: the place of the first of the columns.
+    /// Reads `CodeLockout.columns`.
+    ///
+    /// - Parameter first: the index of the first column.
     func codeLockout(_ first: Int) throws(StoreFailure) -> CodeLockout {
         CodeLockout(
             failures: Int(try integer(first)), failedAt: try optionalMoment(first + 1),
@@ -47,9 +50,9 @@ extension Row {
     }
 }
 
-/// What is used up with a right code: part of the script in which it ends its challenge.
+/// Statements that use up a right code, as part of the script in which it ends its challenge.
 extension UsedCode {
-    /// The rows that make it the right code, and those that it uses up.
+    /// The rows on which the right code relies, and those that it uses up.
     var rows: [SignedRows] {
         switch kind {
         case .own: [.factor(factor).signed]
@@ -58,7 +61,8 @@ extension UsedCode {
         }
     }
 
-    /// Behind the values of an end: what must still be true.
+    /// Ends the challenge. Behind the values of an end, it adds the values of the conditions that
+    /// must still be true.
     func ends(_ closing: ChallengeEnd, _ end: [SQLValue]) -> BoundStatement {
         let known: [SQLValue] = [.timestamp(closing.at), .id(factor), .integer(Int64(failures))]
         switch kind {
@@ -69,7 +73,7 @@ extension UsedCode {
         }
     }
 
-    /// The code counts no more, and its factor has no failures. Those of the other factors stay.
+    /// Uses the code up and clears the failures of its factor. The failures of other factors stay.
     func usedUp(_ closing: ChallengeEnd, _ mine: [SQLValue]) -> [BoundStatement] {
         let forgets = CodeFailures.forget(factor, of: user, endingBy: mine)
         switch kind {
@@ -86,7 +90,7 @@ extension UsedCode {
 private let activeOfUser = Statement(
     "SELECT " + CodeFactors.columns + " FROM factor f WHERE f.user_id = ? AND f.state = 'active'")
 
-/// The newest first: it is the one that most people type.
+/// Reads the codes that were sent, the newest first, because most people enter that one.
 private let sentFor = Statement(
     """
     SELECT factor_id, counter FROM sent_code WHERE challenge_id = ? AND expires_at > ? ORDER BY counter DESC

@@ -10,15 +10,16 @@ extension Store {
     }
 }
 
-/// Who is not asked, and since when again.
+/// Statements that lock and unlock users.
 public enum Locks {
-    /// Makes a user in one of these states active, with no wrong numbers; false when it was in none
-    /// of them, or when an operator has locked it and the doer is none. An operator also takes the
-    /// user's codes again, and forgets wrong ones.
+    /// Activates a user in one of these states and sets the failure counts of the phones to zero.
+    /// The answer is false if the user is in none of the states. It is also false if an operator
+    /// locked the user and `doer` is not an operator. An operator's unlock also accepts the user's
+    /// codes again and clears the wrong ones.
     public static func unlock(
         _ user: UserID, from states: [UserState], by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
-        // There are two places for states in the statement.
+        // The statement has exactly two parameters for states.
         return Query(
             change: Change(
                 "unlock", operation, rows: [.user(user).signed],
@@ -31,7 +32,7 @@ public enum Locks {
         ) { rows in rows.happened }
     }
 
-    /// What follows once this change has made the user active.
+    /// The statements that follow after this change has made the user active.
     static func unlocked(_ user: UserID, by doer: ChangeAuthor, at now: Timestamp, as operation: Operation)
         -> [BoundStatement]
     {
@@ -42,9 +43,10 @@ public enum Locks {
         ]
     }
 
-    /// By an operator: nobody asks this user until an operator unlocks it. A lock or freeze of the user's own making
-    /// becomes the operator's: it is noted as `user.taken`, and announced to nobody, who were told of it. False when it is that
-    /// already.
+    /// Locks the user on behalf of an operator, until an operator unlocks the user. If the user is
+    /// already locked or frozen for another reason, the lock becomes the operator's. This is
+    /// audited as `user.taken` and nobody is notified, because they were notified of the first
+    /// lock. The answer is false if an operator has already locked the user.
     public static func lock(_ user: UserID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         let mine: [SQLValue] = [.id(user), .id(operation)]
         let rows =
@@ -71,11 +73,12 @@ public enum Locks {
         ) { rows in rows.happened }
     }
 
-    /// Locks the user's row first, as a login does: two changes of one user come one after the other, and never into each
-    /// other's way.
+    /// Locks the user's row first, as a login does. Two changes of one user then run one after the
+    /// other and do not conflict.
     static let hold = Statement("UPDATE user SET state = state WHERE id = ?")
 
-    /// Of a user whom this very change locked or froze. What has expired was told so, and stays what it was told to be.
+    /// Fails the open challenges of a user whom this change locked or froze. Expired challenges
+    /// keep the result `expired`, which was already reported.
     static let endOpen = Statement(
         """
         UPDATE challenge SET state = 'failed', reason = ?, decided_at = ?, operation = ?
@@ -83,12 +86,12 @@ public enum Locks {
         (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ? AND u.state <> 'active')
         """)
 
-    /// The challenges that `endOpen` ends at that moment, and what websites are told of them.
+    /// The challenges that `endOpen` ends at that moment, and their `login.decided` entries.
     static func rows(ending user: UserID, at now: Timestamp, as operation: Operation) -> [SignedRows] {
         [.endedChallenges(of: user, at: now).lenient, LoginDecidedRows.rows(of: user, at: now, as: operation)]
     }
 
-    /// What `endOpen` ended.
+    /// Audits the challenges that `endOpen` ended.
     static func auditEnded(_ user: UserID, _ reason: Reason, at now: Timestamp, as operation: Operation)
         -> BoundStatement
     {
@@ -104,7 +107,7 @@ public enum Locks {
         """ + OutboxRows.exceptWebhooks)
 }
 
-/// What a user called fraud stays a freeze.
+/// Locks the user, or takes over a freeze. A freeze after a fraud report stays a freeze.
 private let lockByHand = Statement(
     """
     UPDATE user SET state = CASE state WHEN 'frozen' THEN state ELSE 'locked' END, stopped_by = 'operator', operation = ?
@@ -114,7 +117,8 @@ private let lockByHand = Statement(
 private let auditEndedOf = Statement(
     Audit.ended + "c.user_id = ? AND c.operation = ? AND c.reason = ?" + Audit.once)
 
-/// In front of the lock: what the user was says what it is called.
+/// Audits the lock. The statement must precede the lock, because the user's former state determines
+/// the event.
 private let auditLock = Statement(
     Audit.columns + """
          SELECT ?, ?, CASE u.state WHEN 'active' THEN 'user.locked' ELSE 'user.taken' END, u.website_id, u.id, NULL, NULL,

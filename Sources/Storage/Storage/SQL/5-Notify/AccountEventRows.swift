@@ -1,17 +1,19 @@
 import Domain
 import World
 
-/// What websites and users are told of beside their logins: rows of the outbox, written with the change itself.
+/// The outbox entries that notify websites and users of account events. They are written with the
+/// change itself.
 enum AccountEventRows {
-    /// So long it is tried to mail somebody.
+    /// How long to keep retrying a mail.
     static let life = Duration.seconds(24 * 3600)
 
-    /// To be put behind the change's audit, whose row may have an id of its own. Websites without a callback and users
-    /// without an address get no row.
+    /// Writes the entries of an account event. The statements must follow the change's audit row.
+    /// Websites without a webhook endpoint and users without an address get no entry.
     ///
     /// - Parameters:
-    ///   - challenge: whose end the website is told of before this.
-    ///   - event: nothing is told unless the audit calls the change so; nil where it is always told.
+    ///   - challenge: the challenge whose end the website is notified of before this event.
+    ///   - event: the event that the audit row must have; nil if any is sufficient.
+    ///   - noted: the id of the audit row, if it is not the operation's.
     static func steps(
         _ announcement: AccountEvent, user: UserID, device: DeviceID?, challenge: ChallengeID? = nil,
         after event: String? = nil, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
@@ -29,7 +31,8 @@ enum AccountEventRows {
         ]
     }
 
-    /// The rows that `steps` writes. Their ids follow from the operation: nobody knows them before.
+    /// The rows that `steps` writes. Their ids are derived from the operation, so nobody can know
+    /// them in advance.
     static func rows(_ announcement: AccountEvent, as operation: Operation) -> [SignedRows] {
         ["callback", "mail"].map { .entry(id(of: announcement, $0, operation)).signed }
     }
@@ -39,7 +42,8 @@ enum AccountEventRows {
     }
 }
 
-/// Two equal requests at one moment are one change, and tell it once.
+/// The condition that the audit row exists. Two equal requests at the same time are one change and
+/// cause one notification.
 private let told = "AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))"
 
 private let toWebsite = Statement(
@@ -51,7 +55,8 @@ private let toWebsite = Statement(
     FROM user u JOIN website w ON w.id = u.website_id WHERE u.id = ? AND w.callback IS NOT NULL
     """ + " " + told)
 
-/// Its address is looked up when it is sent: the user may have another one by then.
+/// Notifies the user. The address is looked up when the mail is sent, because the user may have
+/// another one by then.
 private let toUser = Statement(
     into: .outbox, once: true,
     """

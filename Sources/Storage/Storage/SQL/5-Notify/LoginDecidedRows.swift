@@ -1,27 +1,29 @@
 import Domain
 import World
 
-/// The end of a login, as its website is told of it by itself: a row of the outbox, written with the end. To be put behind
-/// whatever drops the errands of that challenge. A challenge ends once, so its own id is the row's, whatever ended it.
+/// The webhook `login.decided`, which notifies a website of the end of a login. Its outbox entry is
+/// written with the end. The statements must follow those that delete the challenge's other
+/// entries. The entry has the challenge's id, because a challenge ends once.
 enum LoginDecidedRows {
-    /// Of this challenge, if this very change has ended it. Websites without a callback get no row.
+    /// Writes the entry of this challenge, if this change has ended it. Websites without a webhook
+    /// endpoint get no entry.
     static func insertLoginDecided(_ challenge: ChallengeID, at now: Timestamp, as operation: Operation)
         -> BoundStatement
     {
         BoundStatement(toldOne, values: times(now) + [.id(challenge), .id(operation)])
     }
 
-    /// Of the challenges of a user that this very change ended at that moment.
+    /// Writes the entries of the user's challenges that this change ended at that moment.
     static func insertLoginDecided(of user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
         BoundStatement(toldOfUser, values: times(now) + [.id(user), .timestamp(now), .id(operation)])
     }
 
-    /// The row that `insertLoginDecided` writes of this challenge.
+    /// The entry that `insertLoginDecided` writes for this challenge.
     static func row(_ challenge: ChallengeID, as operation: Operation) -> SignedRows {
         .decided(challenge, by: operation).lenient
     }
 
-    /// The rows that `insertLoginDecided` writes of the challenges of a user.
+    /// The entries that `insertLoginDecided` writes for the user's challenges.
     static func rows(of user: UserID, at now: Timestamp, as operation: Operation) -> SignedRows {
         .decided(of: user, at: now, by: operation).lenient
     }

@@ -27,8 +27,8 @@ extension Store: PendingStore {
     }
 }
 
-/// While a login from a known browser is open, none from another browser is shown: the person sees
-/// one request at a time.
+/// Reads the open challenges. While a login from a known browser is open, no login from another
+/// browser is shown. The user therefore sees one request at a time.
 private let openOfUser = Statement(
     """
     SELECT c.id, c.nonce, c.context, c.expires_at, c.asked_at, (SELECT s.factor FROM step s

@@ -3,14 +3,16 @@ import Relay
 import Webhooks
 import World
 
-/// The rows of the outbox that websites are told with.
+/// The outbox entries of webhooks.
 enum WebhookRows {
     static let kind = "callback"
 
-    /// So long a website is told of what happened. It may be disabled all the while.
+    /// How long the relay tries to deliver a webhook. The endpoint may be disabled during this
+    /// whole time.
     static let life = Duration.seconds(30 * 86_400)
 
-    /// The place of what came of a challenge's end. The end itself has place 0.
+    /// The `place` of webhooks about effects of a challenge's end. The end itself has place 0, and
+    /// is delivered first.
     static let afterEnd = 1
 }
 
@@ -28,7 +30,7 @@ extension Store: WebhookStore {
                         failure = error
                     }
                 }
-                // A website whose row cannot be read keeps no other from being called.
+                // A website whose row cannot be read does not prevent webhooks to others.
                 if websites.isEmpty, let failure { throw failure }
                 return websites
             })
@@ -56,7 +58,8 @@ extension Store: WebhookStore {
 }
 
 extension WebhookRows {
-    /// Leases what is due. Which rows that are is found by the script itself, so they are checked when they are read.
+    /// Leases webhooks that are due. The script itself finds them, so they are checked when they
+    /// are read.
     fileprivate static func take(_ claim: WebhookLease) -> Query<[OutboxEntryID]> {
         let script = Script(
             "claim calls",
@@ -68,9 +71,9 @@ extension WebhookRows {
         return Query(script: script) { rows in rows[0].entries }
     }
 
-    /// Reads what was leased.
+    /// Reads leased webhooks.
     ///
-    /// - Parameter call: nil stands for all.
+    /// - Parameter call: the webhook to read; nil for all webhooks of the lease.
     fileprivate static func taken(
         _ claim: WebhookLease, _ call: OutboxEntryID? = nil, rows: [SignedRows]
     ) -> Query<[WebhookRow]> {
@@ -91,19 +94,20 @@ extension WebhookRows {
 }
 
 extension [SignedRows] {
-    /// Everything that the calls of a claim tell.
+    /// All rows on which the webhooks of a lease rely.
     fileprivate static func claimed(_ claim: OperationID) -> [SignedRows] {
         [.entries(claimed: claim), .users(claimed: claim), .challenges(claimed: claim), .devices(claimed: claim)]
     }
 
-    /// Everything that one call tells.
+    /// All rows on which one webhook relies.
     fileprivate static func called(_ call: OutboxEntryID) -> [SignedRows] {
         [.entry(call), .user(of: call), .challenge(of: call), .device(of: call)]
     }
 }
 
 extension Rows {
-    /// The ids of rows of the outbox. A row whose key is no id is nobody's: nothing could name it.
+    /// The ids of outbox entries. A row whose key is not a valid id is left out, because no
+    /// statement could name it.
     var entries: [OutboxEntryID] { compactMap { try? $0.id(0) } }
 }
 
@@ -133,8 +137,8 @@ extension Row {
     }
 }
 
-/// When that is due which is due for longest, of a website `cb`: the first entry of an index. Those that are dead, very
-/// many maybe, are not passed on the way.
+/// The due time of the oldest webhook of the endpoint `cb`: the first entry of an index. Dead
+/// letters, of which there may be many, are not scanned.
 private let firstDue = """
     (SELECT o.call_at FROM outbox o WHERE o.website_id = cb.website_id AND o.dead_at IS NULL ORDER BY o.call_at LIMIT 1)
     """
@@ -145,7 +149,8 @@ private let websitesWithDue = Statement(
     WHERE cb.state = 'active' AND w.state = 'active' AND w.callback IS NOT NULL AND
     """ + " " + firstDue + " <= ?")
 
-/// What has an earlier one before it is passed over. It is no sooner due than that, so there are few of them in the way.
+/// Leases webhooks that are due. It skips those with an earlier webhook of the same challenge.
+/// These are due no earlier than the earlier one, so few of them are scanned.
 private let takeDue = Statement(
     """
     UPDATE outbox SET holder = ?, claim = ?, call_at = ?
@@ -179,7 +184,7 @@ private let stepsOfClaimed = Statement(
 
 private let oldestDue = Statement("SELECT min(" + firstDue + ") FROM callback cb WHERE cb.state = 'active'")
 
-/// Of an index alone: where there is no due time, those that are dead stand together.
+/// Counts dead letters by an index alone, in which entries without a due time are adjacent.
 private let countDead = Statement(
     "SELECT count(*) FROM outbox WHERE due_at IS NULL AND dead_at IS NOT NULL AND kind = '\(WebhookRows.kind)'")
 

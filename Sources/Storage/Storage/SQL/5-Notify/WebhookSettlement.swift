@@ -3,14 +3,14 @@ import Relay
 import Webhooks
 import World
 
-/// What came of calls. Every statement bears being run twice: it looks for what the try found, and the audit's rows have
-/// ids that follow from the operation.
+/// Settles webhooks. Every statement is safe to run twice: its conditions name what the attempt
+/// found, and the ids of its audit rows are derived from the operation.
 extension Store {
     public func settle(_ settled: WebhookSettlement, as operation: Operation) async throws(StoreFailure) -> Bool {
         let mark: OperationID = operation.identifier("callback.disabled")
         var writes = EndpointHealthRows.counted(settled, as: operation)
         for (index, effect) in settled.effects.enumerated() {
-            // The first is that of the one that was tried.
+            // The first effect is that of the webhook that was attempted.
             let reason = index == 0 ? settled.reason : nil
             switch effect {
             case .delivered(let call): writes.append(BoundStatement(dropArrived, .id(call)))
@@ -47,8 +47,9 @@ extension Store {
             .integer(Int64(failures)))
     }
 
-    /// That it works is written last: where this ends halfway, it counts as failing still, and the next call that arrives
-    /// begins anew. What has arrived has, however that is.
+    /// Makes all waiting webhooks due, then records that the endpoint works. If this ends halfway,
+    /// the endpoint still counts as failing, and the next delivered webhook starts it again. An
+    /// error here does not undo the delivery.
     private func recover(_ settled: WebhookSettlement) async {
         guard (try? await makeDue(settled.website, at: settled.at)) != nil else { return }
         _ = try? await run(Script("website works", writes: [BoundStatement(works, .id(settled.website))]))
@@ -64,19 +65,21 @@ extension Store {
 }
 
 extension WebhookRows {
-    /// So often at most, however much there is.
+    /// The maximum number of `makeDue` scripts in a row.
     static let makeDueLimit = 1000
 
-    /// Where hastening begins. Nothing is for later than that.
+    /// The bound with which `makeDue` begins; no webhook is due later.
     static let farthest = Timestamp(seconds: 253_402_300_799)
 
-    /// What is for later is due now. The website may be away again before it has had all of it: so that one answer of its
-    /// does not use up the tries of everything, the next try of each is given for nothing.
+    /// Makes webhooks due now that are waiting for a later time. The website may fail again before
+    /// it has received all of them. One answer must not use up the attempts of all, so the next
+    /// attempt of each is free.
     ///
-    /// Very many may wait: some at a time, so that requests come in between. None beyond the furthest that was left the time
-    /// before: what fails anew meanwhile is mostly for later than that, and is not met again and again.
+    /// Many webhooks may wait. The query therefore changes some at a time, so that other scripts
+    /// run in between. It changes none beyond the latest that the previous query left. Webhooks
+    /// that fail meanwhile mostly wait longer than that, and are not made due again and again.
     ///
-    /// - Returns: up to where to go on; nil where nothing is left.
+    /// - Returns: the bound for the next query; nil if no webhook is left.
     static func makeDue(_ website: WebsiteID, at now: Timestamp, upTo: Timestamp) -> Query<Timestamp?> {
         let which: [SQLValue] = [.id(website), .timestamp(now), .timestamp(upTo)]
         let script = Script(
@@ -86,7 +89,7 @@ extension WebhookRows {
     }
 }
 
-/// How it stands with a website, as its calls make it.
+/// Statements for the health of an endpoint, as the attempts determine it.
 private enum EndpointHealthRows {
     static func counted(_ settled: WebhookSettlement, as operation: Operation) -> [BoundStatement] {
         switch settled.tried {
@@ -102,7 +105,7 @@ private enum EndpointHealthRows {
         }
     }
 
-    /// Where other relays know better, it is not disabled.
+    /// Disables the endpoint, unless the results of other relays contradict it.
     static func disabled(_ settled: WebhookSettlement, _ reason: WebhookHealth.Reason, noted mark: OperationID)
         -> [BoundStatement]
     {
@@ -122,7 +125,7 @@ extension WebhookSettlement {
 }
 
 extension WebhookSettlement.Effect {
-    /// Of a failed try, and how many there were with it.
+    /// The webhook of a failed attempt, with its number of failures.
     fileprivate var failed: (call: OutboxEntryID, failures: Int)? {
         switch self {
         case .retry(let call, _, let failures), .dead(let call, let failures), .suspended(let call, let failures):
@@ -132,7 +135,7 @@ extension WebhookSettlement.Effect {
     }
 }
 
-/// Whoever has it in hand by now: it has arrived.
+/// Deletes a delivered webhook, whichever relay holds it now.
 private let dropArrived = Statement("DELETE FROM outbox WHERE id = ? AND kind = '\(WebhookRows.kind)'")
 
 private let releaseEntry = Statement(
@@ -141,7 +144,8 @@ private let releaseEntry = Statement(
     WHERE id = ? AND kind = '\(WebhookRows.kind)' AND dead_at IS NULL AND holder = ? AND attempts <= ?
     """)
 
-/// What comes after the end of a challenge is no sooner due than that, whose row has the challenge's id.
+/// Delays the webhooks that follow the end of a challenge. They must not be due earlier than the
+/// end's own webhook, whose id is the challenge's.
 private let delayFollowers = Statement(
     """
     UPDATE outbox SET call_at = ? WHERE challenge_id = ? AND kind = '\(WebhookRows.kind)' AND place > 0
@@ -162,8 +166,9 @@ private let die = Statement(
 
 private let later = " website_id = ? AND dead_at IS NULL AND call_at > ? AND call_at <= ? AND holder IS NULL"
 
-/// The oldest of them will be the first. What another relay's clock has written is due now, too. In the order of the index
-/// in whole, upwards: by its last column alone, or downwards, MariaDB would sort them all, each time.
+/// Makes some webhooks due; their creation time determines the order. It includes webhooks whose
+/// due time another relay's clock wrote. The order is that of the whole index, ascending. With the
+/// last column alone, or descending, MariaDB would sort all rows each time.
 private let hastenSome = Statement(
     """
     UPDATE outbox SET call_at = CASE WHEN created_at < ? THEN created_at ELSE ? END,
@@ -176,17 +181,19 @@ private let furthest = Statement("SELECT call_at FROM outbox WHERE" + later + " 
 private let works = Statement(
     "UPDATE callback SET since = NULL, tries = 0 WHERE website_id = ? AND state = 'active' AND since IS NOT NULL")
 
-/// The website is called where it was tried.
+/// The condition that the endpoint still has the URL that was attempted.
 private let stillThere = "EXISTS (SELECT 1 FROM website w WHERE w.id = website_id AND w.callback = ?)"
 
-/// In front of the call's own row: it is counted while that is as it was when it was tried.
+/// Counts a failure. It must precede the change of the webhook's own entry, and counts only if the
+/// entry is as it was at the attempt.
 private let fails = Statement(
     """
     UPDATE callback SET since = coalesce(since, ?), tries = tries + 1 WHERE website_id = ? AND state = 'active'
     AND EXISTS (SELECT 1 FROM outbox o WHERE o.id = ? AND o.holder = ? AND o.attempts < ?) AND \(stillThere)
     """)
 
-/// Once: where it comes again, an operator may have enabled the website meanwhile.
+/// Disables the endpoint once. If the statement is repeated, an operator may have enabled the
+/// endpoint in between.
 private let disable = Statement(
     """
     UPDATE callback SET state = 'disabled', stopped_by = ?, since = ?, operation = ?

@@ -23,7 +23,7 @@ extension Store: AuthenticationStore {
     }
 
     private func device(_ step: BoundStatement, _ key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
-        // The policy that its answers are judged by is that of its user's website.
+        // The website's row is checked, too, because its policy applies to the phone's answers.
         let rows: [SignedRows] = [.device(key: key), .user(calling: key), .website(calling: key)]
         return try await run(
             Query(script: Script("device", rows: rows, reads: [step])) { rows throws(StoreFailure) in
@@ -37,7 +37,7 @@ extension Store: AuthenticationStore {
 }
 
 extension Row {
-    /// The four columns of a website, from this one on.
+    /// Reads the four columns of a website, starting at the column `first`.
     func website(_ first: Int) throws(StoreFailure) -> WebsiteRow {
         WebsiteRow(
             id: try id(first), name: try text(first + 1), displayName: try text(first + 2),

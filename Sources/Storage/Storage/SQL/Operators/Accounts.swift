@@ -2,7 +2,7 @@ import Domain
 import Relay
 import World
 
-/// What an operator sees of users and their phones.
+/// The operator's queries about users and their phones.
 public enum Accounts {
     public struct User: Sendable, Equatable {
         public let id: UserID
@@ -13,12 +13,12 @@ public enum Accounts {
         public let displayName: String?
         public let language: String?
         public let state: UserState
-        /// Who made it so, where it is not active.
+        /// The author of the lock or freeze; nil if the user is active.
         public let stoppedBy: ChangeAuthor?
-        /// Since when a factor of the user's own is bound.
+        /// The time since which the user has proved a factor; nil if there is none.
         public let provedAt: Timestamp?
         public let createdAt: Timestamp
-        /// The newest one.
+        /// The newest challenge.
         public let challenge: Challenge?
         public let devices: [Device]
         public let factors: [CodeFactor]
@@ -33,12 +33,12 @@ public enum Accounts {
 
     public struct Device: Sendable, Equatable {
         public let view: DeviceView
-        /// Who suspended or revoked it.
+        /// The author of the suspension or revocation.
         public let stoppedBy: ChangeAuthor?
         public let user: UserID
         public let username: String
         public let website: String
-        /// Wrong numbers since the last right one.
+        /// The number of consecutive wrong numbers.
         public let failures: Int64
         public let failedAt: Timestamp?
     }
@@ -66,7 +66,7 @@ public enum Accounts {
         }
     }
 
-    /// Any phone: an id is of one website alone.
+    /// Finds a phone by its id, which belongs to one website only.
     public static func device(_ id: DeviceID) -> Query<Device?> {
         Query(script: Script("device show", reads: [BoundStatement(deviceByID, .id(id))])) {
             rows throws(StoreFailure) in
@@ -112,7 +112,8 @@ private let devices =
     d.push_token, u.id, u.username, w.name, d.failures, d.failed_at, d.stopped_by
     """ + ofUser + " JOIN device d ON d.user_id = u.id"
 private let devicesOfUser = Statement(devices + named + " ORDER BY d.created_at, d.id")
-/// The row of an address that was taken away before it was confirmed is there for its counts alone.
+/// Reads the factors. The row of an address that was removed before its confirmation remains only
+/// for its counts, and is left out.
 private let factorsOfUser = Statement(
     "SELECT " + CodeFactors.columns + ofUser + " JOIN factor f ON f.user_id = u.id" + named
         + " AND (f.address IS NOT NULL OR f.kind NOT IN ('mail', 'sms')) ORDER BY f.created_at, f.id")

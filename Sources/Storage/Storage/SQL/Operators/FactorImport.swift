@@ -2,11 +2,11 @@ import Domain
 import Relay
 import World
 
-/// Tokens that an operator gives to users, as the files of their makers describe them.
+/// The operator's import of tokens for users, from the files of the tokens' makers.
 public enum FactorImport {
     public struct Subject: Sendable {
         public let user: UserID
-        /// Of the kind that was asked for, where one counts.
+        /// The user's active factor of the requested kind; nil if there is none.
         public let held: Held?
     }
 
@@ -15,7 +15,7 @@ public enum FactorImport {
         public let secret: [UInt8]?
     }
 
-    /// A factor as it is to be.
+    /// The new factor.
     public struct New: Sendable {
         public let id: FactorID
         public let user: UserID
@@ -45,20 +45,22 @@ public enum FactorImport {
         }
     }
 
-    /// What is done where the user has a factor of that kind already.
+    /// The treatment of an active factor of the same kind.
     public enum Meeting: Sendable, Equatable {
         case keep
         case replace
-        /// This very one has the same secret: what was used of it stays used.
+        /// The existing factor has the same secret. Its used codes stay used.
         case renew(FactorID)
     }
 
-    /// One answer for each; nil where the website has no such user.
+    /// Finds the users. The answer has one entry for each name; nil if the website has no such
+    /// user.
     public static func subjects(
         _ asked: [(username: String, kind: Factor)], of website: WebsiteID
     ) -> Query<[Subject?]> {
         let reads = asked.map { BoundStatement(subject, .word($0.kind), .id(website), .text($0.username)) }
-        // The website's row too: an operator has named it, and the names of two could have been exchanged.
+        // The website's row is checked, too: the operator chose it by name, and somebody could have
+        // exchanged the names of two websites.
         let rows = [.website(website)] + asked.map { SignedRows.user(named: $0.username, of: website) }
         return Query(script: Script("import", rows: rows, reads: reads)) { answers throws(StoreFailure) in
             var subjects: [Subject?] = []
@@ -75,8 +77,9 @@ public enum FactorImport {
         }
     }
 
-    /// It counts at once. False where one is there that has to be kept, or is another than was read, or the user has gone.
-    /// Wrong codes that were counted stay the user's: no right code of the new token clears them.
+    /// Writes the factor, which is active at once. The answer is false if the existing factor must
+    /// be kept or is not the one that was read. It is also false if the user was deleted. Wrong
+    /// codes stay counted, and no right code of the new token clears them.
     public static func write(_ new: New, _ meeting: Meeting, as operation: Operation) -> Query<Bool> {
         let same: FactorID? = if case .renew(let id) = meeting { id } else { nil }
         let mine: [SQLValue] = [.id(new.user), .id(operation)]
@@ -86,7 +89,7 @@ public enum FactorImport {
             .id(operation),
         ]
         let counter = SQLValue.integer(new.counter)
-        // The counter of the same token is taken from the row that is renewed, which gets a new id.
+        // The counter of the same token is copied from the existing row, which gets a new id.
         let renewed = same.map { [SignedRows.factor($0).signed] } ?? []
         return Query(
             change: Change(
@@ -148,6 +151,7 @@ private let auditImport = Statement(
         WHERE u.id = ? AND u.operation = ?
         """ + Audit.once)
 
-/// From the first token on, as from the first phone, whatever comes further needs the user's approval.
+/// Records that the user has proved a factor. After the first token, as after the first phone, each
+/// further factor needs the user's approval.
 private let prove = Statement(
     "UPDATE user SET proved_at = ? WHERE id = ? AND operation = ? AND proved_at IS NULL")

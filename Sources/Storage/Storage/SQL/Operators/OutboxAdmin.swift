@@ -2,41 +2,42 @@ import Domain
 import Relay
 import World
 
-/// What an operator sees of the outbox, and does to it.
+/// The operator's queries about the outbox.
 public enum OutboxAdmin {
     public struct Row: Sendable, Equatable {
         public enum State: String, Sendable, CaseIterable {
-            /// Nobody tries any more.
+            /// A dead letter, which no relay attempts any more.
             case dead
-            /// A relay that moves its beat has it in hand.
+            /// A relay with a heartbeat holds the entry.
             case held
-            /// A relay had it in hand that is dead; another takes it when it is due.
+            /// A dead relay held the entry; another one leases it when it is due.
             case left
-            /// Its time is over, and nobody has taken it yet.
+            /// The entry is due and not leased yet.
             case due
             case waiting
-            /// A callback to a website that is not called any more: until an operator enables it.
+            /// The entry is a webhook to a disabled endpoint, and waits until an operator enables
+            /// the endpoint.
             case shelved
         }
 
         public let id: OutboxEntryID
         public let kind: String
-        /// What it tells; nil for whatever belongs to a login.
+        /// The event that the entry reports; nil for an entry of a login.
         public let event: String?
         public let website: String?
         public let username: String?
         public let challenge: ChallengeID?
         public let createdAt: Timestamp?
-        /// Of a dead one nil.
+        /// The due time; nil for a dead letter.
         public let dueAt: Timestamp?
         public let expiresAt: Timestamp?
         public let deadAt: Timestamp?
         public let attempts: Int64
-        /// What came of the last try.
+        /// The result of the last attempt.
         public let reason: String?
         public let holder: RelayID?
         public let holderLives: Bool
-        /// It goes to a website that is not called any more.
+        /// Whether the entry is a webhook to a disabled endpoint.
         public let isShelved: Bool
 
         public func state(at now: Timestamp) -> State {
@@ -47,12 +48,12 @@ public enum OutboxAdmin {
             return dueAt <= now ? .due : .waiting
         }
 
-        /// What a website is told stays in the outbox when its login has ended; whatever else belongs to a login goes with
-        /// it. A dead row of a login is one that no relay wrote.
+        /// Whether the entry is deleted at the end of its login. Webhooks stay in the outbox. A
+        /// dead entry of a login was not written by a relay, and stays, too.
         public var goesWithLogin: Bool { challenge != nil && kind != "callback" && deadAt == nil }
     }
 
-    /// Which rows; nil stands for all.
+    /// A filter for entries; nil for all.
     public struct Filter: Sendable {
         public var kind: String?
         public var onlyDead = false
@@ -63,7 +64,7 @@ public enum OutboxAdmin {
         public init() {}
     }
 
-    /// The oldest first. There are no codes in them: a code stands nowhere.
+    /// Lists the entries, the oldest first. They contain no codes, because codes are not stored.
     public static func list(_ wanted: Filter) -> Query<[Row]> {
         let (kind, website, username) = (
             SQLValue.text(wanted.kind), SQLValue.text(wanted.website), SQLValue.text(wanted.username)
@@ -84,8 +85,8 @@ public enum OutboxAdmin {
         }
     }
 
-    /// A dead one is tried again, as if it had been written just now; false where there is no such row. One that is not
-    /// genuine stays dead: no relay would send it.
+    /// Replays a dead letter as if it had just been written. The answer is false if there is no
+    /// such dead letter. An entry that is not genuine stays dead, because no relay would send it.
     public static func replay(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "replay", rows: [.entry(id).signed], operation,
@@ -96,7 +97,7 @@ public enum OutboxAdmin {
                 reviveWebhook, .timestamp(now), .timestamp(now + WebhookRows.life), .id(id), .id(operation)))
     }
 
-    /// Takes a row out that does not go with its login; false where there is none.
+    /// Deletes an entry that is not deleted with its login. The answer is false if there is none.
     public static func drop(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "drop", rows: [], operation,

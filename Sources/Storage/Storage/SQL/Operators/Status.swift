@@ -1,23 +1,25 @@
 import Relay
 import World
 
-/// What an operator wants to see at a glance. Only small tables are counted: it costs the same with ten million users.
+/// The overview for operators. It counts only small tables, so it costs the same with ten million
+/// users.
 public struct StoreStatus: Sendable, Equatable {
-    /// What is still to be done of one kind.
+    /// The entries of one kind that are not finished.
     public struct Waiting: Sendable, Equatable {
         public let kind: String
         public let count: Int64
-        /// Long past, it is a sign that no relay works.
+        /// The due time of the oldest entry. If it is long past, probably no relay works.
         public let oldestDue: Timestamp
     }
 
     public let websites: Int64
-    /// Those that moved their beat when they were last looked at; one that died counts until another relay notices.
+    /// The number of relays in the table. A dead relay counts until another one detects its
+    /// failure.
     public let relays: Int64
     public let waiting: [Waiting]
-    /// What nobody tries any more.
+    /// The number of dead letters.
     public let dead: Int64
-    /// Websites that are not called any more though they have a callback, and what they are still to be told.
+    /// The number of disabled webhook endpoints. `shelved` counts the webhooks that wait for them.
     public let disabled: Int64
     public let shelved: Int64
 
@@ -51,7 +53,7 @@ private let countDisabled = Statement(
     "SELECT count(*) FROM callback cb JOIN website w ON w.id = cb.website_id "
         + "WHERE cb.state = 'disabled' AND w.callback IS NOT NULL")
 
-/// What is shelved is not due at any time.
+/// Counts the entries. Webhooks of disabled endpoints do not count as due.
 private let countEntries = Statement(
     """
     SELECT o.kind, count(CASE WHEN cb.website_id IS NULL THEN coalesce(o.due_at, o.call_at) END),

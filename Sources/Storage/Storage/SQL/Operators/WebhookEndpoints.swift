@@ -3,9 +3,9 @@ import Relay
 import Webhooks
 import World
 
-/// What the operator's tool does with the callbacks of websites.
+/// The operator's queries about webhook endpoints.
 public enum WebhookEndpoints {
-    /// The secrets that are signed with, as they lie in the store: see `WebhookSecretSeal`.
+    /// The sealed secrets with which webhooks are signed: see `WebhookSecretSeal`.
     public struct Secrets: Sendable, Equatable {
         public let sealed: [UInt8]
         public let sealedBy: String
@@ -16,7 +16,7 @@ public enum WebhookEndpoints {
         }
     }
 
-    /// A callback where there was none.
+    /// An endpoint for a website that has none.
     public struct New: Sendable {
         public let url: String
         public let secrets: Secrets
@@ -29,17 +29,17 @@ public enum WebhookEndpoints {
 
     public struct View: Sendable {
         public let sealed: [UInt8]
-        /// Until when a second secret is valid, too.
+        /// The time until which a second secret is valid, too; nil if there is one secret.
         public let formerUntil: Timestamp?
         public let health: WebhookHealth
-        /// What the website is still to be told, and since when it was to be told the oldest of it.
+        /// The number of webhooks that wait. `oldest` is the creation time of the oldest one.
         public let waiting: Int64
         public let oldest: Timestamp?
-        /// What nobody tries any more.
+        /// The number of dead letters.
         public let dead: Int64
     }
 
-    /// Nil for a website without a callback.
+    /// Finds the endpoint of a website; nil if it has none.
     public static func find(_ website: WebsiteID) -> Query<View?> {
         let reads = [BoundStatement(callback, .id(website)), BoundStatement(countWebhooks, .id(website))]
         return Query(script: Script("callback", reads: reads)) { rows throws(StoreFailure) in
@@ -52,7 +52,7 @@ public enum WebhookEndpoints {
 
     // MARK: Changes
 
-    /// False where they are others by now: somebody else has changed them.
+    /// Replaces the secrets. The answer is false if somebody else has changed them meanwhile.
     public static func rotate(
         _ website: WebsiteID, from old: [UInt8], to new: Secrets, formerUntil: Timestamp?, at now: Timestamp,
         as operation: Operation
@@ -64,22 +64,25 @@ public enum WebhookEndpoints {
                 .id(website), .blob(old)))
     }
 
-    /// What the website is to be told waits from now on. False where it is disabled already.
+    /// Disables the endpoint; its webhooks wait from now on. The answer is false if it is disabled
+    /// already.
     public static func disable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "disable", website, "callback.disabled", at: now, as: operation,
             BoundStatement(stop, .word(WebhookHealth.Reason.operator), .timestamp(now), .id(operation), .id(website)))
     }
 
-    /// It begins anew, with all the patience there is; `makeDue` goes before it. False where it is not disabled.
+    /// Enables the endpoint, with a failure count of zero. `makeDue` must run before it. The answer
+    /// is false if the endpoint is not disabled.
     public static func enable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "enable", website, "callback.enabled", at: now, as: operation,
             BoundStatement(start, .id(operation), .id(website)))
     }
 
-    /// Of what waits for later all is due now, some at a time: up to `farthest` first, then up to what each says, so often
-    /// at most, until it says nil.
+    /// Makes waiting webhooks due, some at a time. The caller passes `farthest` first, then the
+    /// bound of the previous answer. It stops when the answer is nil, or after `makeDueLimit`
+    /// queries.
     public static func makeDue(_ website: WebsiteID, at now: Timestamp, upTo: Timestamp) -> Query<Timestamp?> {
         WebhookRows.makeDue(website, at: now, upTo: upTo)
     }
@@ -87,14 +90,14 @@ public enum WebhookEndpoints {
     public static let makeDueLimit = WebhookRows.makeDueLimit
     public static let farthest = WebhookRows.farthest
 
-    /// Has what nobody tries any more tried again, as if it had been written just now; noted, once, in front of the rows.
+    /// Audits the replay of dead letters, once; `replayDead` then changes the entries.
     public static func replay(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         Query(change: Change("replay", operation, [audit("callback.replayed", website, at: now, as: operation)])) {
             $0.happened
         }
     }
 
-    /// How many there are of these, no younger than `since`, that died up to now.
+    /// Counts the dead letters that were created at or after `since` and died until `now`.
     public static func countDead(_ website: WebsiteID, since: Timestamp?, until now: Timestamp) -> Query<Int64> {
         let read = BoundStatement(deadWebhooks, .id(website), .timestamp(now), .timestamp(since), .timestamp(since))
         return Query(script: Script("dead calls", reads: [read])) { rows throws(StoreFailure) in
@@ -102,7 +105,8 @@ public enum WebhookEndpoints {
         }
     }
 
-    /// Some of these, the others in further transactions: relays come in between. True while there may be more.
+    /// Replays some of these dead letters. Each call is one transaction, so that relays work in
+    /// between. The answer is true while more may remain.
     public static func replayDead(_ website: WebsiteID, since: Timestamp?, at now: Timestamp) -> Query<Bool> {
         let which: [SQLValue] = [.id(website), .timestamp(now), .timestamp(since), .timestamp(since)]
         let script = Script(
@@ -112,7 +116,8 @@ public enum WebhookEndpoints {
         return Query(script: script) { rows throws(StoreFailure) in try rows[0].first?.integer(0) ?? 0 > 0 }
     }
 
-    /// Some of what a website without a callback was to be told. True while there may be more.
+    /// Deletes some webhooks of a website without an endpoint. The answer is true while more may
+    /// remain.
     public static func drop(_ website: WebsiteID) -> Query<Bool> {
         let script = Script(
             "drop calls", writes: [BoundStatement(dropWebhooks, .id(website), .id(website))],
@@ -120,9 +125,9 @@ public enum WebhookEndpoints {
         return Query(script: script) { rows in rows.first?.isEmpty == false }
     }
 
-    /// What becomes of the callback of a website whose row this very change has written.
+    /// Changes the endpoint of a website whose row this change has written.
     ///
-    /// - Parameter secrets: of one that begins.
+    /// - Parameter secrets: the secrets of a new endpoint.
     static func steps(
         of website: WebsiteID, from old: String?, to new: String?, _ secrets: Secrets?, as operation: Operation
     ) -> [BoundStatement] {
@@ -153,7 +158,7 @@ public enum WebhookEndpoints {
 }
 
 extension Row {
-    /// Three columns and one more: state, stopped_by, since, tries.
+    /// Reads the health from four columns: state, stopped_by, since, tries.
     func health(_ column: Int) throws(StoreFailure) -> WebhookHealth {
         let since = try optionalMoment(column + 2)
         switch try text(column) {
@@ -179,7 +184,7 @@ private let countWebhooks = Statement(
     "SELECT count(call_at), min(CASE WHEN dead_at IS NULL THEN created_at END), count(dead_at) FROM outbox "
         + "/*M! FORCE INDEX (outbox_call) */ WHERE website_id = ?")
 
-// MARK: With the website
+// MARK: Changes with the website
 
 private let ownOperation = " EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.operation = ?)"
 
@@ -191,7 +196,8 @@ private let begin = Statement(
 
 private let end = Statement("DELETE FROM callback WHERE website_id = ? AND" + ownOperation)
 
-/// Of what was tried elsewhere nothing is held against the new place. One that is disabled stays so.
+/// Clears the failures after a change of the URL, because they belong to the former one. A disabled
+/// endpoint stays disabled.
 private let move = Statement(
     "UPDATE callback SET since = NULL, tries = 0 WHERE website_id = ? AND state = 'active' AND" + ownOperation)
 
@@ -205,7 +211,7 @@ private let dropWebhooks = Statement(
     """)
 private let anyWebhook = Statement("SELECT 1 FROM outbox WHERE " + leftovers + " LIMIT 1")
 
-// MARK: Of itself
+// MARK: Changes of the endpoint alone
 
 private let changeSecrets = Statement(
     "UPDATE callback SET secrets = ?, sealed_by = ?, former_until = ?, operation = ? WHERE website_id = ? AND secrets = ?"

@@ -2,10 +2,10 @@ import Domain
 import Relay
 import World
 
-/// The operator's control of a website's right to call.
+/// The operator's control of a website's access.
 extension Websites {
     public struct Key: Sendable, Equatable {
-        /// SHA-256 of the SubjectPublicKeyInfo.
+        /// The SHA-256 of the key's SubjectPublicKeyInfo.
         public let thumbprint: [UInt8]
         public let createdAt: Timestamp
     }
@@ -19,7 +19,7 @@ extension Websites {
         }
     }
 
-    /// Takes one key out, or all where none is named. False when there is none.
+    /// Revokes one key, or all keys if none is given. The answer is false if there is none.
     public static func revokeKeys(
         of website: WebsiteID, _ thumbprint: [UInt8]?, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
@@ -40,7 +40,7 @@ extension Websites {
         ) { rows in rows.happened }
     }
 
-    /// Lets a website call again, or no more. False when it stands like that already.
+    /// Disables or enables a website. The answer is false if it has that state already.
     public static func set(
         _ website: WebsiteID, isDisabled: Bool, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {

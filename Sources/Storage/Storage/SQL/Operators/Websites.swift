@@ -3,13 +3,13 @@ import Relay
 import Webhooks
 import World
 
-/// What the operator's tool does with websites.
+/// The operator's queries about websites.
 public enum Websites {
     public struct New: Sendable {
         public let id: WebsiteID
         public let name: String
         public let displayName: String
-        /// JSON of the policies that differ from the installation's.
+        /// The policies that differ from the installation's, as JSON.
         public let policy: String
         public let endpoint: WebhookEndpoints.New?
         public let keyThumbprint: [UInt8]
@@ -29,10 +29,10 @@ public enum Websites {
         }
     }
 
-    /// What `website edit` can change.
+    /// The traits that `website edit` can change.
     public struct Traits: Sendable, Equatable {
         public var displayName: String
-        /// JSON of the policies that differ from the installation's.
+        /// The policies that differ from the installation's, as JSON.
         public var policy: String
         public var webhookURL: String?
 
@@ -50,11 +50,12 @@ public enum Websites {
         public let state: String
         public let users: Int64
         public let createdAt: Timestamp
-        /// Nil where there is no callback.
+        /// The health of the webhook endpoint; nil if the website has none.
         public let health: WebhookHealth?
     }
 
-    /// False when the name was given to a website before: a name is never given twice.
+    /// Adds a website. The answer is false if a website has had the name before: a name is never
+    /// reused.
     public static func add(_ website: New, as operation: Operation) -> Query<Bool> {
         Query(
             change: Change(
@@ -89,9 +90,9 @@ public enum Websites {
         }
     }
 
-    /// False when it is not any more as it was read: somebody else has changed it meanwhile.
+    /// Changes a website. The answer is false if somebody else has changed it since it was read.
     ///
-    /// - Parameter secrets: of a callback where there was none.
+    /// - Parameter secrets: the secrets of a new webhook endpoint.
     public static func edit(
         _ website: WebsiteID, from old: Traits, to new: Traits, secrets: WebhookEndpoints.Secrets? = nil,
         at now: Timestamp,

@@ -47,11 +47,13 @@ private let firstBeat = Statement(
 private let beats = Statement("SELECT id, beat FROM relay")
 
 private let thatRelay = "id = ? AND (? IS NULL OR beat = ?)"
-/// Until the end of the transaction its beat does not move: it is dead for all that follows, or for nothing of it.
+/// Locks the relay's row until the end of the transaction, so that its heartbeat cannot move. The
+/// relay is then dead for all of the following statements or for none.
 private let holdRelay = Statement("UPDATE relay SET beat = beat WHERE " + thatRelay)
 private let ofThatRelay = " holder = ? AND (? IS NULL OR EXISTS (SELECT 1 FROM relay r WHERE r.id = ? AND r.beat = ?))"
 
-/// Each at its own time: callbacks have none but `call_at`.
+/// Releases the dead relay's entries. A webhook's due time is in `call_at`, that of all other
+/// entries in `due_at`.
 private let freeEntries = Statement(
     """
     UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE ? END,

@@ -28,7 +28,7 @@ extension Store: KeyRotationStore {
             })
     }
 
-    /// Run twice, it changes nothing the second time.
+    /// Writes secrets sealed with the new key. A repetition changes nothing.
     public func reseal(_ secrets: [ReencryptedSecrets]) async throws(StoreFailure) {
         let writes = secrets.map {
             BoundStatement(resealEndpoint, .blob($0.new), .text($0.key), .id($0.website), .blob($0.old))
@@ -36,8 +36,9 @@ extension Store: KeyRotationStore {
         try await run(Query(script: Script("reseal", writes: writes)) { _ in () })
     }
 
-    /// Run twice, it changes nothing the second time. A row that is not genuine is sealed anew like the others, and is
-    /// not signed: it must not keep the others under the old key.
+    /// Writes secrets sealed with the new key. A repetition changes nothing. A row that is not
+    /// genuine gets the new sealing like the others, but is not signed. It must not keep the others
+    /// under the old key.
     public func reseal(_ factors: [ResealedFactor]) async throws(StoreFailure) {
         let writes = factors.map { BoundStatement(sealAnew, .blob($0.new), .text($0.key), .id($0.id), .blob($0.old)) }
         let rows = factors.map { SignedRows.factor($0.id).lenient }
@@ -45,12 +46,12 @@ extension Store: KeyRotationStore {
     }
 }
 
-/// What is sealed under which of the installation's keys.
+/// Counts of what is sealed with each key of the installation.
 public enum KeyUse {
-    /// By the id of the key.
+    /// The number of factors by the id of the key.
     public static let factors = counted(factorsByKey)
     public static let webhooks = counted(endpointsByKey)
-    /// Secrets of operations. They are not sealed anew, but dropped within a day.
+    /// The number of operation secrets by key. They are not sealed again, but deleted within a day.
     public static let operations = counted(secretsByKey)
 
     private static func counted(_ statement: Statement) -> Query<[String: Int64]> {
@@ -62,7 +63,8 @@ public enum KeyUse {
         }
     }
 
-    /// Answers that are kept for repeated requests: they say under which key in their first bytes, and are kept for a day.
+    /// Counts the answers that are stored for repeated requests and sealed with this key. Their
+    /// first bytes identify the key. They are stored for a day.
     public static func answers(sealedBy key: String) -> Query<Int64> {
         let beginning = Sealer.beginning(underKey: key)
         let read = BoundStatement(answersByKey, .integer(Int64(beginning.count)), .blob(beginning))
@@ -80,7 +82,7 @@ private let sealedFactors = Statement(
 
 private let sealAnew = Statement("UPDATE factor SET secret = ?, sealed_by = ? WHERE id = ? AND secret = ?")
 
-/// One for each website.
+/// Reads the sealed secrets of webhook endpoints, with one row for each website.
 private let sealedEndpoints = Statement(
     "SELECT website_id, secrets FROM callback WHERE sealed_by = ? ORDER BY website_id LIMIT 100 OFFSET ?")
 private let resealEndpoint = Statement(

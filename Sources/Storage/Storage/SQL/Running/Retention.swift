@@ -15,7 +15,7 @@ extension Store: RetentionStore {
     }
 }
 
-/// What is found of one kind by reading, which holds nobody up, and how just that is dropped.
+/// The search for expired rows of one kind, which locks nothing, and their deletion.
 private enum ExpiredRowSearch {
     struct Found: Sendable {
         var count = 0
@@ -55,13 +55,13 @@ private enum ExpiredRowSearch {
                     if try row.bool(2) { found.ids.append(try row.value(0)) }
                 }
                 found.count = found.ids.count
-                // All that were asked in the same moment, and all of them stay.
+                // All rows of the page were asked at the same moment, and all of them stay.
                 if found.mark == rubbish.mark, found.count == 0, !found.isLast { found.mark += 1 }
             case .audit:
                 found.mark = try rows[0].last?.integer(0) ?? rubbish.mark
                 found.count = 0
                 for row in rows[0] where try row.bool(1) { found.count += 1 }
-                // What is younger lies beyond, but for what relays wrote whose clocks differ.
+                // Further rows are younger, except those of relays whose clocks differ.
                 if found.count == 0 {
                     found.mark = rubbish.mark
                     found.isLast = true
@@ -71,7 +71,8 @@ private enum ExpiredRowSearch {
         }
     }
 
-    /// Guarded by the chore: a relay that stood still meanwhile drops nothing.
+    /// Deletes the rows that were found, if the relay still holds the chore. A relay that was
+    /// stopped meanwhile therefore deletes nothing.
     static func drop(_ rubbish: ExpiredRows, _ found: Found, by relay: RelayID) -> [BoundStatement] {
         guard found.count > 0 else { return [] }
         let before = SQLValue.timestamp(rubbish.before)
@@ -92,7 +93,8 @@ private enum ExpiredRowSearch {
         }
     }
 
-    /// In the places of a statement, of which the last ones name one again.
+    /// Divides the ids into groups of the size of a statement. The last group is filled up with a
+    /// repeated id.
     private static func all(_ ids: [SQLValue]) -> [[SQLValue]] {
         stride(from: 0, to: ids.count, by: places).map { start in
             let some = ids[start..<min(start + places, ids.count)]
@@ -117,7 +119,7 @@ private let takeChore = Statement(
 private let hasChore = Statement("SELECT 1 FROM chore WHERE name = 'tidy' AND holder = ?")
 private let isMine = " EXISTS (SELECT 1 FROM chore WHERE name = 'tidy' AND holder = ?) "
 
-/// Of a table, the first rows by an order of which it has an index.
+/// Returns a statement that deletes the first rows of a table in the order of an index.
 private func first(_ table: String, _ condition: String, by order: String) -> String {
     """
     DELETE FROM \(table) WHERE
@@ -132,7 +134,8 @@ private let dropAnswers = Statement(first("idempotency", "created_at < ?", by: "
 private let findSecrets = Statement("SELECT 1 FROM operation_secret WHERE expires_at < ? LIMIT ?")
 private let dropSecrets = Statement(first("operation_secret", "expires_at < ?", by: "expires_at"))
 
-/// Hours and users of days before that one are of no use any more; days are kept for whoever does the accounts.
+/// The tallies of hours and users before that day, which no limit uses any more. The tallies of
+/// days stay for the accounts.
 private let oldTallies = "period < ? AND (length(period) = 13 OR length(scope) = 32)"
 private let findTallies = Statement("SELECT 1 FROM text_tally WHERE " + oldTallies + " LIMIT ?")
 private let dropTallies = Statement(first("text_tally", oldTallies, by: "period, scope"))
@@ -142,7 +145,7 @@ private let findWebhooks = Statement(
     """
     SELECT id FROM outbox WHERE due_at IS NULL AND dead_at IS NULL AND kind = 'callback' AND expires_at < ? LIMIT ?
     """)
-/// Not what an operator has had tried again since it was found.
+/// Deletes the entries that were found, except those that an operator has replayed since then.
 private let dropEntries = Statement(
     "DELETE FROM outbox WHERE id " + those
         + " AND (dead_at < ? OR (dead_at IS NULL AND kind = 'callback' AND expires_at < ?)) AND" + isMine)
@@ -167,7 +170,8 @@ private let dropSteps = Statement("DELETE FROM step WHERE challenge_id " + those
 private let dropSentCodes = Statement("DELETE FROM sent_code WHERE challenge_id " + those + " AND" + isMine)
 private let dropChallenges = Statement("DELETE FROM challenge WHERE id " + those + " AND" + isMine)
 
-/// The newest row stays: the next one's number follows from it.
+/// Finds old audit rows. The newest row stays, because the number of the next one is derived from
+/// it.
 private let findAudit = Statement(
     """
     SELECT id, at < ? FROM audit WHERE id > ? AND id < (SELECT max(id) FROM audit) ORDER BY id LIMIT ?
