@@ -73,7 +73,7 @@ public struct Device: Sendable, Equatable {
     public let thumbprint: String?
     /// The time at which the phone was bound.
     public let createdAt: Timestamp?
-    /// The time of the phone's last request.
+    /// The time at which an answer of this phone last ended a challenge; nil if none has.
     public let lastSeenAt: Timestamp?
     /// The entry of `devices[]`, or the `data` of a webhook, as the relay sent it.
     public let json: JSONObject
