@@ -22,6 +22,7 @@ class Project:
         self.root, self.notes = root, []
         self.targets = {target["name"]: target for target in package["targets"]}
         self.files = tracked(root)
+        self.subjects = subjects_of(root)
         self.swift = {
             path: SwiftText(read(root, path)) for path in self.files
             if path.endswith(".swift") and path.startswith(("Sources/", "Tests/"))}
@@ -67,6 +68,13 @@ def tracked(root):
             folders[:] = [name for name in folders if name not in (".build", ".git", "__pycache__")]
             names += [os.path.relpath(os.path.join(folder, name), root) for name in files]
     return sorted(name for name in set(names) if os.path.isfile(os.path.join(root, name)))
+
+
+def subjects_of(root):
+    """The subjects of the commits, the newest first; without git, none."""
+    run = subprocess.run(
+        ["git", "-C", root, "log", "--no-merges", "--format=%s"], capture_output=True, text=True)
+    return run.stdout.splitlines() if run.returncode == 0 else []
 
 
 def read(root, path):

@@ -2,6 +2,7 @@
 import os
 import tempfile
 import rules
+import words
 
 UNCHECKED_GOOD = "/// Guard: touched on the loop's own thread only.\n@frozen\npublic struct Box: @unchecked Sendable {}\n"
 SCHEMA = "CREATE TABLE users (id binary(16)); -- not NOW()\nCREATE VIEW Users AS SELECT 1;\n"
@@ -133,6 +134,9 @@ BAD = [
     ("prose-width", "docs/start/a.md", "# Start\n\n" + "many words " * 10 + "\n"),
     ("cell-length", "docs/start/a.md", "# Start\n\n| a | " + "many words " * 20 + "|\n"),
     ("messages", "docs/operators/troubleshooting.md", "# Trouble\n\n| `INSERT … nowhere` | a cause |\n"),
+    ("openers", "Sources/Product/Relay/A.swift", "/// Of the users, the oldest.\nlet oldest = 1\n"),
+    ("type-names", "Sources/Product/Relay/A.swift", "enum HostDesk {}\n"),
+    ("type-names", "Sources/Product/Relay/A.swift", "struct Outer {\n    final class TidyUp {}\n}\n"),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift it was long once\n"),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift\n"),
 ]
@@ -157,7 +161,11 @@ BAD_PATHS = [
 ]
 
 
-def breaches(files, targets, paths=PATHS):
+# The same, where it is the subject of a commit.
+BAD_SUBJECTS = ["Reset streams over the budget", "http2:", "http2: " + "reset streams and so on " * 3]
+
+
+def breaches(files, targets, paths=PATHS, subjects=("http2: reset streams", "api, http2: end holds")):
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)) or root, exist_ok=True)
@@ -168,7 +176,9 @@ def breaches(files, targets, paths=PATHS):
              "path": paths.get(name, f"Sources/{name}"),
              "dependencies": [{"byName": [other, None]} for other in dependencies]}
             for name, dependencies in targets.items()]}
-        return rules.check(rules.Project(root, package))
+        project = rules.Project(root, package)
+        project.subjects = [*subjects, words.BEFORE_AREAS, "Any subject of before"]
+        return rules.check(project)
 
 
 def run():
@@ -179,6 +189,7 @@ def run():
     cases = [(name, ({**GOOD, path: text}, TARGETS), f"{path}: {text[:60]!r}") for name, path, text in BAD]
     cases += [(name, (GOOD, {**TARGETS, target: on}), f"{target} on {on}") for name, target, on in BAD_TARGETS]
     cases += [(name, (GOOD, TARGETS, {**PATHS, target: path}), f"{target} in {path}") for name, target, path in BAD_PATHS]
+    cases += [("subjects", (GOOD, TARGETS, PATHS, [subject]), subject) for subject in BAD_SUBJECTS]
     for name, project, described in cases:
         if not any(f"[{name}]" in breach for breach in breaches(*project)):
             wrong.append(f"not refused by {name}: {described}")
