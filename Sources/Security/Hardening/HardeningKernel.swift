@@ -43,9 +43,9 @@ public struct SystemKernel: HardeningKernel {
         guard let version = landlockVersion else { throw HardeningFault("the kernel has no Landlock") }
         guard hasSanitizer else { return try rules.restrict(version: version) }
         // A sanitizer starts a process to find the names of functions. That process reads this
-        // program's file.
+        // program and all libraries, wherever they are.
         var rules = rules
-        rules.allowExactly("/proc/self/exe", .reading)
+        rules.allowExactly("/", .reading)
         try rules.restrict(version: version, startsPrograms: true)
     }
 
