@@ -18,6 +18,10 @@ public struct ClientCertificate: Sendable, Equatable {
 
 /// A complete request. The body has arrived and is within the limit.
 public struct Request: Sendable {
+    /// The most bytes that a body may have. The server refuses a longer body while it reads it, and
+    /// the API checks every request again.
+    public static let bodyLimit = 65_536
+
     public var method: String
     /// The path as received (percent-encoded), without the query.
     public var path: String

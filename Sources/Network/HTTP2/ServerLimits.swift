@@ -1,3 +1,5 @@
+import HTTP
+
 /// The limits for a client: sizes, counts and times. The defaults are those of the daemon.
 public struct ServerLimits: Sendable {
     /// The number of connections on one loop, if no `AdmissionControl` counts them.
@@ -10,7 +12,7 @@ public struct ServerLimits: Sendable {
     /// reset.
     public var headerBytes = 32_768
     public var headerCount = 100
-    public var bodyBytes = 65_536
+    public var bodyBytes = Request.bodyLimit
     /// The total of incomplete bodies of one connection. Above it a stream is refused (and the
     /// request may be repeated).
     public var pendingBodyBytes = 1_048_576

@@ -37,9 +37,6 @@ public final class API: Handler {
     /// The `Retry-After` of a caller that has too many requests in work or held.
     static let quotaPause = Duration.seconds(1)
 
-    /// The largest body, in bytes. HTTP2 refuses larger ones before they reach the API.
-    public static let bodyLimit = 64 * 1024
-
     let settings: Settings
     let relay: Relay
     let dependencies: [Dependency]
@@ -127,7 +124,7 @@ public final class API: Handler {
 
     private static func checkSize(_ request: Request) throws(Problem) {
         guard request.query == nil else { throw Problem(.malformed, "There are no queries here: nothing follows a ?") }
-        guard request.body.count <= bodyLimit else { throw .tooLarge }
+        guard request.body.count <= Request.bodyLimit else { throw .tooLarge }
     }
 
     private func refuse(_ request: Request, route: String, _ answer: APIResponse) -> Reply {

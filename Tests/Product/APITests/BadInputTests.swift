@@ -84,7 +84,7 @@ struct BadInputTests {
         let (rig, cases) = try await cases()
         for each in cases {
             let large = await each.caller.post(
-                each.path, raw: Array(repeating: UInt8(ascii: " "), count: API.bodyLimit + 1))
+                each.path, raw: Array(repeating: UInt8(ascii: " "), count: Request.bodyLimit + 1))
             #expect(large.status == 413, "\(each.path)")
             #expect(large.code == "too_large")
             var request = each.caller.request("POST", each.path, [:])

@@ -1,4 +1,5 @@
 import Domain
+import HTTP
 import JSON
 import Relay
 import World
@@ -46,7 +47,7 @@ extension Problem {
     static let shownOnce = Problem(
         .shownOnce, "This request succeeded before; what it answered is not shown a second time")
 
-    static let tooLarge = Problem(.tooLarge, "A body may have \(API.bodyLimit) bytes")
+    static let tooLarge = Problem(.tooLarge, "A body may have \(Request.bodyLimit) bytes")
 
     static let unavailable = Problem(
         .unavailable, "The relay cannot do this at the moment; nothing is known to have changed", retryAfter: 2)
