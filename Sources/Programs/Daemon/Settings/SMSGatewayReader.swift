@@ -9,24 +9,34 @@ import YAML
 
 /// Reads the settings of one gateway. It reports all problems of the gateway at once.
 struct SMSGatewayReader {
+    /// The kinds of gateways, as `kind` names them.
+    enum Kind: String, CaseIterable {
+        case kannel, twilio, http, smpp, mail
+
+        /// The settings of this kind besides those of all kinds.
+        var settings: [String] {
+            switch self {
+            case .kannel: ["url", "username", "method", "smsc", "insecure"]
+            case .twilio: ["url", "account", "key", "service", "insecure"]
+            case .smpp:
+                [
+                    "address", "tls", "system_id", "system_type", "mode", "window", "throughput", "receipts",
+                    "insecure",
+                    "long_texts", "source_ton", "source_npi", "destination_ton", "destination_npi",
+                ]
+            case .mail: ["url", "username", "address", "subject", "body"]
+            case .http:
+                [
+                    "url", "username", "insecure", "method", "headers", "content_type", "body", "authorization",
+                    "accepted", "accepted_text", "refused", "refused_text", "busy",
+                ]
+            }
+        }
+    }
+
     private static let common = [
         "name", "kind", "password_file", "from", "prefixes", "priority", "timeout", "cost", "ca",
     ]
-    private static let own = [
-        "kannel": ["url", "username", "method", "smsc", "insecure"],
-        "twilio": ["url", "account", "key", "service", "insecure"],
-        "smpp": [
-            "address", "tls", "system_id", "system_type", "mode", "window", "throughput", "receipts", "insecure",
-            "long_texts", "source_ton", "source_npi", "destination_ton", "destination_npi",
-        ],
-        "mail": ["url", "username", "address", "subject", "body"],
-        "http": [
-            "url", "username", "insecure", "method", "headers", "content_type", "body", "authorization", "accepted",
-            "accepted_text",
-            "refused", "refused_text", "busy",
-        ],
-    ]
-    private static let kinds = ["kannel", "twilio", "http", "smpp", "mail"]
 
     let node: YAMLNode
     private(set) var problems: [(place: YAMLPosition, message: String)] = []
@@ -41,20 +51,21 @@ struct SMSGatewayReader {
         }
         let name = text("name")
         if let name { label = "gateway \(name)" }
-        guard let kind = text("kind"), let own = Self.own[kind] else {
+        guard let kind = text("kind").flatMap(Kind.init(rawValue:)) else {
             let place = node["kind"]?.place ?? node.place
-            let near = text("kind").flatMap { Spelling.nearest(to: $0, among: Self.kinds) }
+            let kinds = Kind.allCases.map(\.rawValue)
+            let near = text("kind").flatMap { Spelling.nearest(to: $0, among: kinds) }
             printError(
                 place,
-                "\(label): kind must be one of \(Self.kinds.joined(separator: ", "))"
+                "\(label): kind must be one of \(kinds.joined(separator: ", "))"
                     + (near.map { "; did you mean \($0)?" } ?? ""))
             return nil
         }
-        let known = Self.common + own
+        let known = Self.common + kind.settings
         for member in members where !known.contains(member.name) {
             let near = Spelling.nearest(to: member.name, among: known).map { "did you mean \($0)?" }
             let all = "there are \(known.joined(separator: ", "))"
-            printError(member.place, "\(label): \(member.name) is no setting of kind \(kind); \(near ?? all)")
+            printError(member.place, "\(label): \(member.name) is no setting of kind \(kind.rawValue); \(near ?? all)")
         }
         if name == nil { printError(node.place, "a gateway has no name") }
         if let name, !Self.isName(name) {
@@ -62,11 +73,11 @@ struct SMSGatewayReader {
         }
         let form: Settings.SMSGatewaySettings.Kind? =
             switch kind {
-            case "kannel": kannel()
-            case "twilio": twilio()
-            case "smpp": smpp()
-            case "mail": mailed()
-            default: plain()
+            case .kannel: kannel()
+            case .twilio: twilio()
+            case .smpp: smpp()
+            case .mail: mailed()
+            case .http: plain()
             }
         var gateway = form.map { Settings.SMSGatewaySettings(name: name ?? "", kind: $0) }
         gateway?.passwordFile = file("password_file")
