@@ -17,7 +17,7 @@ import World
 /// A website is known by the key of its certificate before the store is queried. Requests of phones
 /// are not limited here: each phone has a quota.
 ///
-/// Tested in `WebsiteTurnsTests.swift`.
+/// Tested in `WebsiteConcurrencyLimitTests.swift`.
 public final class WebsiteConcurrencyLimit: Sendable {
     /// The most requests of one website in work while others call. `docs/internals/decisions.md`
     /// explains the cost.

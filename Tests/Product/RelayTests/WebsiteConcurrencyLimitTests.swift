@@ -7,7 +7,7 @@ import World
 @testable import Relay
 
 /// The limit on one website's requests in work.
-struct WebsiteTurnsTests {
+struct WebsiteConcurrencyLimitTests {
     private let time = TestTime()
 
     /// A loop on which requests of websites begin, end when they are told to, and are noted.
