@@ -7,9 +7,9 @@ final class MariaDBConnection {
     struct Timeouts {
         /// The time to connect, in whole seconds as libmariadb requires.
         var connect: UInt32 = 2
-        /// How long a server may send nothing, in whole seconds. It is longer than the time in
-        /// which Galera evicts a failed node, because all other nodes wait that long. It is shorter
-        /// than the store's deadline, so that a lane can turn to another host in time.
+        /// The time for which a server may send nothing, in whole seconds. It is longer than the
+        /// time in which Galera evicts a failed node, because all other nodes wait that long. It is
+        /// shorter than the store's deadline, so that a lane can turn to another host in time.
         var silence: UInt32 = 7
     }
 

@@ -20,7 +20,7 @@ final class MariaDBHosts: Sendable {
     /// `longestRest`.
     private static let firstRest = Duration.seconds(5)
     private static let longestRest = Duration.seconds(60)
-    /// How long after its last pause the failures of a host are forgotten.
+    /// The time after the end of its last pause at which a host's failures are forgotten.
     private static let memory = Duration.seconds(300)
 
     let hosts: [StorageURL.Server.Host]

@@ -13,13 +13,13 @@ import World
 /// that the row is not its own and stops. This is safe, because the take-over is committed after
 /// that statement on all nodes.
 ///
-/// `MigrationLockTests.swift` and `GaleraTests.swift` test it.
+/// `MigrationLockTests.swift` and `ClusterTests.swift` test it.
 /// takes the row is committed behind that statement, on all nodes.
 struct MigrationLock {
     private let session: any Session
     private let holder: [UInt8]
 
-    /// How long the heartbeat may stand still before another program takes over.
+    /// The time for which the heartbeat may stand still before another program takes over.
     static let timeout = Duration.seconds(20)
     /// The time between two reads of the heartbeat.
     private static let pause = Duration.milliseconds(250)

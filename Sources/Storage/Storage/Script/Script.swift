@@ -61,7 +61,8 @@ public struct BoundStatement: Sendable {
 /// Failures: the answer to a COMMIT may be lost. A script with an `operation` is then looked up in
 /// the audit and not run twice. A script without one must be safe to run twice.
 ///
-/// `ContractTests.swift` and `UnknownCommitTests.swift` test it on both engines.
+/// `ContractTests.swift` tests it on both engines. `UnknownCommitTests.swift` tests its repetition
+/// on MariaDB.
 public struct Script: Sendable {
     /// The name in logs and errors.
     public let name: StaticString

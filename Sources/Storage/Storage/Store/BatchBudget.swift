@@ -20,7 +20,7 @@ struct BatchBudget {
     static let aim = Duration.milliseconds(10)
     /// The smallest budget, even if the database is slow.
     static let least = 32
-    /// How long a lane counts as shared after a script of another tenant arrived.
+    /// The time for which a lane counts as shared after a script of another tenant arrived.
     static let memory = Duration.seconds(10)
 
     /// The current budget, in statements.

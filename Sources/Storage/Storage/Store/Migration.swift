@@ -17,7 +17,7 @@ import World
 /// what to do.
 ///
 /// `MigrationTests.swift`, `RollingUpgradeTests.swift`, `MigrationLockTests.swift` and
-/// `GaleraTests.swift` test it.
+/// `ClusterTests.swift` test it.
 struct Migration: Sendable {
     let version: Int64
     /// The oldest tables with which a program of this version works.

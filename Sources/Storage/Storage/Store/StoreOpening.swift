@@ -8,8 +8,8 @@ public struct StoreOptions: Sendable {
     /// The time after which a script is answered with `.unavailable`, even if it still runs. It is
     /// longer than `silence`, so that a lane can still turn to another server in time.
     public var deadline: Duration = .seconds(8)
-    /// How long a MariaDB server may send nothing, in whole seconds. It is longer than the six
-    /// seconds or so that a cluster needs to evict a failed node.
+    /// The time for which a MariaDB server may send nothing, in whole seconds. It is longer than
+    /// the six seconds or so that a cluster needs to evict a failed node.
     public var silence: Duration = .seconds(7)
     /// The maximum number of scripts in one transaction.
     public var batch = 128

@@ -7,8 +7,8 @@ import World
 enum WebhookRows {
     static let kind = "callback"
 
-    /// How long the relay tries to deliver a webhook. The endpoint may be disabled during this
-    /// whole time.
+    /// The time for which the relay tries to deliver a webhook. The endpoint may be disabled during
+    /// this whole time.
     static let life = Duration.seconds(30 * 86_400)
 
     /// The `place` of webhooks about effects of a challenge's end. The end itself has place 0, and
