@@ -343,7 +343,9 @@ public protocol TurnEndObserver: AnyObject {
     func turnEnded()
 }
 
-/// Carries an item into a lock and out again. The lock protects it.
+/// Carries an item into a lock and out again.
+///
+/// Guard: the lock protects the item.
 private struct UncheckedBox<Value>: @unchecked Sendable {
     let value: Value
     init(_ value: Value) { self.value = value }
