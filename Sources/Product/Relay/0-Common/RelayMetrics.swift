@@ -46,73 +46,72 @@ public struct RelayMetrics: Sendable {
     public init(_ registry: Registry = Registry()) {
         asked = registry.counters(
             "twoefay_challenges_asked_total",
-            "Challenges asked, by the factor that they began with: pull where nothing was pushed, none without a phone.",
+            "Challenges opened, by first factor: pull if nothing was pushed, none if no factor could begin.",
             by: ["factor"], Factor.allCases + [nil]
         ) { [$0?.rawValue ?? "none"] }
         begun = registry.counters(
             "twoefay_factors_begun_total",
-            "Factors that began under a challenge after it was asked, by themselves or by hand, and those that are sent.",
+            "Factors begun later in a challenge, automatically or on request, and first factors that send a code.",
             by: "factor")
         codes = registry.counters(
             "twoefay_codes_total",
-            "Codes handed in at /backup: right, wrong (counted against the user), void (of a form that none of the user's "
-                + "codes has), early (not tried: too soon after a wrong one, 429) or locked (not tried: codes are locked, 403).",
+            "Codes submitted at /backup, by outcome: right, wrong, void (unknown form), early (too soon, 429) or "
+                + "locked (403).",
             by: "outcome")
         proofs = registry.counters(
             "twoefay_proofs_total",
-            "What DPoP proofs of the right form cost: lookup (the store was asked for the key), signature (one was verified), "
-                + "unknown (refused at once, the key was not found a moment ago), limited (429, the sender has shown too many "
-                + "unknown keys).", by: "step")
+            "Work done for well-formed DPoP proofs, by step: lookup, signature, unknown (key not found) or "
+                + "limited (429).", by: "step")
         limits = registry.counters(
             "twoefay_limits_reached_total",
-            "What was held back: login (a user was asked too often, 429), push (a user was asked without a push), guess "
-                + "(no code is tried so soon after a wrong one, 429), sending (a code or push is not sent again so soon or so "
-                + "often, 429), code (an address has to wait for wrong ones at /verify or /revoke, 429), "
-                + "text (no text message went out), requests, held or users (a quota of the caller, 429).",
+            "Requests and messages over a limit, by limit: login, push, guess, sending, code, text, requests, "
+                + "held or users.",
             by: "limit")
         ended = registry.counters(
             "twoefay_challenges_ended_total",
-            "Challenges that ended, by result, by reason of a failure, and by how an answer was proved.",
+            "Challenges that ended, by result, failure reason and proof of the answer.",
             by: ["result", "reason", "proof"], End.all
         ) { $0.labels }
         pushes = registry.counters(
-            "twoefay_pushes_total", "Tries to push, by what the push service made of them.", by: "outcome")
+            "twoefay_pushes_total", "Push attempts, by outcome at the push service.", by: "outcome")
         messages = registry.counters(
-            "twoefay_messages_total", "Tries to hand over a mail or a text message, by what came of them.",
+            "twoefay_messages_total",
+            "Attempts to send a mail or text message, by kind and outcome.",
             by: ["kind", "outcome"], MessageAttempt.all
         ) { [$0.kind.rawValue, $0.outcome.rawValue] }
         registry.duration(
-            "twoefay_outbox_late_seconds", "How long that has been due in the outbox which has been due for longest."
+            "twoefay_outbox_late_seconds", "Age of the oldest overdue outbox entry, in seconds."
         ) { [backlog] in backlog.late }
-        registry.gauge("twoefay_outbox_dead", "What nobody tries any more, until an operator does.") { [backlog] in
+        registry.gauge("twoefay_outbox_dead", "Dead letters in the outbox, including webhooks.") { [backlog] in
             backlog.dead
         }
         decisionsRefused = registry.counters(
             "twoefay_decisions_refused_total",
-            "Decisions of phones that changed nothing and count against no user, by what was wrong with them.",
+            "Phone decisions that were refused and do not count against the user, by reason.",
             by: "reason")
         barred = registry.counters(
             "twoefay_users_barred_total",
-            "Users whom their own answers locked (wrong numbers) or froze (fraud): nobody asks them until that is lifted.",
+            "Users who became locked by wrong numbers or frozen by a fraud report, by state.",
             by: ["state"], [.locked, .frozen]
         ) { [$0.rawValue] }
         codeLocks = registry.counter(
             "twoefay_codes_locked_total",
-            "Users whose codes were locked after too many wrong ones. Their phones can still approve.")
+            "Users whose codes were locked after too many wrong codes; their phones can still approve.")
         webhooks = WebhookMetrics(registry)
         storeFailures = registry.counters(
             "twoefay_store_failures_total",
-            "Operations of the store that failed: unavailable (down, hung, full; the caller got 503) or broken.",
+            "Store operations that failed, by kind: unavailable (down, hung or full; caller got 503) or "
+                + "broken (invalid result).",
             by: "kind")
         let waits = HeldRequestGauge()
-        registry.gauge("twoefay_requests_held", "Requests that wait now until there is something to tell.") {
+        registry.gauge("twoefay_requests_held", "Requests held open until their event occurs or they time out.") {
             waits.count
         }
         self.heldRequests = waits
         tidied = registry.counters(
             "twoefay_tidied_rows_total",
-            "Rows that nobody needed any more and this relay took out of the store, by what they were; a challenge counts "
-                + "once with all that belongs to it.", by: "kind")
+            "Rows that this relay deleted under the retention rules, by kind; a challenge counts once "
+                + "with its dependent rows.", by: "kind")
     }
 }
 

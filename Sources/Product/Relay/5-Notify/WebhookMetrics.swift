@@ -16,22 +16,22 @@ struct WebhookMetrics: Sendable {
     init(_ registry: Registry) {
         attempts = registry.counters(
             "twoefay_callbacks_total",
-            "Tries to tell websites something: delivered, failed (tried again later), dead (failed, and nobody tries any "
-                + "more), gone (the website wants none any more) or unsent (nothing left, for a reason of this relay's).",
+            "Webhook attempts, by outcome: delivered, failed (will be retried), dead (no further attempt), "
+                + "gone (410) or unsent (relay fault).",
             by: "outcome")
         took = registry.histogram(
-            "twoefay_callback_seconds", "From what happened until its website had been told.",
+            "twoefay_callback_seconds", "Time from an event until its webhook was delivered, in seconds.",
             upTo: [.milliseconds(100), .milliseconds(250), .milliseconds(500)]
                 + [1, 2, 5, 15, 60, 300, 1800, 7200, 21_600, 86_400].map { .seconds($0) })
         registry.duration(
             "twoefay_callbacks_late_seconds",
-            "How long that callback has been due which has been due for longest, of the websites that are called."
+            "Age of the oldest overdue webhook, in seconds; webhooks of disabled websites are not included."
         ) { [level] in level.late }
-        registry.gauge("twoefay_callbacks_dead", "Callbacks that nobody tries any more, until an operator does.") {
+        registry.gauge("twoefay_callbacks_dead", "Dead letters that are webhooks.") {
             [level] in level.dead
         }
         registry.gauge(
-            "twoefay_callback_websites_disabled", "Websites that are called no more until an operator enables them."
+            "twoefay_callback_websites_disabled", "Websites whose webhooks are disabled until an operator enables them."
         ) { [level] in level.disabled }
     }
 

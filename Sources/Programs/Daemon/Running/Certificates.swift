@@ -20,7 +20,7 @@ final class Certificates: Sendable {
         self.log = log
         registry.gauges(
             "twoefay_certificate_expires_timestamp_seconds",
-            "When a certificate ends, in seconds since 1970, by the setting that names its file.",
+            "Expiry time of each certificate, in seconds since 1970, by the setting that names its file.",
             by: "certificate", known.map(\.setting)
         ) { [weak self] setting in self?.end(of: setting)?.seconds }
     }

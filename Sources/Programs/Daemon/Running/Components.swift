@@ -66,7 +66,7 @@ final class Components: Sendable {
         admission = ConnectionLimits.admission(settings.connections, time: time, log: log, registry)
         registry.counter(
             "twoefay_proxied_connections_refused_total",
-            "Connections of balancers (proxies in the settings) that did not begin with whose they are."
+            "Connections from load balancers refused for a missing or invalid PROXY header."
         ) { proxies.refused }
         geolocation = Geolocation(files.geolocation)
         operationsKey = files.keys.relay.operations

@@ -24,11 +24,11 @@ enum ConnectionLimits {
         let admission = AdmissionControl(limits(settings, total: total), time: time, log: log)
         registry.counters(
             "twoefay_connections_limited_total",
-            "Connections that were refused, put off, ended or kept unidentified because of a limit.", by: "reason",
+            "Connections refused, delayed, ended or kept unidentified because of a limit, by reason.", by: "reason",
             AdmissionControl.reasons
         ) { admission.count(reason: $0) }
         registry.gauges(
-            "twoefay_connections", "Open connections, by what is known of the caller.", by: "kind",
+            "twoefay_connections", "Open connections, by kind of caller.", by: "kind",
             AdmissionControl.Kind.allCases.map(\.rawValue)
         ) { kind in AdmissionControl.Kind(rawValue: kind).map { Int64(admission.open($0)) } }
         return admission

@@ -39,7 +39,7 @@ final class DaemonLog: Sendable {
     static func show(_ log: Log, in registry: Registry) {
         registry.counters(
             "twoefay_log_dropped_lines_total",
-            "Lines of the log that were dropped, because nobody took those before them or writing failed.", by: "level",
+            "Log lines dropped because the log reader stalled or writing failed, by level.", by: "level",
             LogLevel.self
         ) { log.dropped($0) }
     }

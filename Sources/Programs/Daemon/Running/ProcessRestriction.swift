@@ -75,7 +75,8 @@ extension Hardening {
     /// - Parameter hardening: the restrictions in force; nil if hardening is off.
     static func show(_ hardening: Hardening?, in registry: Registry) {
         registry.gauges(
-            "twoefay_hardening_active", "Whether a restriction of the daemon's own process is in force: 1, or 0.",
+            "twoefay_hardening_active",
+            "Whether a restriction of the relay process is in force, by measure: 1 if active, else 0.",
             by: "measure", Measure.allCases.map(\.rawValue)
         ) { name in
             Measure(rawValue: name).map { measure in hardening?.missing[measure] == nil && hardening != nil ? 1 : 0 }

@@ -62,25 +62,27 @@ struct PushMetrics: APNsObserver {
 
     init(_ registry: Registry) {
         took = registry.histogram(
-            "twoefay_apns_answer_seconds", "From sending a push to Apple's answer, whatever it says.", upTo: Self.bounds
-        )
+            "twoefay_apns_answer_seconds", "Time from sending a push to the APNs response, in seconds.",
+            upTo: Self.bounds)
         answers = registry.counters(
-            "twoefay_apns_answers_total", "Apple's answers, by status and reason.", by: ["status", "reason"], Answer.all
+            "twoefay_apns_answers_total", "APNs responses, by HTTP status and reason.", by: ["status", "reason"],
+            Answer.all
         ) { [$0.status, $0.reason] }
         unanswered = registry.counters(
             "twoefay_apns_unanswered_total",
-            "Pushes that were sent and of which nobody knows what became: timeout (no answer in time), reset (the stream "
-                + "was ended), lost (the connection was).", by: "why")
+            "Pushes sent without a response, by cause: timeout, reset (stream reset) or lost (connection lost).",
+            by: "why")
         unsent = registry.counters(
             "twoefay_apns_unsent_total",
-            "Pushes that were not sent, by what kept them; most of them are tried again.", by: "why")
-        opened = registry.counter("twoefay_apns_connections_opened_total", "Connections that were opened.")
+            "Pushes that were not sent, by cause; most of them are retried.", by: "why")
+        opened = registry.counter("twoefay_apns_connections_opened_total", "Connections to APNs that were opened.")
         ended = registry.counter(
-            "twoefay_apns_connections_ended_total", "Connections that ended, and attempts that failed.")
+            "twoefay_apns_connections_ended_total",
+            "Connections to APNs that ended, and connection attempts that failed.")
         goAways = registry.counter(
-            "twoefay_apns_goaways_total", "Connections that the service asked to leave (GOAWAY).")
+            "twoefay_apns_goaways_total", "Connections to APNs that received a GOAWAY frame.")
         retired = registry.counter(
-            "twoefay_apns_tokens_retired_total", "Push tokens that nothing is delivered to any more.")
+            "twoefay_apns_tokens_retired_total", "Device tokens that became invalid and are no longer used.")
     }
 
     /// Registers the gauges whose values are read from the sender at each request for `/metrics`.
@@ -88,17 +90,20 @@ struct PushMetrics: APNsObserver {
         func gauge(_ name: String, _ about: String, _ read: @escaping @Sendable (APNsSnapshot) -> Int) {
             registry.gauge(name, about) { Int64(read(sender.snapshot())) }
         }
-        gauge("twoefay_apns_connections", "Connections that take pushes now.") { $0.connections }
-        gauge("twoefay_apns_in_flight", "Pushes that were sent and are not answered.") { $0.inFlight }
-        gauge("twoefay_apns_queued", "Pushes that wait for a stream.") { $0.queued }
+        gauge("twoefay_apns_connections", "Open connections to APNs that accept pushes.") { $0.connections }
+        gauge("twoefay_apns_in_flight", "Pushes sent that await a response.") { $0.inFlight }
+        gauge("twoefay_apns_queued", "Queued pushes that wait for an HTTP/2 stream.") { $0.queued }
         gauge(
-            "twoefay_apns_stream_limit", "How many streams the service allows now, on all open connections together."
+            "twoefay_apns_stream_limit",
+            "Concurrent HTTP/2 streams that APNs allows now, over all open connections."
         ) { $0.streamLimit }
         registry.duration(
-            "twoefay_apns_oldest_queued_seconds", "How long the push has waited that waits longest for a stream."
+            "twoefay_apns_oldest_queued_seconds",
+            "Longest time that a queued push has waited for a stream, in seconds."
         ) { sender.snapshot().oldestWait ?? .zero }
         registry.duration(
-            "twoefay_apns_provider_token_age_seconds", "Age of the provider token; none where a certificate is shown."
+            "twoefay_apns_provider_token_age_seconds",
+            "Age of the provider token, in seconds; absent if a certificate is used."
         ) { sender.snapshot().providerTokenAge }
     }
 

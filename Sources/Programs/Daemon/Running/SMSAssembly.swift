@@ -130,19 +130,20 @@ struct SMSMetrics: SMSObserver {
     init(_ registry: Registry) {
         tried = registry.growingCounters(
             "twoefay_texts_tried_total",
-            "Text messages brought to a gateway, by what came of it: accepted, refused (the number), unsuited (not by this "
-                + "gateway), busy, down, fault (of the settings or the account), ambiguous (it may have been taken).",
+            "SMS submissions, by outcome: accepted, refused (number), unsuited (to this gateway), busy, down, "
+                + "fault (settings or account), ambiguous.",
             by: ["gateway", "outcome"]
         ) { [$0.gateway, $0.outcome.rawValue] }
         components = registry.growingCounters(
-            "twoefay_text_parts_total", "Parts of the text messages that gateways took.", by: ["gateway"]
+            "twoefay_text_parts_total", "SMS segments that gateways accepted.", by: ["gateway"]
         ) { [$0] }
         cost = registry.growingCounters(
             "twoefay_text_cost_millionths_total",
-            "What these cost by the settings, in millionths of whatever the gateways are paid in.", by: ["gateway"]
+            "Cost of accepted SMS segments at the configured prices, in millionths of the currency unit.",
+            by: ["gateway"]
         ) { [$0] }
         took = registry.histogram(
-            "twoefay_text_answer_seconds", "From bringing a text message to a gateway to its answer.",
+            "twoefay_text_answer_seconds", "Time from submitting a text message to the gateway's answer, in seconds.",
             upTo: [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000].map { .milliseconds($0) })
     }
 
