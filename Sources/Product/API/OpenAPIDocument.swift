@@ -6,7 +6,7 @@ import Relay
 enum OpenAPIDocument {
     static let routes = [
         Route(
-            "GET", "/openapi.json", "Describes all of this", Form(.anyone(show), answers: [(200, "OpenAPI 3.1")]))
+            "GET", "/openapi.json", "Returns this document", Form(.anyone(show), answers: [(200, "OpenAPI 3.1")]))
     ]
 
     @Sendable static func show(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
@@ -23,7 +23,7 @@ enum OpenAPIDocument {
         return [
             "openapi": "3.1.0",
             "info": [
-                "title": "Twoefay", "version": "1", "summary": "Asks people, on their phones, whether it is them",
+                "title": "Twoefay", "version": "1", "summary": "Confirms logins on the phones of users",
             ],
             "servers": [["url": .string(origin)]],
             "paths": .object(paths),
@@ -35,7 +35,7 @@ enum OpenAPIDocument {
                     "proof": [
                         "type": "apiKey", "in": "header", "name": "DPoP",
                         "description":
-                            "RFC 9449, ES256: made for this request by the phone's key, with the nonce of DPoP-Nonce",
+                            "RFC 9449, ES256: signed by the phone's key for this request, with the DPoP-Nonce value",
                     ],
                 ],
             ],
@@ -60,7 +60,7 @@ enum OpenAPIDocument {
         answers.set(
             "default",
             [
-                "description": "A problem",
+                "description": "A problem document",
                 "content": ["application/problem+json": ["schema": ["$ref": "#/components/schemas/Problem"]]],
             ])
         operation.set("responses", .object(answers))
@@ -81,16 +81,16 @@ enum OpenAPIDocument {
         guard route.method == "POST" else { return [] }
         var names: [(String, String)] = []
         if isWebsites {
-            names.append(("Idempotency-Key", "The same request under the same key gets the same answer, for 24 hours"))
+            names.append(("Idempotency-Key", "A repeat with the same key returns the first answer, for 24 hours"))
         }
         for name in ["token", "username"] where route.forms.contains(where: { $0.declares(name) }) {
-            names.append((name, "Counts where the body leaves \(name) out"))
+            names.append((name, "Used if the body has no \(name)"))
         }
         if route.path.text == "/login" {
-            names.append(("Accept-Language", "Of the visitor: the language of messages to a user who has none"))
+            names.append(("Accept-Language", "The visitor's; the language of messages to a user without a language"))
         }
         if ["/auth", "/pending"].contains(route.path.text) {
-            names.append(("Prefer", "wait=N: holds the request for up to 60 seconds"))
+            names.append(("Prefer", "wait=N: holds the request for up to N seconds, at most 60"))
         }
         return names.map { name, summary in
             ["name": .string(name), "in": "header", "description": .string(summary), "schema": ["type": "string"]]
@@ -121,7 +121,7 @@ enum OpenAPIDocument {
 extension Form {
     fileprivate var schema: JSONValue {
         var schema = BodyMembers.schema(parameters, oneOf: oneOf)
-        if isOriginal { schema.set("description", "For websites whose policy is answers: website") }
+        if isOriginal { schema.set("description", "Only for websites with the policy answers: website") }
         return .object(schema)
     }
 

@@ -16,7 +16,7 @@ struct Field<Value: Sendable>: Sendable {
     var orNull: Field<Value?> {
         var schema = schema
         schema.set("type", .array([schema["type"] ?? "string", "null"]))
-        return Field<Value?>(name: name, summary: "\(summary); null takes it away", schema: schema) {
+        return Field<Value?>(name: name, summary: "\(summary); null deletes it", schema: schema) {
             value, parameter, faults in
             if value == .null { return .some(nil) }
             return read(value, parameter, &faults).map { .some($0) }

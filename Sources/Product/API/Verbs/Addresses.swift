@@ -8,7 +8,7 @@ enum Addresses {
 
     static let routes = [
         Route(
-            "PATCH", "/user/{username}", "Changes a user's names and addresses",
+            "PATCH", "/user/{username}", "Changes a user's display name, language, email address and phone number",
             Form(
                 .website(change),
                 [
@@ -18,21 +18,21 @@ enum Addresses {
                 answers: [
                     (
                         200,
-                        "email, phone, display_name, language; waiting: new addresses, each of which was sent a code"
+                        "email, phone, display_name, language; waiting: new addresses, each of which got a code"
                     ),
-                    (403, "approval_required: challenge and number? of what the user is asked now"),
-                    (409, "it belongs to another user, or nothing is set up that could send a code to it"),
-                    (429, "too many codes went there; it waits for one that /confirm asks for"),
+                    (403, "approval_required: the challenge, and number?, of the approval"),
+                    (409, "another user has the address, or no courier can send a code to it"),
+                    (429, "too many codes were sent to it; request one later with /confirm"),
                 ])),
         Route(
-            "POST", "/user/{username}/confirm", "Hands in the code that a new address was sent, or has one sent again",
+            "POST", "/user/{username}/confirm", "Confirms a new address with its code, or sends another code",
             Form(
                 .website(confirm), [P.address.required, P.otp.optional],
                 answers: [
-                    (200, "confirmed: true, or false for a wrong code, which counts"),
-                    (202, "without otp: a code is on its way"),
-                    (409, "that address waits for no code, needs an approval by now, or is another's"),
-                    (429, "too many codes went there, or too soon after a wrong one"),
+                    (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
+                    (202, "without otp: a code is being sent"),
+                    (409, "the address waits for no code, now needs an approval, or belongs to another user"),
+                    (429, "too many codes were sent to it, or too soon after a wrong code"),
                 ])),
     ]
 

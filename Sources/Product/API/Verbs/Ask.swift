@@ -9,7 +9,7 @@ enum Ask {
 
     static let routes = [
         Route(
-            "POST", "/login", "Asks a user",
+            "POST", "/login", "Opens a challenge for a user",
             Form(
                 .website(login),
                 [
@@ -19,21 +19,21 @@ enum Ask {
                 ], oneOf: ["token", "username"],
                 answers: [
                     (201, "login: verified or unverified, challenge, number?, factor, expires_at, codes?: locked"),
-                    (429, "this user was asked too often"),
+                    (429, "too many logins of this user"),
                 ])),
         Route(
-            "POST", "/challenge/{challenge}/factor", "Begins a factor now, or sends its code again",
+            "POST", "/challenge/{challenge}/factor", "Begins a factor of a challenge now, or sends its code again",
             Form(
                 .website(begin), [P.factor.required],
                 answers: [
                     (202, "challenge, factor, state, reason?"),
-                    (403, "the challenge does not take this factor, or codes_locked"),
-                    (409, "the user has none that works now, or the challenge has its end"),
-                    (429, "it was sent a moment ago, or often enough"),
+                    (403, "the challenge does not accept this factor, or codes_locked"),
+                    (409, "the user has no usable factor of this kind, or the challenge has ended"),
+                    (429, "sent too recently or too often"),
                 ])),
         Route(
-            "DELETE", "/challenge/{challenge}", "Takes a challenge back",
-            Form(.website(cancel), answers: [(204, "it has its end, this one or another")])),
+            "DELETE", "/challenge/{challenge}", "Cancels a challenge",
+            Form(.website(cancel), answers: [(204, "the challenge has ended, now or before")])),
     ]
 
     @Sendable static func login(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

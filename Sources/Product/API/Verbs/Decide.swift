@@ -9,48 +9,48 @@ enum Decide {
 
     static let routes = [
         Route(
-            "POST", "/success", "Says yes",
+            "POST", "/success", "Approves a challenge",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.approve, call, phone) },
                 [P.challenge.required, P.answer.optional, P.number.optional],
                 answers: [
                     (200, "login: success, or failure after a wrong number"),
-                    (409, "it has its end; login says which"), (429, "too soon after a wrong number"),
+                    (409, "the challenge has ended; login has its result"), (429, "too soon after a wrong number"),
                 ]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.approve, call, website) },
                 [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"], isOriginal: true,
                 answers: [(200, "login: success")])),
         Route(
-            "POST", "/failure", "Says no",
+            "POST", "/failure", "Denies a challenge",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.deny, call, phone) },
                 [P.challenge.required, P.answer.optional, P.number.optional],
-                answers: [(200, "login: failure"), (409, "it has its end; login says which")]),
+                answers: [(200, "login: failure"), (409, "the challenge has ended; login has its result")]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.deny, call, website) },
                 [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"], isOriginal: true,
                 answers: [(200, "login: failure")])),
         Route(
-            "POST", "/backup", "Hands in a code that the user typed",
+            "POST", "/backup", "Submits a code that the user typed",
             Form(
                 .website(backup), [P.challenge.optional, P.token.optional, P.anyCode.required],
                 oneOf: ["challenge", "token"],
                 answers: [
-                    (200, "login: success or failure, and what /auth says"),
-                    (409, "it has its end; login says which"), (403, "codes_locked: too many were wrong"),
+                    (200, "login: success or failure, with the members of /auth"),
+                    (409, "the challenge has ended; login has its result"), (403, "codes_locked: too many wrong codes"),
                     (429, "too soon after a wrong code"),
                 ])),
         Route(
-            "POST", "/user/{username}/unlock", "Lets a user be asked again after wrong numbers, and reopens codes",
+            "POST", "/user/{username}/unlock", "Unlocks a user after wrong numbers, and unlocks the user's codes",
             Form(
                 .website(unlock), [P.recoveryCode.optional, P.approval.optional, P.knownBrowser.optional],
                 answers: [
-                    (204, "the user can be asked, and codes are taken"),
-                    (200, "unlocked: false, where a recovery code was given that is none: it counts"),
-                    (403, "frozen after fraud, or locked by an operator, who lifts that"),
-                    (403, "approval_required: codes are locked; challenge and number? of what the user is asked now"),
-                    (403, "codes_locked: no recovery code is taken, or no phone may answer for this website"),
+                    (204, "the user and the user's codes are unlocked"),
+                    (200, "unlocked: false, for a wrong recovery code, which counts as a failure"),
+                    (403, "frozen after fraud or locked by an operator: only an operator can unlock the user"),
+                    (403, "approval_required: codes are locked; the challenge, and number?, of the approval"),
+                    (403, "codes_locked: no recovery code is accepted, or no phone may answer for this website"),
                 ])),
     ]
 

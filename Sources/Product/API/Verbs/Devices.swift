@@ -9,31 +9,31 @@ enum Devices {
 
     static let routes = [
         Route(
-            "PATCH", "/user/{username}/devices/{device}", "Names a phone, suspends it, resumes it",
+            "PATCH", "/user/{username}/devices/{device}", "Renames, suspends or resumes a phone",
             Form(
                 .website(change), [P.deviceName.optional, P.deviceSwitch.optional], oneOf: ["name", "state"],
                 answers: [
-                    (200, "the phone as /user/{username} shows it"), (403, "an operator has suspended it"),
-                    (409, "it waits, or is unbound"),
+                    (200, "the phone as /user/{username} shows it"), (403, "an operator suspended the phone"),
+                    (409, "the phone waits for approval, or is unbound"),
                 ])),
         Route(
             "DELETE", "/user/{username}/devices/{device}", "Unbinds a phone",
-            Form(.website(unbind), answers: [(204, "it is unbound, now or since before")])),
+            Form(.website(unbind), answers: [(204, "the phone is unbound, now or before")])),
         Route(
-            "POST", "/device", "Changes the calling phone's push token or name, renews its certificate",
+            "POST", "/device", "Changes the calling phone's device token or name, or renews its certificate",
             Form(
                 .phone(changeOwn), [P.signedPushToken.optional, P.deviceName.optional, P.renewal.optional],
                 oneOf: ["dev_token", "name", "certificate"],
-                answers: [(200, "device, certificate?: the new one, for 90 days at most")])),
+                answers: [(200, "device, certificate?: the new certificate, valid for at most 90 days")])),
         Route(
-            "DELETE", "/device", "Unbinds the calling phone", Form(.phone(unbindOwn), answers: [(204, "it is unbound")])
-        ),
+            "DELETE", "/device", "Unbinds the calling phone",
+            Form(.phone(unbindOwn), answers: [(204, "the phone is unbound")])),
         Route(
-            "POST", "/revoke", "Unbinds the phone that a revocation code came with",
+            "POST", "/revoke", "Unbinds the phone with this revocation code",
             Form(
                 .anyone(revoke), [P.revocationCode.required],
                 answers: [
-                    (204, "there is no such phone, or not any more"), (400, "that can be no code"),
+                    (204, "no phone with this code is bound now"), (400, "not in the form of a revocation code"),
                     (429, "too many codes from this sender"),
                 ])),
     ]

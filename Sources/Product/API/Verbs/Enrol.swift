@@ -9,7 +9,7 @@ enum Enrol {
 
     static let routes = [
         Route(
-            "POST", "/register", "Makes a user known, and gives the activation of its first phone",
+            "POST", "/register", "Registers a user and creates the activation of the first phone",
             Form(
                 .website(register),
                 [
@@ -18,21 +18,21 @@ enum Enrol {
                 ],
                 answers: [
                     (201, "token, activation: {code, uri, qr, expires_at}"),
-                    (409, "a known user, or an address or number of another user of this website"),
+                    (409, "the user exists, or another user of this website has the address or number"),
                 ])),
         Route(
-            "GET", "/user/{username}", "Shows a user",
+            "GET", "/user/{username}", "Returns a user",
             Form(.website(show), answers: [(200, "token, email, phone, state, stopped_by?, codes, factors, devices")])),
         Route(
-            "DELETE", "/user/{username}", "Forgets a user", Form(.website(forget), answers: [(204, "it is forgotten")])
-        ),
+            "DELETE", "/user/{username}", "Deletes a user",
+            Form(.website(forget), answers: [(204, "the user is deleted")])),
         Route(
-            "POST", "/user/{username}/activation", "Gives the activation of a further phone",
+            "POST", "/user/{username}/activation", "Creates the activation of a further phone",
             Form(
                 .website(activate), [P.approval.optional],
                 answers: [
                     (201, "code, uri, qr, expires_at"),
-                    (403, "approval_required: challenge and number? of what the user is asked now"),
+                    (403, "approval_required: the challenge, and number?, of the approval"),
                 ])),
         Route(
             "POST", "/verify", "Binds a phone",
@@ -44,13 +44,13 @@ enum Enrol {
                 ],
                 answers: [
                     (200, "login: verified, device, certificate, revocation_code"),
-                    (200, "login: wait, device, number?, until the user has approved: send the same again"),
+                    (200, "login: wait, device, number?: repeat the request until the user has approved"),
                     (409, "the user has as many phones as the policy allows"),
                     (429, "too many wrong codes from this sender"),
                 ]),
             Form(
                 .website(verifyByWebsite), [P.idToken.required, P.pushToken.required], isOriginal: true,
-                answers: [(200, "login"), (403, "an operator has suspended or unbound it")])),
+                answers: [(200, "login"), (403, "an operator suspended or unbound the phone")])),
     ]
 
     @Sendable static func register(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

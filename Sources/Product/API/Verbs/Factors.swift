@@ -7,50 +7,54 @@ import World
 enum Factors {
     typealias P = Parameters
 
-    private static let approval = (403, "approval_required: challenge and number? of what the user is asked now")
-    private static let dropped = [(204, "there is none, now or since before")]
+    private static let approval = (403, "approval_required: the challenge, and number?, of the approval")
+    private static let dropped = [(204, "the user has no such factor any more")]
     private static let paused = (429, "too soon after a wrong code")
-    private static let locked = (403, "codes_locked: too many were wrong")
+    private static let locked = (403, "codes_locked: too many wrong codes")
 
     static let routes = [
         Route(
-            "POST", "/user/{username}/totp", "Makes a secret for an app of the user's, which a first code confirms",
+            "POST", "/user/{username}/totp", "Creates a secret for an authenticator app; a first code confirms it",
             Form(
                 .website(addTOTP),
                 [P.algorithm.optional, P.codeDigits.optional, P.period.optional, P.approval.optional],
                 answers: [(201, "secret, uri, qr, expires_at"), approval])),
         Route(
-            "POST", "/user/{username}/totp/confirm", "Hands in the app's first code: from then on the app counts",
+            "POST", "/user/{username}/totp/confirm", "Confirms the authenticator app with its first code",
             Form(
                 .website(confirmTOTP), [P.otp.required],
                 answers: [
-                    (200, "confirmed: true, or false for a wrong code, which counts"),
-                    (409, "nothing waits for a first code, or the user has to approve of it by now"), locked, paused,
+                    (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
+                    (409, "no app waits for a first code, or the user now has to approve it"), locked, paused,
                 ])),
-        Route("DELETE", "/user/{username}/totp", "Drops the app", Form(.website(drop(.totp)), answers: dropped)),
         Route(
-            "POST", "/user/{username}/hotp", "Gives the user a hardware token, which counts at once",
+            "DELETE", "/user/{username}/totp", "Deletes the authenticator app",
+            Form(.website(drop(.totp)), answers: dropped)),
+        Route(
+            "POST", "/user/{username}/hotp", "Adds a hardware token, which is valid at once",
             Form(
                 .website(addHOTP),
                 [
                     P.seed.required, P.counter.optional, P.codeDigits.optional, P.algorithm.optional,
                     P.approval.optional,
                 ],
-                answers: [(201, "kind, state, created_at, confirmed_at"), approval, (409, "the user has one")])),
+                answers: [(201, "kind, state, created_at, confirmed_at"), approval, (409, "the user has a token")])),
         Route(
-            "POST", "/user/{username}/hotp/resync", "Finds a token again whose button was pressed too often",
+            "POST", "/user/{username}/hotp/resync", "Resynchronises a token whose counter is too far ahead",
             Form(
                 .website(resynchronise), [P.otps.required],
                 answers: [
-                    (200, "resynced: true, or false where they are no two codes in a row, which counts"),
+                    (200, "resynced: true, or false if the codes are not consecutive, which counts as a failure"),
                     (409, "the user has no token"), locked, paused,
                 ])),
         Route(
-            "POST", "/user/{username}/recovery-codes", "Gives ten recovery codes in the place of all earlier ones",
+            "POST", "/user/{username}/recovery-codes", "Creates ten recovery codes, which replace all earlier ones",
             Form(
                 .website(addRecoveryCodes), [P.approval.optional],
-                answers: [(201, "codes: ten texts, shown this once"), approval])),
-        Route("DELETE", "/user/{username}/hotp", "Drops the token", Form(.website(drop(.hotp)), answers: dropped)),
+                answers: [(201, "codes: ten texts, shown only once"), approval])),
+        Route(
+            "DELETE", "/user/{username}/hotp", "Deletes the hardware token",
+            Form(.website(drop(.hotp)), answers: dropped)),
     ]
 
     @Sendable private static func addTOTP(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

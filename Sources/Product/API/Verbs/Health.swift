@@ -41,19 +41,24 @@ final class ReadinessLog: Sendable {
 /// Liveness and readiness.
 enum Health {
     static let routes = [
-        Route("GET", "/health", "Alive", Form(.anyone(alive), answers: [(200, "status: alive")])),
         Route(
-            "GET", readyPath, "Of use: everything is there that is needed",
+            "GET", "/health", "Reports that the process is alive",
+            Form(.anyone(alive), answers: [(200, "status: alive")])),
+        Route(
+            "GET", readyPath, "Reports whether all required dependencies are available",
             Form(
                 .anyone(ready),
-                answers: [(200, "status: ready, dependencies: {name: ok}"), (503, "the same, with those missing")])),
+                answers: [
+                    (200, "status: ready, dependencies: {name: ok}"),
+                    (503, "a required dependency is missing; dependencies shows which"),
+                ])),
         Route(
-            "GET", readyOfOnePath, "Whether one dependency is there, whatever is with the others",
+            "GET", readyOfOnePath, "Reports whether one dependency is available",
             Form(
                 .anyone(readyOfOne),
                 answers: [
-                    (200, "status: ready, dependencies: {name: ok}"), (404, "nothing of that name is needed"),
-                    (503, "it is missing"),
+                    (200, "status: ready, dependencies: {name: ok}"), (404, "no dependency has this name"),
+                    (503, "the dependency is missing"),
                 ])),
     ]
 

@@ -8,7 +8,7 @@ enum LoginResults {
 
     static let routes = [
         Route(
-            "POST", "/auth", "Tells how a challenge ended; with `Prefer: wait=N` it waits for the end",
+            "POST", "/auth", "Returns the result of a challenge; with `Prefer: wait=N` it waits for the end",
             Form(
                 .website(auth), [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"],
                 answers: [

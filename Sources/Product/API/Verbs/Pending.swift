@@ -12,7 +12,7 @@ enum PendingList {
     static let routes = [
         Route(
             "POST", "/pending",
-            "Tells a phone what waits for its user; with `Prefer: wait=N` it waits until that is not what is known",
+            "Returns the pending challenges; with `Prefer: wait=N` it waits until they differ from `known`",
             Form(
                 .phone(pending), [P.known.optional],
                 answers: [(200, "pending: [{challenge, nonce, context, expires_at}], time")]))

@@ -5,8 +5,8 @@ import Relay
 enum PushKeys {
     static let routes = [
         Route(
-            "GET", "/push", "What browsers subscribe to pushes with",
-            Form(.anyone(show), answers: [(200, "web: {application_server_key}, where browsers are pushed")]))
+            "GET", "/push", "Returns the key with which browsers subscribe to pushes",
+            Form(.anyone(show), answers: [(200, "web: {application_server_key}, if the relay pushes to browsers")]))
     ]
 
     @Sendable static func show(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
