@@ -16,7 +16,6 @@ import Crypto
 ///
 /// A MAC does not protect against deleted rows or against a restored older row: see the threat
 /// model.
-/// see the threat model.
 public struct RowAuthenticator: Sendable {
     public struct Key: Sendable {
         public let id: String
