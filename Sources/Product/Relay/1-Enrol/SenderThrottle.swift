@@ -88,8 +88,8 @@ final class SenderThrottle: Sendable {
         min(pause * (wrong - free + 1), longestPause)
     }
 
-    /// Returns the network for which an address stands. A holder of one IPv6 address has 2^64 of
-    /// them, so it is the /64 there.
+    /// The network that counts as one sender: for IPv6 the /64, because one host usually has a whole
+    /// /64.
     static func network(_ address: String) -> String {
         let text = Array(address.utf8)
         guard text.contains(UInt8(ascii: ":")), !text.contains(UInt8(ascii: ".")) else { return address }

@@ -13,9 +13,11 @@ enum MessageBackoff {
 
     /// The time of the next attempt; nil if no time is left for one.
     ///
-    /// - Parameters: - attempts: how often the message was rescheduled before. - deadline: when the
-    ///   next factor begins automatically. - chance: a random number from 0 up to 1. It spreads
-    ///   messages that were rescheduled together.
+    /// - Parameters:
+    ///   - attempts: how often the message was rescheduled before.
+    ///   - deadline: when the next factor begins automatically.
+    ///   - chance: a random number from 0 up to 1. It spreads messages that were rescheduled
+    ///     together.
     static func next(
         _ pauses: [Duration], attempts: Int, at now: Timestamp, deadline: Timestamp?, expiresAt: Timestamp,
         chance: Double

@@ -9,8 +9,9 @@ extension Relay {
     /// The website can lift a freeze after a report of fraud only if its policy lets it decide
     /// alone about further factors. If an operator locked the user, only an operator can unlock.
     ///
-    /// - Parameters: - approval: the challenge by which the user approved the reopening of the
-    ///   codes. - isKnown: whether the website knows the browser of this request as the user's.
+    /// - Parameters:
+    ///   - approval: the challenge by which the user approved the reopening of the codes.
+    ///   - isKnown: whether the website knows the browser of this request as the user's.
     public func unlock(
         username: String, approval: ChallengeID? = nil, isKnown: Bool = false, by website: Website,
         as operation: Operation

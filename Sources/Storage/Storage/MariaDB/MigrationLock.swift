@@ -14,7 +14,6 @@ import World
 /// that statement on all nodes.
 ///
 /// `MigrationLockTests.swift` and `ClusterTests.swift` test it.
-/// takes the row is committed behind that statement, on all nodes.
 struct MigrationLock {
     private let session: any Session
     private let holder: [UInt8]
