@@ -9,21 +9,34 @@ extension SettingsKeys {
             "sms.gateways",
             example: "[{name: first, kind: kannel, url: \"http://127.0.0.1:13013/cgi-bin/sendsms\", username: twoefay, "
                 + "password_file: kannel.password}]",
-            "Who takes text messages, in the order in which they are asked; kinds: kannel, twilio, http, smpp, mail.",
+            "The gateways that send text messages. The longest matching prefix comes first, then the smaller "
+                + "priority, then the order of this list. Kinds: kannel, twilio, http, smpp, mail.",
             text: { $0.texts.gateways.all.isEmpty ? nil : $0.texts.gateways.written }, read: readGateways),
-        .optional("sms.from", \.texts.from, example: "Example", "The sender, where a gateway names none of its own."),
+        .optional(
+            "sms.from", \.texts.from, example: "Example",
+            "The sender, for gateways without a sender of their own."),
         .tree(
             "sms.allow", example: "[\"+49\", \"+43\"]",
-            "The beginnings of numbers that may get text messages; [\"+\"] is all. It must be there where a gateway is.",
+            "Prefixes of the numbers that may get text messages; [\"+\"] allows all numbers. Required if there is a "
+                + "gateway.",
             text: { $0.texts.allowed.map { "[" + $0.all.map { "\"\($0)\"" }.joined(separator: ", ") + "]" } },
             read: readAllowed),
-        .number("sms.limits.user_hour", \.texts.userHour, 1...1000, "To one user in an hour."),
-        .number("sms.limits.user_day", \.texts.userDay, 1...1000, "To one user in a day."),
+        .number(
+            "sms.limits.user_hour", \.texts.userHour, 1...1000,
+            "The maximum number of text messages to one user in an hour."),
+        .number(
+            "sms.limits.user_day", \.texts.userDay, 1...1000,
+            "The maximum number of text messages to one user in a day."),
         .number(
             "sms.limits.prefix_hour", \.texts.prefixHour, 1...10_000_000, example: 1000,
-            "To one country in an hour, or to a longer beginning that allow or a gateway names."),
-        .number("sms.limits.prefix_day", \.texts.prefixDay, 1...10_000_000, example: 5000, "The same in a day."),
-        .number("sms.limits.day", \.texts.day, 1...100_000_000, example: 10_000, "To all users in a day."),
+            "The maximum number of text messages in an hour to one country, or to a longer number prefix that "
+                + "sms.allow or a gateway names. Default: no maximum."),
+        .number(
+            "sms.limits.prefix_day", \.texts.prefixDay, 1...10_000_000, example: 5000,
+            "The maximum number of text messages in a day to one country or prefix. Default: no maximum."),
+        .number(
+            "sms.limits.day", \.texts.day, 1...100_000_000, example: 10_000,
+            "The maximum number of text messages to all users in a day. Default: no maximum."),
     ]
 
     private static func readGateways(_ settings: inout Settings, _ node: YAMLNode) -> [(YAMLPosition, String)] {

@@ -6,7 +6,7 @@ public enum SettingsExample {
     public static func annotated(_ settings: Settings) -> String {
         var text = """
             # Settings of Twoefay. Relative paths start in the directory of this file.
-            # A key that is commented out shows its default, or an example where nothing is the default.
+            # Most commented keys show their default. Some, such as proxies, show an example and not a default.
 
             """
         var open: [String] = []

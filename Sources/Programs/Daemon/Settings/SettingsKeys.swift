@@ -7,181 +7,224 @@ public enum SettingsKeys {
         [
             .required(
                 "origin", \.origin, example: "https://login.example.com:8080",
-                "Where websites and phones reach this installation. Phones sign for it: changing it unbinds them."),
+                "The public URL of this installation, for websites and phones. Phones sign it: changing it unbinds "
+                    + "all phones."),
             .required(
                 "listen", \.listen, example: "0.0.0.0:8080",
-                "The address and port to listen on; [::]:8080 is every address of this machine."),
+                "The address and port to listen on; [::]:8080 means every address of this machine."),
             .optional(
                 "proxies", \.proxies, example: "10.0.0.5, fd00:10::/64",
-                "Balancers that pass TCP through, such as HAProxy with send-proxy-v2. Their connections must begin with a "
-                    + "PROXY header of version 2, which is believed; nobody else's is."),
+                "Load balancers that pass TCP through, such as HAProxy with send-proxy-v2. Each of their connections "
+                    + "must begin with a PROXY header of version 2. The relay accepts this header from no other "
+                    + "address."),
             .number(
                 "connections.limit", \.connections.limit, 0...1_000_000,
-                "Connections of all callers together; 0 is as many as the limit of open files allows, at most 20000. A "
-                    + "quarter is reserved for websites, and a quarter is for callers that have not identified themselves."
-            ),
+                "The maximum number of connections of all callers; 0 means as many as the limit of open files "
+                    + "allows, at most 20000. A quarter is reserved for websites. Another quarter is for callers "
+                    + "that have not identified themselves."),
             .number(
                 "connections.per_source", \.connections.perSource, 0...1_000_000,
-                "Unidentified connections of one source (an IPv4 address or an IPv6 /64); 0 is half of all that may be "
-                    + "unidentified."),
-            .number("connections.per_phone", \.connections.perPhone, 1...1000, "Connections of one identified phone."),
+                "The maximum number of unidentified connections of one source (an IPv4 address or an IPv6 /64); 0 "
+                    + "means half of all unidentified connections that may be open."),
+            .number(
+                "connections.per_phone", \.connections.perPhone, 1...1000,
+                "The maximum number of connections of one identified phone."),
             .number(
                 "connections.handshakes", \.connections.handshakesPerSecond, 1...100_000,
-                "TLS handshakes that one source may begin in a second; ten times as many at once. The others wait."),
+                "TLS handshakes that one source may begin per second, with bursts of ten times as many. Further "
+                    + "handshakes wait."),
             .number(
                 "connections.first_request", \.connections.firstRequestSeconds, 1...3600,
-                "Seconds after which an unidentified connection is ended that has not made a request."),
+                "Seconds within which an unidentified connection must make its first request. Otherwise the relay "
+                    + "ends it."),
             .number(
                 "connections.unidentified", \.connections.unidentifiedSeconds, 1...86_400,
-                "Seconds after its first request at which a connection is ended that has not identified itself."),
-            .number("loops", \.loops, 0...256, "Event loops, each on a thread of its own; 0 is one for each core."),
+                "Seconds after its first request within which a caller must identify itself. Otherwise the relay "
+                    + "ends the connection."),
+            .number(
+                "loops", \.loops, 0...256,
+                "The number of event loops, each on a separate thread; 0 means one for each core."),
             .required(
                 "storage", \.storage, example: "sqlite:twoefay.db",
-                "Where everything is kept: sqlite:FILE, or mariadb://USER@HOST[:PORT][,HOST…]/DATABASE with "
+                "The store of all data: sqlite:FILE, or mariadb://USER@HOST[:PORT][,HOST…]/DATABASE with "
                     + "?password_file=FILE (or ?socket=…, ?ssl_ca=…)."),
             .standard(
                 "master_key_file", \.masterKey,
-                "The 32 bytes that seal what is secret in the store. Without this file its secrets are lost: back it up, "
-                    + "elsewhere than the store."),
+                "The file with the master key, which encrypts the secrets in the store. If you lose it, those "
+                    + "secrets are lost. Back it up, but not in the same place as the store."),
             .optional(
                 "keys", \.keys, example: "unix:/run/twoefay-keys/socket",
-                "The socket of `twoefay-keys`. With it that process alone reads master_key_file and tls.phones_key; the relay "
-                    + "gets derived keys at its start, and certificates of phones. Without it the relay reads both files."
-            ),
+                "The socket of `twoefay-keys`. If it is set, only that process reads master_key_file and "
+                    + "tls.phones_key. The relay then gets derived keys and the certificates of phones from this "
+                    + "process. If it is not set, the relay reads both files."),
             .optional(
                 "pkcs11.module", \.token.module, example: "/usr/lib/softhsm/libsofthsm2.so",
-                "The library of the token's maker. Setting it takes the place of tls.phones_key."),
+                "The PKCS#11 library from the maker of the token. If it is set, the key on the token replaces "
+                    + "tls.phones_key."),
             .optional("pkcs11.token", \.token.label, example: "phones", "The label of the token."),
-            .optional("pkcs11.key", \.token.key, example: "phone-authority", "The label of the private key, on P-256."),
+            .optional(
+                "pkcs11.key", \.token.key, example: "phone-authority",
+                "The label of the private key on the token, a P-256 key."),
             .optional(
                 "pkcs11.pin_file", \.token.pinFile, example: "keys/token.pin",
-                "A file with the PIN of the token's user."),
+                "The file with the user PIN of the token."),
 
-            .standard("tls.certificate", \.tls.certificate, "The certificate shown to callers, with its chain."),
-            .standard("tls.key", \.tls.key, "Its private key."),
             .standard(
-                "tls.ca", \.tls.authority, "The authority that signed it. Phones pin its key when they are bound."),
-            .standard("tls.websites", \.tls.websites, "The authority of the websites' certificates."),
+                "tls.certificate", \.tls.certificate,
+                "The relay's server certificate, with its chain."),
             .standard(
-                "tls.websites_key", \.tls.websitesKey, "Its private key, with which `twoefay website add` signs."),
-            .standard("tls.phones", \.tls.phones, "The authority of the phones' certificates."),
-            .standard("tls.phones_key", \.tls.phonesKey, "Its private key: the relay signs when a phone is bound."),
+                "tls.key", \.tls.key,
+                "The private key of the server certificate."),
+            .standard(
+                "tls.ca", \.tls.authority,
+                "The authority that issued the server certificate. Phones pin its key when they are bound."),
+            .standard(
+                "tls.websites", \.tls.websites,
+                "The authority that issues the certificates of websites."),
+            .standard(
+                "tls.websites_key", \.tls.websitesKey,
+                "The private key of this authority. `twoefay website add` signs with it."),
+            .standard(
+                "tls.phones", \.tls.phones,
+                "The authority that issues the certificates of phones."),
+            .standard(
+                "tls.phones_key", \.tls.phonesKey,
+                "The private key of this authority. The relay signs with it when a phone is bound."),
             .optional(
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
-                "Revocation lists (CRL) of the two authorities. Revoking a website or a phone in the store needs none."),
+                "Revocation lists (CRL) of the authorities of websites and phones. Revoking a website or a phone in "
+                    + "the store does not need them."),
         ] + push + webhooks + mail + texts + [
             .optional(
                 "templates.directory", \.templates, example: "templates",
-                "Files such as fr.po with what mails and text messages say; `twoefay templates show` prints one to begin "
-                    + "with. SIGHUP reads them again."),
+                "A directory of PO files, such as fr.po, with the texts in other languages. `twoefay templates show` "
+                    + "prints a file to begin with. SIGHUP reads the files again."),
             .optional(
                 "geo.database", \.geolocation, example: "GeoLite2-City.mmdb",
-                "A MaxMind database of cities or of countries. It is kept in memory; SIGHUP reads it again."),
+                "A MaxMind database of cities or countries. The relay keeps it in memory; SIGHUP reads it again."),
         ] + policies + quotas + [
             .number(
                 "keep.logins", \.retention.logins, Retention.loginDays,
-                "Days after which a login is dropped that has its end, with its steps."),
+                "Days after which a finished login and its steps are deleted, counted from when it was opened."),
             .number(
-                "keep.audit", \.retention.audit, Retention.auditDays, "Days after which a line of the audit is dropped."
-            ),
+                "keep.audit", \.retention.audit, Retention.auditDays,
+                "Days after which an audit line is deleted."),
             .optional(
                 "metrics.listen", \.metrics, example: "127.0.0.1:9464",
-                "An address of this machine alone where http://…/metrics shows what is counted, as Prometheus reads it."
-            ),
+                "A loopback address on which http://…/metrics serves the metrics in the format of Prometheus."),
             .standard(
                 "hardening", \.hardening,
-                "Restrictions that the daemon puts on itself before it listens, by Landlock and seccomp: on warns of what the "
-                    + "kernel lacks, required does not start without it, off puts none."),
-            .standard("log.format", \.log.format, "logfmt or json; always one event a line, to standard error."),
-            .standard("log.level", \.log.level, "The least that is logged: debug, info, notice, warning, error."),
+                "Restrictions by Landlock and seccomp that the daemon applies to itself before it listens. on: the "
+                    + "daemon warns if the kernel lacks some. required: the daemon then does not start. off: no "
+                    + "restrictions."),
+            .standard(
+                "log.format", \.log.format,
+                "logfmt or json. The relay writes one event per line to standard error."),
+            .standard(
+                "log.level", \.log.level,
+                "The minimum level of logged events: debug, info, notice, warning, error."),
             .number(
                 "log.queue", \.log.queue, 64...1_000_000,
-                "Lines that may wait while nobody reads the log. Further ones are dropped and counted: the relay goes on."
-            ),
+                "The maximum number of log lines that wait while nobody reads the log. The relay drops and counts "
+                    + "further lines, and continues."),
         ]
 
     private static let quotas: [SettingsKey] = [
         .number(
             "quotas.website_requests", \.quotas.requests, Quotas.requestBounds,
-            "Requests of one website in work at the same time, for each of its keys. Held ones are not in work."),
+            "The maximum number of concurrent requests of one website, for each of its keys. Held requests do not "
+                + "count."),
         .number(
             "quotas.website_held", \.quotas.held, Quotas.heldBounds,
-            "Requests held for one website, those of its users' phones included."),
+            "The maximum number of held requests of one website and of its users' phones together."),
         .number(
             "quotas.website_users", \.quotas.users, Quotas.userBounds, example: 100_000,
-            "Users that one website may have; as many as it registers where nothing is set. They are counted every ten "
+            "The maximum number of users of one website. Default: no maximum. The relay counts the users every ten "
                 + "minutes."),
         .number(
             "quotas.website_new_users", \.quotas.newUsers, Quotas.newUserBounds,
-            "Users that one website may register in a minute."),
+            "The maximum number of users that one website may register in a minute."),
         .number(
             "quotas.caller_requests", \.quotas.callerRequests, Quotas.callerBounds,
-            "Requests of one phone, or of one address without a certificate, in work at the same time."),
+            "The maximum number of concurrent requests of one phone, or of one address without a certificate."),
     ]
 
     private static let push: [SettingsKey] = [
         .standard(
             "push.apns.endpoint", \.push.endpoint,
-            "Apple's service (https://api.sandbox.push.apple.com for apps from Xcode), or one that speaks as it does."),
+            "The URL of Apple's push service, or of a compatible one. Apps that Xcode installs need "
+                + "https://api.sandbox.push.apple.com."),
         .optional(
             "push.apns.topic", \.push.topic, example: "com.example.app",
-            "The app's bundle id. Setting it turns push on."),
-        .optional("push.apns.key", \.push.key, example: "AuthKey.p8", "The key for tokens, as Apple gives it."),
-        .optional("push.apns.key_id", \.push.keyID, example: "ABC123DEFG", "Its id."),
-        .optional("push.apns.team_id", \.push.teamID, example: "DEF123GHIJ", "The team it belongs to."),
+            "The app's bundle id. Setting this key turns APNs pushes on."),
+        .optional(
+            "push.apns.key", \.push.key, example: "AuthKey.p8",
+            "The private key for provider tokens, a .p8 file from Apple."),
+        .optional(
+            "push.apns.key_id", \.push.keyID, example: "ABC123DEFG",
+            "The id of this key."),
+        .optional(
+            "push.apns.team_id", \.push.teamID, example: "DEF123GHIJ",
+            "The id of the developer team that the key belongs to."),
         .optional(
             "push.apns.certificate", \.push.certificate, example: "apns.pem",
-            "Instead of the three above: a client certificate,"),
-        .optional("push.apns.certificate_key", \.push.certificateKey, example: "apns.key", "and its private key."),
+            "A client certificate, instead of key, key_id and team_id."),
+        .optional(
+            "push.apns.certificate_key", \.push.certificateKey, example: "apns.key",
+            "The private key of the client certificate."),
         .optional(
             "push.apns.ca", \.push.authority, example: "test-ca.pem",
-            "An authority to trust besides the system's, for test servers."),
+            "An authority to trust in addition to the system's, for test servers."),
         .optional(
             "push.web.key", \.webPush.key, example: "vapid.key",
-            "The key that browsers subscribe with (VAPID), as `twoefay init` makes it. Setting it turns their pushes on. "
-                + "Changing it makes every subscription void."),
+            "The VAPID key with which browsers subscribe; `twoefay init` makes it. Setting this key turns web pushes "
+                + "on. Changing it invalidates every subscription."),
         .optional(
             "push.web.contact", \.webPush.contact, example: "mailto:operator@example.com",
-            "Whom the people of a push service may turn to: mailto: or https:. The origin where nothing is set."),
+            "The contact for operators of push services, a mailto: or https: URL. Default: the origin."),
         .optional(
             "push.web.allow", \.webPush.allowed, example: "10.20.0.0/16, fd00:20::/32",
-            "Users choose the push service, so nothing is sent to addresses inside, but for those in these ranges."),
+            "Ranges of private addresses to which the relay may send web pushes. It sends none to private addresses "
+                + "outside these ranges, because users choose the push service."),
         .optional(
             "push.web.ca", \.webPush.authority, example: "inside-ca.pem",
-            "An authority to trust besides the system's, for push services inside."),
+            "An authority to trust in addition to the system's, for push services in your own network."),
     ]
 
     private static let webhooks: [SettingsKey] = [
         .optional(
             "callbacks.allow", \.webhooks.allowed, example: "10.30.0.0/16, fd00:30::/32",
-            "Nothing is sent to addresses inside, but for those in these ranges; there http: is allowed too."),
+            "Ranges of private addresses to which the relay may send webhooks, also over http:. It sends none to "
+                + "private addresses outside these ranges."),
         .optional(
             "callbacks.ca", \.webhooks.authority, example: "inside-ca.pem",
-            "An authority to trust besides the system's, for websites inside."),
+            "An authority to trust in addition to the system's, for websites in your own network."),
         .optional(
             "callbacks.certificate", \.webhooks.certificate, example: "relay.pem",
-            "The certificate that is shown to a website that asks for one, with its chain,"),
+            "A client certificate, with its chain, for websites that ask for one."),
         .optional(
             "callbacks.key", \.webhooks.key, example: "relay.key",
-            "and its private key. SIGHUP reads all of these again."),
+            "The private key of the client certificate. SIGHUP reads this whole group again."),
     ]
 
     private static let mail: [SettingsKey] = [
         .optional(
             "mail.url", \.mail.url, example: "smtp://127.0.0.1:25",
-            "The mail server: smtp: with STARTTLS, which may be missing on this machine alone, or smtps:. Setting it turns "
-                + "mails on."),
+            "The mail server. smtp: uses STARTTLS, which is optional only for a server on this machine. smtps: uses "
+                + "TLS from the first byte. Setting this key turns mails on."),
         .optional(
             "mail.from", \.mail.from, example: "login@example.com",
-            "Whom mails come from, perhaps with a name: Login <login@example.com>. Without one they bear the website's."
-        ),
-        .optional("mail.username", \.mail.username, example: "relay", "Who hands in, if the server asks;"),
+            "The sender of mails, optionally with a name: Login <login@example.com>. Without a name, mails show the "
+                + "website's name."),
+        .optional(
+            "mail.username", \.mail.username, example: "relay",
+            "The user name, if the mail server requires a login."),
         .optional(
             "mail.password_file", \.mail.passwordFile, example: "mail.password",
-            "and the file with the password. It is said over TLS only, to this machine too."),
+            "The file with the password. The relay sends it only over TLS, even to a server on this machine."),
         .optional(
             "mail.ca", \.mail.authority, example: "inside-ca.pem",
-            "An authority to trust besides the system's, for mail servers inside."),
+            "An authority to trust in addition to the system's, for mail servers in your own network."),
     ]
 
     private static let policies: [SettingsKey] = Policy.keys.map { .policy($0, policyTexts[$0] ?? "") }
@@ -189,60 +232,65 @@ public enum SettingsKeys {
     /// The meaning of each policy. A test checks that none is missing.
     public static let policyTexts = [
         "addresses":
-            "Where codes are sent: vouched (also to addresses that the website gave at /register) or confirmed (only to "
-            + "those that the user confirmed by a code).",
+            "The addresses to which codes are sent: vouched (also those that the website gave at /register) or "
+            + "confirmed (only those that the user has confirmed by a code).",
         "answers":
-            "How users answer: signed (the phone signs what it showed), certificate (the phone, with its certificate) or "
-            + "website (the website for its own users).",
+            "How users answer: signed (the phone signs what it showed), certificate (the phone answers with its "
+            + "client certificate) or website (the website answers for its users).",
         "code-deadline":
-            "Seconds after which the factor that follows a code's begins by itself, 10 to 600, or none.",
-        "devices": "Phones that a user may have, 1 to 50.",
+            "Seconds that a code factor may go unanswered before the next factor begins, 10 to 600; with none, the "
+            + "next factor never begins by itself.",
+        "devices": "The maximum number of phones of a user, 1 to 50.",
         "factors":
-            "What users may answer by, in the order in which it is tried: any of push, totp, hotp, sms, mail, recovery.",
+            "The factors with which users may answer, in the order in which they are tried: any of push, totp, hotp, "
+            + "sms, mail, recovery.",
         "further-factors":
-            "What binds a further factor: proved (the user approves by a phone) or website (the website's word).",
-        "guesses": "Wrong codes in a row that lock codes, and wrong numbers that lock the user, 1 to 100.",
-        "lifetime": "Seconds a challenge lives, 60 to 600.",
-        "login-limit": "Challenges of one user in five minutes, 1 to 1000.",
+            "Who must approve a further factor: proved (the user, with the strongest factor that they have or with a "
+            + "recovery code) or website (the website alone).",
+        "guesses":
+            "Consecutive wrong codes that lock a user's codes, and consecutive wrong numbers that lock the user, 1 "
+            + "to 100.",
+        "lifetime": "The lifetime of a challenge in seconds, 60 to 600.",
+        "login-limit": "The maximum number of challenges of one user in five minutes, 1 to 1000.",
         "min-assurance":
-            "The least that a login must be worth: low (mail), restricted (sms), substantial (totp, hotp, recovery, a bare "
-            + "push) or high (a push with a number, or with min_uv).",
-        "min-uv": "How the phone must have made sure of its owner: none, passcode or biometric.",
-        "number": "Digits of the number to carry from one screen to the other: 0, 2 or 6.",
-        "number-below": "The amount below which no number is asked, such as 30 or 49.90, or none.",
-        "push-deadline": "Seconds after which the next factor begins if nobody has looked at the push, 5 to 300.",
+            "The minimum assurance of a login: low (mail), restricted (sms), substantial (totp, hotp, recovery, a "
+            + "push without a number) or high (a push with a number, or with user verification by the phone).",
+        "min-uv": "The minimum verification of the user by the phone: none, passcode or biometric.",
+        "number": "The number of digits that the user transfers from one screen to the other: 0, 2 or 6.",
+        "number-below": "The amount below which the user need not transfer a number, such as 30 or 49.90, or none.",
+        "push-deadline": "Seconds that a push may go unseen before the next factor begins, 5 to 300.",
         "push-detail":
-            "What a push shows on a locked screen: full (service, place, address) or minimal (a fixed text).",
-        "push-limit": "Pushes to one user in five minutes, 1 to 100. Beyond them the phone has to look for itself.",
+            "What a push shows on a locked screen: full (website, service, place, address) or minimal (a fixed text).",
+        "push-limit":
+            "The maximum number of pushes to one user in five minutes, 1 to 100. For further challenges the relay "
+            + "sends no push, but the phone finds them when it polls.",
     ]
 
     /// The text above each group of keys in the example.
     static let sections = [
-        "connections":
-            "Who gets a connection when many want one. docs/operators/limits.md explains it.",
-        "pkcs11":
-            "A token that holds the private key of tls.phones. Only `twoefay-keys` uses it.",
-        "tls": "Certificates and keys, all PEM. `twoefay init` makes them.",
-        "push": "How phones are woken. Without a topic and without a key for the web nothing is pushed.",
-        "push.web": "Browsers, and phones with UnifiedPush (RFC 8030, 8291 and 8292).",
+        "connections": "Limits on connections. docs/operators/limits.md explains how callers share them.",
+        "pkcs11": "A PKCS#11 token that holds the private key of tls.phones. Only `twoefay-keys` uses it.",
+        "tls": "Certificates and keys, all in PEM format. `twoefay init` makes them.",
+        "push": "Push messages to phones. The relay sends none unless push.apns.topic or push.web.key is set.",
+        "push.web": "Web Push, for browsers and for phones with UnifiedPush (RFC 8030, 8291 and 8292).",
         "callbacks":
-            "How websites are called that have a callback (`twoefay website add --callback URL`). "
-            + "docs/websites/webhooks.md says what they are told.",
-        "mail": "How mails leave: codes, and what users are told of. Without a URL none does.",
-        "templates": "What mails and text messages say. English and German are built in.",
+            "Webhooks to websites with a webhook URL (`twoefay website add --callback URL`). "
+            + "docs/websites/webhooks.md describes the events.",
+        "mail": "Mails with codes, and notifications to users. The relay sends none unless mail.url is set.",
+        "templates": "The texts of mails and text messages. English and German are built in.",
         "sms":
-            "Codes as text messages. Without a gateway none is sent. docs/operators/sms.md explains gateways, "
+            "Codes by text message. The relay sends none without a gateway. docs/operators/sms.md explains gateways, "
             + "routes, limits and costs.",
         "sms.limits":
-            "How many text messages are begun, against those who have them sent to numbers of their own. Hours and days "
-            + "are those of UTC.",
-        "geo": "Where an address is, for the person who is asked. Without a database a place is never named.",
-        "metrics": "Counters, for callers on this machine.",
-        "policies": "What holds for websites for which `twoefay website add` said nothing else.",
+            "Limits on text messages, against attackers who earn money from messages to their own numbers (SMS "
+            + "pumping). Hours and days are in UTC.",
+        "geo": "The place of an IP address, shown to the user who is asked. Without a database, no place is shown.",
+        "metrics": "Metrics, for programs on this machine.",
+        "policies": "The default policies of websites. `twoefay website add` and `website edit` can override each one.",
         "quotas":
-            "What one caller may take of a relay. Beyond it the answer is 429. The defaults are far above what a healthy "
-            + "caller needs; each relay counts by itself.",
-        "keep": "When what is over goes from the store.",
+            "Limits for one caller at one relay. Beyond a limit the answer is 429. The defaults are far above what a "
+            + "normal caller needs.",
+        "keep": "How long the store keeps finished logins and audit lines.",
         "log": "The log.",
     ]
 
