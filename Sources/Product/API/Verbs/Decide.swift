@@ -48,7 +48,7 @@ enum Decide {
                 answers: [
                     (204, "the user and the user's codes are unlocked"),
                     (200, "unlocked: false, for a wrong recovery code, which counts as a failure"),
-                    (403, "frozen after fraud or locked by an operator: only an operator can unlock the user"),
+                    (403, "frozen after fraud (a recovery code lifts that), or locked by an operator"),
                     (403, "approval_required: codes are locked; the challenge, and number?, of the approval"),
                     (403, "codes_locked: no recovery code is accepted, or no phone may answer for this website"),
                 ])),

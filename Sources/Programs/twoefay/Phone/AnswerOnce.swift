@@ -58,7 +58,7 @@ extension Tool {
     static let reportFraud = Subcommand(
         command: Command(
             "phone fraud", "Says no to what is asked now: somebody else is at it.", options: refusing,
-            notes: "All factors of the user are frozen until the operator lifts that.")
+            notes: "All factors of the user are frozen until an operator or a recovery code lifts that.")
     ) { invocation throws(Failure) in try answerOnce(invocation, .fraud) }
 
     private static let challenge = Command.Option(
