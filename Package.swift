@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// What every target is compiled with. Concurrency is strict, and a warning is an error.
+/// The compiler settings of every target. Concurrency is strict, and a warning is an error.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
@@ -10,8 +10,8 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// The targets of one layer: a directory of `Sources/` with a folder for each module, and one of `Tests/` with their tests.
-/// docs/internals/architecture.md says which layers a layer may import.
+/// The targets of one layer: a directory of `Sources/` with a folder for each module, and one of
+/// `Tests/` with their tests. docs/internals/architecture.md says which layers a layer may import.
 func layer(_ name: String, _ targets: Target...) -> [Target] {
     for target in targets where target.path == nil {
         target.path = "\(target.isTest ? "Tests" : "Sources")/\(name)/\(target.name)"
@@ -39,7 +39,7 @@ func library(_ name: String) -> Target {
     .systemLibrary(name: name)
 }
 
-/// One thin module for each C library, and `CLinux` for the headers of the system.
+/// Thin modules, one for each C library, and `CLinux` for the headers of the system.
 let c = layer(
     "C",
     library("CLinux"),
@@ -106,7 +106,7 @@ let network = layer(
     tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
     tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]))
 
-/// What Twoefay does: rules, verbs and routes, without a socket, SQL or C.
+/// The rules, verbs and routes of Twoefay, without a socket, SQL or C.
 let product = layer(
     "Product",
     module("Domain", ["Bytes", "Crypto", "GSM", "JSON", "World"]),
@@ -211,7 +211,8 @@ let security = layer(
             "World",
         ]))
 
-/// The other ends of connections: websites, phones and a push service. They know nothing of the product.
+/// The other ends of connections: websites, phones and a push service. They know nothing of the
+/// product.
 let clients = layer(
     "Clients",
     module(

@@ -82,7 +82,8 @@ final class OwnedCertificate: @unchecked Sendable {
     deinit { X509_free(pointer) }
 }
 
-/// `@unchecked Sendable`: for the same reason as `OwnedCertificate`.
+/// `@unchecked Sendable`: an X509_CRL is only read once it has been parsed, and its reference count
+/// is atomic.
 final class OwnedRevocationList: @unchecked Sendable {
     let pointer: OpaquePointer
     init(takingOwnership pointer: OpaquePointer) { self.pointer = pointer }

@@ -4,7 +4,8 @@ import Glibc
 
 /// The TLS settings of a client: the authorities that it trusts, and its certificate if it has one.
 ///
-/// `@unchecked Sendable`: for the same reason as `TLSServerContext`.
+/// `@unchecked Sendable`: OpenSSL allows SSL_new on one SSL_CTX from several threads after its
+/// set-up, which `init` completes.
 public final class TLSClientContext: @unchecked Sendable {
     public enum Roots: Sendable {
         /// The authorities of the operating system.

@@ -96,7 +96,7 @@ public struct StoredResponse: Sendable {
     public let sealed: [UInt8]?
 }
 
-/// How the relay handles a request under an Idempotency-Key.
+/// The treatment of a request under an Idempotency-Key.
 public enum IdempotencyOutcome: Sendable {
     /// Run the request under this operation, then call `finish`. This is the first request, or an
     /// earlier one whose end is unknown.
@@ -176,7 +176,7 @@ final class RunningOperations: Sendable {
 }
 
 extension Relay {
-    /// How long answers and operation secrets are stored.
+    /// The time for which answers and operation secrets are stored.
     static let keptFor = Duration.seconds(24 * 3600)
 
     /// Begins a request under an Idempotency-Key, or returns how an earlier one ended. After the

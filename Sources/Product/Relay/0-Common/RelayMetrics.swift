@@ -24,7 +24,7 @@ public struct RelayMetrics: Sendable {
     private let heldRequests: HeldRequestGauge
     let webhooks: WebhookMetrics
 
-    /// How a challenge ended.
+    /// The end of a challenge.
     private struct End: Hashable {
         let reason: Reason?
         let proof: Proof?

@@ -100,7 +100,7 @@ extension Relay {
         }
     }
 
-    /// How long an approval can be used after it was given.
+    /// The time for which an approval can be used after it was given.
     static let approvalLifetime = NewActivation.lifetime
 
     /// The refusal of an approval. Challenges of other users or websites and unknown challenges get

@@ -32,7 +32,7 @@ public struct BindRequest: Sendable {
     }
 }
 
-/// How far the binding of a phone has come.
+/// The progress of the binding of a phone.
 public enum Binding: Sendable, Equatable {
     case bound(Bound)
     /// The phone waits for its user's approval. The user must enter the number that the new phone

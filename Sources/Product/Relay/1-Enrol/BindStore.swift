@@ -56,7 +56,7 @@ public struct Enrolment: Sendable, Equatable {
     }
 }
 
-/// How far the binding of one phone with one activation code has come.
+/// The progress of the binding of one phone with one activation code.
 public struct Progress: Sendable, Equatable {
     /// The activation code.
     public struct Code: Sendable, Equatable {

@@ -135,7 +135,7 @@ public enum CodeUseOutcome: Sendable, Equatable {
 }
 
 extension Relay {
-    /// How long a new factor waits for its first code.
+    /// The time that a new factor waits for its first code.
     static let confirmationTime = NewActivation.lifetime
 
     func factors(of user: UserID) async throws(Refusal) -> [CodeFactor] {

@@ -11,7 +11,7 @@ final class SenderThrottle: Sendable {
     static let pause = Duration.seconds(5)
     /// The longest pause. It is short, because a whole company may share an address.
     static let longestPause = Duration.seconds(60)
-    /// How long after its last pause an address is remembered.
+    /// The time for which an address is remembered after its last pause.
     static let memory = Duration.seconds(3600)
 
     private struct Record {
@@ -88,8 +88,8 @@ final class SenderThrottle: Sendable {
         min(pause * (wrong - free + 1), longestPause)
     }
 
-    /// The network that counts as one sender: for IPv6 the /64, because one host usually has a whole
-    /// /64.
+    /// The network that counts as one sender: for IPv6 the /64, because one host usually has a
+    /// whole /64.
     static func network(_ address: String) -> String {
         let text = Array(address.utf8)
         guard text.contains(UInt8(ascii: ":")), !text.contains(UInt8(ascii: ".")) else { return address }

@@ -9,7 +9,7 @@ import World
 /// time to time, and adds the users that it registered since. If several relays register users at
 /// the same time, a website may exceed its quota by a few users until the next count.
 final class UserQuota: Sendable {
-    /// How long a count is used.
+    /// The time for which a count is used.
     static let countLifetime = Duration.seconds(600)
     /// The least time between two counts while the quota is used up.
     static let countPause = Duration.seconds(60)

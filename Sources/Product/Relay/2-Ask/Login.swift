@@ -4,9 +4,9 @@ import World
 
 /// A website's request to open a challenge for one user (the verb Ask).
 ///
-/// How a challenge begins. `Relay.login` reads the user, plans the whole challenge, and stores it
-/// with one script. That script also writes the outbox entries for the pushes, the expiry and the
-/// next factor. Only then does the relay send.
+/// The beginning of a challenge. `Relay.login` reads the user, plans the whole challenge, and
+/// stores it with one script. That script also writes the outbox entries for the pushes, the expiry
+/// and the next factor. Only then does the relay send.
 ///
 /// Invariants: the ids follow from the operation, so a repetition finds the stored challenge
 /// instead of opening a second one. Nonce and number are drawn at random, and the stored ones

@@ -18,7 +18,7 @@ import World
 /// Tests: `RelayTests/MessageTests.swift`, `AccountEventMailTests.swift`, `DyingRelayTests.swift`
 /// and `HaltedRelayTests.swift`.
 extension Relay {
-    /// How long a dead letter is kept. An operator may replay it until then.
+    /// The time for which a dead letter is kept. An operator may replay it until then.
     static let deadFor = Duration.seconds(30 * 86_400)
 
     /// Sends a message that was just written to the outbox. The caller does not wait for it.

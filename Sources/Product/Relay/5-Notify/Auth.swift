@@ -24,7 +24,7 @@ public struct ChallengeResult: Sendable, Equatable {
 }
 
 extension Relay {
-    /// How long a result can be read after the end.
+    /// The time for which a result can be read after the end.
     public static let resultLifetime = Duration.seconds(24 * 3600)
 
     /// The result of a challenge. If a token is given too, it must name the user of the challenge.

@@ -70,8 +70,8 @@ struct CompletedAttempt: Sendable {
     /// commit does not report the result.
     let operation: OperationID
 
-    /// How long a failed attempt is kept. Later its outcome says nothing about the endpoint any
-    /// more.
+    /// The time for which a failed attempt is kept. Later its outcome says nothing about the
+    /// endpoint any more.
     static let life = Duration.seconds(3600)
 
     /// Whether the outcome may be written now that the entry was leased again. A delivery always

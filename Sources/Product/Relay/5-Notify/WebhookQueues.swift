@@ -38,7 +38,7 @@ final class WebhookQueues: Sendable {
         }
     }
 
-    /// How long an endpoint is paused because of a fault on our side.
+    /// The pause of an endpoint because of a fault on our side.
     static let pause = Duration.seconds(60)
 
     private let callers = Mutex<[WebsiteID: EndpointState]>([:])

@@ -13,8 +13,8 @@ final class PhoneKeyCache: Sendable {
         case unsure
     }
 
-    /// How long a key that was not found is refused without a query. The time is short, because
-    /// another relay may have bound the key meanwhile.
+    /// The time for which a key that was not found is refused without a query. The time is short,
+    /// because another relay may have bound the key meanwhile.
     static let unknownLife = Duration.seconds(2)
 
     private struct State {

@@ -22,7 +22,8 @@ public final class WebsiteConcurrencyLimit: Sendable {
     /// The most requests of one website in work while others call. `docs/internals/decisions.md`
     /// explains the cost.
     public static let limit = 4
-    /// How long the limit holds after a call of another website: about as long as a login takes.
+    /// The time that the limit holds after a call of another website: about as long as a login
+    /// takes.
     public static let memory = Duration.seconds(60)
 
     private typealias Turn = UnsafeContinuation<Void, Never>

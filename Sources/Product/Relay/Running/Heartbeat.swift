@@ -46,13 +46,13 @@ public struct Heartbeat: Sendable, Equatable {
 /// The rule that declares another relay dead when its heartbeat stops. It measures with the
 /// monotonic clock of this relay, and never compares clocks.
 struct FailureDetector: Sendable {
-    /// How long a heartbeat may stand still. With this value, another relay has the entries of a
-    /// dead relay ten seconds after its end.
+    /// The time that a heartbeat may stand still. With this value, another relay has the entries of
+    /// a dead relay ten seconds after its end.
     static let timeout = Duration.seconds(7)
     /// The maximum time between two observations that counts towards `timeout`; any time beyond it
-    /// is ignored. If more time passed, this relay was halted, or the store was. The store halts for
-    /// about six seconds when a node of a cluster dies. In both cases the other relays could not
-    /// send heartbeats either.
+    /// is ignored. If more time passed, this relay was halted, or the store was. The store halts
+    /// for about six seconds when a node of a cluster dies. In both cases the other relays could
+    /// not send heartbeats either.
     static let longestStep = Duration.seconds(2)
     private var seen: [RelayID: (count: Int64, still: Duration)] = [:]
     private var lastLook: Instant?

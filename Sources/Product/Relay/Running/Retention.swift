@@ -84,8 +84,8 @@ public struct DeletionResult: Sendable, Equatable {
 /// The cursors of the kinds in which many old rows may have to stay. With them, a search need not
 /// start from the beginning each time.
 struct RetentionCursors: Sendable {
-    /// How long the cursors are used. Rows that had to stay may be deletable after that time, so
-    /// the search then starts from the beginning.
+    /// The time for which the cursors are used. Rows that had to stay may be deletable after that
+    /// time, so the search then starts from the beginning.
     static let fresh = Duration.seconds(3600)
 
     private var marks: [ExpiredRows.Kind: Int64] = [:]
