@@ -24,7 +24,7 @@ let package = Package(
     targets: [
         .executableTarget(name: "health", dependencies: [components], swiftSettings: settings),
         .target(name: "Measuring", dependencies: [components], swiftSettings: settings),
-        benchmark("Callbacks"), benchmark("Codes"), benchmark("Decisions"), benchmark("Fairness"),
+        benchmark("Webhooks"), benchmark("Codes"), benchmark("Decisions"), benchmark("Fairness"),
         benchmark("Storage"), benchmark("Users"), benchmark("Waits"),
     ]
 )

@@ -18,7 +18,7 @@ public struct WebhookHealth: Sendable, Equatable {
         /// No webhook arrived for days.
         case failures
         /// The website answered 410.
-        case gone
+        case unsubscribed
         case `operator`
     }
 
@@ -55,7 +55,7 @@ public struct WebhookHealth: Sendable, Equatable {
         if isDisabled { return nil }
         switch meaning {
         case .notAttempted: return nil
-        case .unsubscribed: return disable(.gone, at: now)
+        case .unsubscribed: return disable(.unsubscribed, at: now)
         case .delivered:
             defer { state = .working }
             guard case .failing(let since, _) = state, isDown, now - since >= Self.outage else { return nil }

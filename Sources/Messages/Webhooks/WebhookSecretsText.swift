@@ -10,7 +10,7 @@ extension WebhookSecrets {
 
     /// Reads the stored form; nil if the text is invalid. A second secret without a known end of
     /// validity is ignored.
-    public init?(text: Secret, formerUntil: Timestamp?) {
+    public init?(text: Secret, previousUntil: Timestamp?) {
         var secrets: [WebhookSecret] = []
         for part in text.reveal().split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false) {
             guard let secret = WebhookSecret(String(decoding: part, as: UTF8.self)) else { return nil }
@@ -20,6 +20,6 @@ extension WebhookSecrets {
         let former = secrets.count == 2 ? secrets.last : nil
         self.init(
             current: current,
-            former: former.flatMap { secret in formerUntil.map { Former(secret, until: $0) } })
+            former: former.flatMap { secret in previousUntil.map { Former(secret, until: $0) } })
     }
 }

@@ -11,10 +11,10 @@ extension Tool {
             operands: [.init("NAME", "Small letters, digits, dots and dashes. It is never given to another website.")],
             options: [
                 .init("display-name", .one("TEXT"), "What people are shown; NAME if left out."),
-                .init("callback", .one("URL"), "Where it is told what happens, https; see docs/websites/webhooks.md."),
+                .init("webhook", .one("URL"), "Where it is told what happens, https; see docs/websites/webhooks.md."),
                 .init(
                     "out", .one("DIR"),
-                    "Where NAME.pem, NAME.key and, for a callback, NAME.secret are written; here if left out."),
+                    "Where NAME.pem, NAME.key and, with --webhook, NAME.secret are written; here if left out."),
             ] + Policy.keys.map { .init($0, .one("VALUE"), SettingsKeys.policyTexts[$0] ?? "") },
             notes: """
                 Policies that are not given are those of the settings.
@@ -24,7 +24,7 @@ extension Tool {
         let settings = try Settings.load(invocation)
         let website = try NewWebsite(
             name: invocation.operand(0), displayName: invocation.value("display-name"),
-            callback: invocation.value("callback"), allowed: settings.webhooks.allowed,
+            webhook: invocation.value("webhook"), allowed: settings.webhooks.allowed,
             policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } })
         let store = try settings.openStore()
         defer { store.close() }

@@ -9,27 +9,28 @@ import World
 extension Tool {
     static let editWebsite = Subcommand(
         command: Command(
-            "website edit", "Changes a website's policies, its display name or its callback.",
+            "website edit", "Changes a website's policies, its display name or its webhook URL.",
             operands: [.init("NAME", "A website that 'website list' shows.")],
             options: [
                 .init("display-name", .one("TEXT"), "What people are shown."),
                 .init(
-                    "callback", .one("URL"),
+                    "webhook", .one("URL"),
                     "Where it is told what happens, https. \(WebsiteChange.none): nowhere; what it was to be told is dropped."
                 ),
                 .init(
                     "out", .one("DIR"),
-                    "Where NAME.secret is written, if a callback is given where there was none; here if left out."),
+                    "Where NAME.secret is written, if the website had no webhook URL before; the current directory if left out."
+                ),
             ] + Policy.keys.map { .init($0, .one("VALUE"), SettingsKeys.policyTexts[$0] ?? "") },
             notes: """
                 What is not given stays. \(WebsiteChange.fromSettings) gives a policy back to the settings. A relay that runs sees the change at
-                once; logins that were asked before keep the policies that they were asked under. A callback at another URL keeps its secret.
+                once; logins that were asked before keep the policies that they were asked under. If the webhook URL changes, the secret stays.
                   twoefay --config /etc/twoefay/twoefay.yaml website edit shop --number 6 --lifetime default
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
         let change = try WebsiteChange(
-            displayName: invocation.value("display-name"), callback: invocation.value("callback"),
+            displayName: invocation.value("display-name"), webhook: invocation.value("webhook"),
             allowed: settings.webhooks.allowed,
             policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } })
         let desk = try OperatorStore(settings)
@@ -55,7 +56,7 @@ extension Tool {
             throw Failure(
                 error.code, error.message,
                 next:
-                    "See 'website show \(name)': if the callback is there, \(secret.path) holds its secret. If not, remove that file "
+                    "See 'website show \(name)': if the webhook URL is there, \(secret.path) holds its secret. If not, remove that file "
                     + "and try again.")
         }
         guard edited else {
@@ -77,7 +78,7 @@ extension Tool {
             )
         } else if new.webhookURL != website.traits.webhookURL, website.health?.isDisabled == true, new.webhookURL != nil
         {
-            lines.append("It is disabled still: 'twoefay website callback \(name) enable' has it called.")
+            lines.append("It is disabled still: 'twoefay website webhook \(name) enable' has it called.")
         }
         let table = Table(["", "BEFORE", "AFTER"], differences.map { [$0.name, $0.before.shown, $0.after.shown] })
         return Report(
@@ -85,13 +86,13 @@ extension Tool {
             json: Difference.json(differences, secret?.path, website: name))
     }
 
-    /// Drops the pending webhooks of a website without a callback, some hundreds at a time.
+    /// Drops the pending webhooks of a website without a webhook URL, some hundreds at a time.
     private static func drop(_ website: WebsiteID, _ store: OperatorStore) throws(Failure) {
         while try store.read(WebhookEndpoints.drop(website)) {}
     }
 }
 
-/// The secret of a new callback, and the file in which the operator gives it to the website.
+/// The secret of a new webhook endpoint, and the file in which the operator gives it to the website.
 private struct NewSecret {
     let path: String
     let sealed: WebhookEndpoints.Secrets
@@ -106,7 +107,7 @@ private struct NewSecret {
                 throw Failure(
                     .usage, "--out is given, and no secret is made",
                     next:
-                        "One is made with a callback where there was none. 'twoefay website callback \(website.name) secret' makes another."
+                        "A secret is made with the first webhook URL. 'twoefay website webhook \(website.name) rotate-secret' makes another."
                 )
             }
             return nil
@@ -158,7 +159,7 @@ private struct Difference {
         let holding = try WebsitePolicy(traits, settings: settings)
         return [
             ("display-name", Value(text: traits.displayName, isOfSettings: false)),
-            ("callback", Value(text: traits.webhookURL, isOfSettings: false)),
+            ("webhook", Value(text: traits.webhookURL, isOfSettings: false)),
         ] + holding.rows.map { ($0.key, Value(text: $0.text, isOfSettings: !$0.isOwn)) }
     }
 

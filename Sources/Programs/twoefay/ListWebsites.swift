@@ -17,7 +17,7 @@ extension Tool {
             throw Failure(store: error)
         }
         let table = Table(
-            ["NAME", "STATE", "USERS", "SINCE", "DISPLAY NAME", "POLICIES", "CALLED", "CALLBACK"],
+            ["NAME", "STATE", "USERS", "SINCE", "DISPLAY NAME", "POLICIES", "WEBHOOKS", "WEBHOOK URL"],
             websites.map { website in
                 [
                     website.name, website.state, String(website.users), website.createdAt.rfc3339,
@@ -36,8 +36,8 @@ extension Tool {
                             "website": .string(website.name), "display_name": .string(website.traits.displayName),
                             "state": .string(website.state), "users": .integer(website.users),
                             "policies": .object(JSONObject(policies(website).map { ($0.name, $0.value) })),
-                            "callback": .text(website.traits.webhookURL),
-                            "callback_state": website.health.map { .object($0.members) } ?? .null,
+                            "webhook": .text(website.traits.webhookURL),
+                            "webhook_state": website.health.map { .object($0.members) } ?? .null,
                             "created_at": .string(website.createdAt.rfc3339),
                         ])
                     })

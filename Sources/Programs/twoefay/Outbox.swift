@@ -12,7 +12,7 @@ extension Tool {
         command: Command(
             "outbox list", "Lists what is still to be done, and what nobody tries any more, the oldest first.",
             options: [
-                .init("kind", .one("KIND"), "Only those: push, mail, sms, callback, next or expiry."),
+                .init("kind", .one("KIND"), "Only those: push, mail, sms, webhook, next or expiry."),
                 .init("dead", .nothing, "Only those that nobody tries any more."),
                 .init(
                     "website", .one("NAME"), "Only those about users of that website, and those that tell it something."
@@ -22,7 +22,7 @@ extension Tool {
             ],
             notes: """
                 A state is one of: waiting (for its time), due, held (a relay has it in hand), left (by a relay that died: another
-                takes it), shelved (for a website that is called no more: 'website callback NAME enable'), dead. Codes stand
+                takes it), shelved (for a website that is called no more: 'website webhook NAME enable'), dead. Codes stand
                 nowhere in the store.
                 """)
     ) { invocation throws(Failure) in
@@ -40,7 +40,7 @@ extension Tool {
         return Report(
             lines.joined(separator: "\n"),
             json: .object([
-                "errands": .array(rows.map { $0.json(at: desk.now) }), "more": .bool(found.count > rows.count),
+                "entries": .array(rows.map { $0.json(at: desk.now) }), "more": .bool(found.count > rows.count),
             ]))
     }
 
@@ -50,7 +50,7 @@ extension Tool {
             operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list --dead'.", isMany: true)],
             options: [.init("all-dead", .nothing, "All of them, instead of IDs.")],
             notes: """
-                Those of one website alone: 'website callback NAME replay'. One whose reason is forged was not written by a relay, or
+                Those of one website alone: 'website webhook NAME replay'. One whose reason is forged was not written by a relay, or
                 was changed since: it stays dead until 'rows adopt outbox ID' vouches for it.
                 """)
     ) { invocation throws(Failure) in
@@ -109,7 +109,7 @@ extension Tool {
     private static func wanted(_ invocation: Invocation) throws(Failure) -> OutboxAdmin.Filter {
         var wanted = OutboxAdmin.Filter()
         wanted.kind = invocation.value("kind")
-        let kinds = LeasedEntry.Kind.allCases.map(\.rawValue) + ["callback"]
+        let kinds = LeasedEntry.Kind.allCases.map(\.rawValue) + ["webhook"]
         if let kind = wanted.kind, !kinds.contains(kind) {
             throw Failure(.usage, "there is no kind \(kind)", next: "There are: \(kinds.joined(separator: ", ")).")
         }

@@ -94,7 +94,7 @@ extension Tool {
             throw Failure(
                 .conflict, "\(used.shown) are sealed under the old key \(used.id) still",
                 next:
-                    "Nothing was changed. The relays that use the new key seal factors and the secrets of callbacks anew, and rows are signed anew; answers and secrets of operations are kept for a day. "
+                    "Nothing was changed. The relays that use the new key seal factors and webhook secrets anew, and rows are signed anew; answers and secrets of operations are kept for a day. "
                     + "Rows that are not genuine are never signed anew: 'twoefay rows verify' names them; adopt or delete them. "
                     + "'twoefay rekey --status' tells what is left.")
         }
@@ -148,7 +148,7 @@ private struct KeyReport {
 
         var isUsed: Bool { factors > 0 || webhooks > 0 || answers > 0 || operations > 0 || signed > 0 }
         var shown: String {
-            "\(factors) factors, \(webhooks) callbacks, \(signed) signed rows, \(answers) kept answers and the secrets of \(operations) operations"
+            "\(factors) factors, \(webhooks) webhook endpoints, \(signed) signed rows, \(answers) kept answers and the secrets of \(operations) operations"
         }
     }
 
@@ -158,7 +158,7 @@ private struct KeyReport {
         let desk = try OperatorStore(settings)
         defer { desk.close() }
         var factors = try desk.read(KeyUse.factors)
-        var callbacks = try desk.read(KeyUse.webhooks)
+        var endpoints = try desk.read(KeyUse.webhooks)
         var operations = try desk.read(KeyUse.operations)
         var signed = try desk.read(RowQueries.counts(of: try keys.usableRowAuthenticator()))
         var rows: [Row] = []
@@ -166,16 +166,16 @@ private struct KeyReport {
             rows.append(
                 Row(
                     id: key.id, role: keys.role(of: key), factors: factors.removeValue(forKey: key.id) ?? 0,
-                    webhooks: callbacks.removeValue(forKey: key.id) ?? 0,
+                    webhooks: endpoints.removeValue(forKey: key.id) ?? 0,
                     answers: try desk.read(KeyUse.answers(sealedBy: key.id)),
                     operations: operations.removeValue(forKey: key.id) ?? 0,
                     signed: signed.removeValue(forKey: key.id) ?? 0))
         }
         // These rows are sealed or signed under keys that the file does not hold.
-        for id in Set(factors.keys).union(callbacks.keys).union(operations.keys).union(signed.keys).sorted() {
+        for id in Set(factors.keys).union(endpoints.keys).union(operations.keys).union(signed.keys).sorted() {
             rows.append(
                 Row(
-                    id: id, role: "missing", factors: factors[id] ?? 0, webhooks: callbacks[id] ?? 0, answers: 0,
+                    id: id, role: "missing", factors: factors[id] ?? 0, webhooks: endpoints[id] ?? 0, answers: 0,
                     operations: operations[id] ?? 0, signed: signed[id] ?? 0))
         }
         self.rows = rows
@@ -183,7 +183,7 @@ private struct KeyReport {
 
     var report: Report {
         let table = Table(
-            ["KEY", "", "FACTORS", "CALLBACKS", "KEPT ANSWERS", "OPERATIONS", "SIGNED ROWS"],
+            ["KEY", "", "FACTORS", "WEBHOOKS", "KEPT ANSWERS", "OPERATIONS", "SIGNED ROWS"],
             rows.map {
                 [
                     $0.id, $0.role, String($0.factors), String($0.webhooks), String($0.answers),
@@ -201,7 +201,7 @@ private struct KeyReport {
                     rows.map {
                         .object([
                             "id": .string($0.id), "role": .string($0.role), "factors": .integer($0.factors),
-                            "callbacks": .integer($0.webhooks), "answers": .integer($0.answers),
+                            "webhooks": .integer($0.webhooks), "answers": .integer($0.answers),
                             "operations": .integer($0.operations), "signed_rows": .integer($0.signed),
                         ])
                     })

@@ -7,7 +7,7 @@ import World
 extension Tool {
     static let removeFactor = Subcommand(
         command: Command(
-            "user forget-factor", "Drops a factor of a user that is answered by codes.",
+            "user remove-factor", "Drops a factor of a user that is answered by codes.",
             operands: [
                 .init("USER", "The name that the website gave."),
                 .init("KIND", "totp, hotp, sms, mail or recovery, as 'twoefay user show' lists them."),

@@ -7,7 +7,7 @@ extension Tool {
             "demo", "Shows all of it in a browser on this machine: a website, phones, and what they say to each other.",
             options: [
                 .init(
-                    "play", .nothing,
+                    "terminal", .nothing,
                     "Play three logins in the terminal instead: one approved, one denied, one left alone."),
                 .init(
                     "port", .one("PORT"),
@@ -22,7 +22,7 @@ extension Tool {
                 It needs no account, no phone and no other machine, opens nothing by itself, and leaves nothing behind but a
                 store outside of its directory, where --storage names one. It ends by Ctrl-C. With --json, one value when it
                 is ready, with its addresses, and one when it has ended.
-                With --play it takes a minute, the shortest life that a question can have; with --json, one value at the
+                With --terminal it takes a minute, the shortest life that a question can have; with --json, one value at the
                 end: how each login ended, and every step with its time. Exit status 0: all three ended as they should.
                 """)
     ) { invocation throws(Failure) in
@@ -37,11 +37,11 @@ extension Tool {
             guard let port = UInt16(text), (1...65_533).contains(port) else {
                 throw Failure(.usage, "--port \(text) is no number from 1 to 65533", next: help)
             }
-            guard !invocation.has("play") else {
-                throw Failure(.usage, "--port is for pages, and --play has none", next: help)
+            guard !invocation.has("terminal") else {
+                throw Failure(.usage, "--port is for pages, and --terminal has none", next: help)
             }
             wish.port = port
         }
-        return invocation.has("play") ? try Demo.play(wish) : try Demo.show(wish)
+        return invocation.has("terminal") ? try Demo.play(wish) : try Demo.show(wish)
     }
 }

@@ -19,14 +19,14 @@ extension Tool {
         let keys = try desk.read(Websites.keys(of: website.id))
         let keyRows = keys.map { [Hex.encode($0.thumbprint), $0.createdAt.rfc3339] }
         let keyText = keys.isEmpty ? "Keys: none" : Table(["KEY", "SINCE"], keyRows).text
-        let callback = try desk.read(WebhookEndpoints.find(website.id))
-        let standing = callback?.lines(of: website.name, at: desk.now).map { "\n  \($0)" }.joined() ?? ""
+        let endpoint = try desk.read(WebhookEndpoints.find(website.id))
+        let standing = endpoint?.lines(of: website.name, at: desk.now).map { "\n  \($0)" }.joined() ?? ""
         return Report(
             """
             \(website.name), "\(website.traits.displayName)", is \(website.state), known since \(website.createdAt.rfc3339), \
             with \(website.users) users.
             \(keyText)
-            Callback: \(website.traits.webhookURL ?? "none")\(standing)
+            Webhook URL: \(website.traits.webhookURL ?? "none")\(standing)
 
             \(Table(["POLICY", "VALUE", "FROM"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
 
@@ -35,7 +35,7 @@ extension Tool {
             json: .object([
                 "website": .string(website.name), "display_name": .string(website.traits.displayName),
                 "state": .string(website.state), "users": .integer(website.users),
-                "callback": .text(website.traits.webhookURL), "callback_state": callback?.json(at: desk.now) ?? .null,
+                "webhook": .text(website.traits.webhookURL), "webhook_state": endpoint?.json(at: desk.now) ?? .null,
                 "created_at": .string(website.createdAt.rfc3339),
                 "keys": .array(
                     keys.map {

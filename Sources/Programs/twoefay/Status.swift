@@ -106,7 +106,7 @@ extension Probe.Answer {
 
     /// The state of the key service; nil if the relay has none.
     fileprivate var keysLine: String? {
-        switch dependencies?["keys"] {
+        switch dependencies?["key_service"] {
         case nil: nil
         case "ok": "The key service answers."
         default: "The key service does not answer: no phone can be bound until twoefay-keys runs again."

@@ -239,14 +239,14 @@ import World
     func malformedURLIsReportedAsBroken(url: String) async throws {
         try await WebhookCourierRig.with { rig in
             #expect(await rig.send(rig.call(url)) == .unanswered(.broken))
-            #expect(rig.sink.lines.contains { $0.contains("level=error event=callback.url") })
+            #expect(rig.sink.lines.contains { $0.contains("level=error event=webhook.url") })
         }
     }
 
     @Test func unknownHostIsReported() async throws {
         try await WebhookCourierRig.with { rig in
             #expect(await rig.send(rig.call("https://nowhere.invalid/")) == .unanswered(.unknownHost))
-            #expect(rig.sink.lines.contains { $0.contains("event=callback.unanswered") })
+            #expect(rig.sink.lines.contains { $0.contains("event=webhook.unanswered") })
         }
     }
 

@@ -50,7 +50,7 @@ import World
 
     @Test func status410DisablesTheEndpointOnce() {
         var standing = WebhookHealth()
-        #expect(standing.record(.unsubscribed, at: start) == .disabled(.gone))
+        #expect(standing.record(.unsubscribed, at: start) == .disabled(.unsubscribed))
         #expect(standing.record(.unsubscribed, at: start) == nil)
         #expect(standing.isDisabled)
     }

@@ -207,7 +207,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         _ = line.next(at: now)
         #expect(
             line.end(1, .answered(status: 410), at: now, chance: 0) == [
-                .suspended(1, failures: 0), .suspended(3, failures: 2), .disabled(.gone),
+                .suspended(1, failures: 0), .suspended(3, failures: 2), .disabled(.unsubscribed),
             ])
         #expect(line.room(at: now) == 0)
         // What was under way comes to its end, and nobody is told twice.

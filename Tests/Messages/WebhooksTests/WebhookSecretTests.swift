@@ -96,16 +96,16 @@ import World
     // MARK: As they are kept
 
     private func kept(_ text: String, until: Timestamp? = nil) -> WebhookSecrets? {
-        WebhookSecrets(text: Secret(utf8: text), formerUntil: until)
+        WebhookSecrets(text: Secret(utf8: text), previousUntil: until)
     }
 
     @Test func secretsRoundTrip() throws {
         let one = WebhookSecrets(current: try secret(1))
         let two = one.rotated(to: try secret(2), at: now)
         let until = now + WebhookSecrets.overlap
-        #expect(WebhookSecrets(text: one.text, formerUntil: nil).map { keys($0, at: now) } == [1])
-        #expect(WebhookSecrets(text: two.text, formerUntil: until).map { keys($0, at: now) } == [2, 1])
-        #expect(WebhookSecrets(text: two.text, formerUntil: until).map { keys($0, at: until) } == [2])
+        #expect(WebhookSecrets(text: one.text, previousUntil: nil).map { keys($0, at: now) } == [1])
+        #expect(WebhookSecrets(text: two.text, previousUntil: until).map { keys($0, at: now) } == [2, 1])
+        #expect(WebhookSecrets(text: two.text, previousUntil: until).map { keys($0, at: until) } == [2])
         #expect(
             String(decoding: two.text.reveal(), as: UTF8.self)
                 == "whsec_AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI= whsec_AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
@@ -123,6 +123,6 @@ import World
 
     @Test func secondSecretNeedsAnExpiry() throws {
         let two = WebhookSecrets(current: try secret(1)).rotated(to: try secret(2), at: now)
-        #expect(WebhookSecrets(text: two.text, formerUntil: nil).map { keys($0, at: now) } == [2])
+        #expect(WebhookSecrets(text: two.text, previousUntil: nil).map { keys($0, at: now) } == [2])
     }
 }

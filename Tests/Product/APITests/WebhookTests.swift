@@ -14,7 +14,7 @@ struct WebhookTests {
     @Test(arguments: End.allCases) func loginDecidedWebhookEqualsAuthAnswer(end: End) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site(
-            "shop", ["login-limit": "1000"], callback: "https://shop.example/hook")
+            "shop", ["login-limit": "1000"], webhook: "https://shop.example/hook")
         let (token, phone) = try await shop.enrol("ada")
         let asked = try await shop.login("ada")
         let challenge = asked.challenge

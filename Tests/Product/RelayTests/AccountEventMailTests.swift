@@ -129,13 +129,13 @@ import World
         let rig = scene.rig
         rig.time.advance(by: .seconds(90))
         try await rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(rig.registry.number("twoefay_outbox_late_seconds") == 90)
-        #expect(rig.registry.number("twoefay_outbox_dead") == 0)
+        #expect(rig.registry.number("twoefay_outbox_oldest_overdue_seconds") == 90)
+        #expect(rig.registry.number("twoefay_outbox_dead_letters") == 0)
         rig.mails.answer(.refused("550 no such user"))
         try await rig.round(after: .zero)
         try await rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(rig.registry.number("twoefay_outbox_late_seconds") == 0)
-        #expect(rig.registry.number("twoefay_outbox_dead") == 1)
+        #expect(rig.registry.number("twoefay_outbox_oldest_overdue_seconds") == 0)
+        #expect(rig.registry.number("twoefay_outbox_dead_letters") == 1)
         rig.time.advance(by: Relay.deadFor)
         try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(try scene.mails() == 1)

@@ -7,7 +7,7 @@ import World
 /// What websites and users are to be told of is written down with the change, once.
 @Suite(.mayBlock) struct AccountEventTests {
     private func told(_ rig: RelayRig, _ event: String) throws -> [Int64] {
-        try ["callback", "mail"].map {
+        try ["webhook", "mail"].map {
             try rig.count(
                 "SELECT count(*) FROM outbox WHERE kind = '\($0)' AND event = '\(event)' AND device_id IS NOT NULL")
         }
@@ -15,7 +15,7 @@ import World
 
     @Test(arguments: StoreKind.all) func bindingAndUnbindingCreateEvents(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
-        let shop = try await rig.shop("shop", ["number": "0"], callback: "https://shop.example/hook")
+        let shop = try await rig.shop("shop", ["number": "0"], webhook: "https://shop.example/hook")
         let person = try await Person.registered("ada", at: shop, rig, email: "ada@example.com")
         let early = try await person.furtherCode()
         let phone = try TestPhone(pushToken: "first")
@@ -46,7 +46,7 @@ import World
 
     @Test(arguments: StoreKind.all) func bindingByTheWebsiteCreatesOneEvent(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
-        let shop = try await rig.shop("shop", ["answers": "website"], callback: "https://shop.example/hook")
+        let shop = try await rig.shop("shop", ["answers": "website"], webhook: "https://shop.example/hook")
         let person = try await Person.registered("ada", at: shop, rig)
         for token in ["one", "two", "two"] {
             _ = try await rig.on { relay in

@@ -73,7 +73,7 @@ import World
     @Test(arguments: StoreKind.all) func concurrentBindRequestsBindOnePhone(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website(
-            "shop", policies: ["answers": "certificate"], callback: "https://shop.example/hook")
+            "shop", policies: ["answers": "certificate"], webhook: "https://shop.example/hook")
         let other = kind == .mariadb ? try await RelayRig(beside: rig) : rig
         for round in 0..<10 {
             let ada = try await Person.registered("ada-\(round)", at: shop, rig, email: "ada-\(round)@example.com")

@@ -21,7 +21,7 @@ import World
         for _ in 0..<3 { try await scene.round() }
         #expect(try scene.done() == [true, false, true])
         #expect(try scene.second("dead_at IS NOT NULL AND reason = 'forged'"))
-        #expect(try scene.second("due_at IS NULL AND call_at IS NULL AND holder IS NULL AND claim IS NULL"))
+        #expect(try scene.second("due_at IS NULL AND webhook_due_at IS NULL AND holder IS NULL AND lease IS NULL"))
         // Neither its lease nor a dead relay brings it back.
         try await rig.on { relay in try await rig.store.removeDeadRelay(relay.id, at: nil, now: rig.time.now()) }
         try await scene.round()
@@ -38,8 +38,8 @@ import World
         let dead = try await scene.dead()
         #expect(dead.map(\.id) == [id] && dead.first?.reason == "forged" && dead.first?.goesWithLogin == false)
         try await rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(rig.registry.number("twoefay_outbox_dead") == 1)
-        #expect(rig.registry.number("twoefay_callbacks_dead") == (what == .callback ? 1 : 0))
+        #expect(rig.registry.number("twoefay_outbox_dead_letters") == 1)
+        #expect(rig.registry.number("twoefay_webhook_dead_letters") == (what == .webhook ? 1 : 0))
         let store = rig.store
         let dropped = try await rig.on { relay in
             try await store.run(OutboxAdmin.drop(id, at: rig.time.now(), as: relay.operations.new()))
@@ -74,9 +74,9 @@ import World
         let scene = try await OutboxEntryFixture(kind, what)
         try scene.rig.forge(
             """
-            INSERT INTO outbox (id, kind, event, user_id, website_id, place, call_at, challenge_id, device_id, factor_id,
+            INSERT INTO outbox (id, kind, event, user_id, website_id, ordinal, webhook_due_at, challenge_id, device_id, factor_id,
             counter, address, created_at, expires_at, due_at, attempts, mac)
-            SELECT x'\(Self.zeros)', kind, event, user_id, website_id, place, call_at, challenge_id, device_id, factor_id,
+            SELECT x'\(Self.zeros)', kind, event, user_id, website_id, ordinal, webhook_due_at, challenge_id, device_id, factor_id,
             counter, address, created_at, expires_at, due_at, attempts, mac FROM outbox WHERE \(scene.isSecond)
             """)
         for _ in 0..<2 { try await scene.round() }
@@ -92,7 +92,7 @@ import World
         try scene.rig.forge("UPDATE outbox SET mac = x'ffffffff\(mac.dropFirst(8))' WHERE \(scene.isSecond)")
         for _ in 0..<2 { try await scene.round() }
         #expect(try scene.done() == [true, false, true])
-        #expect(try scene.second("dead_at IS NULL AND holder IS NULL AND coalesce(due_at, call_at) IS NOT NULL"))
+        #expect(try scene.second("dead_at IS NULL AND holder IS NULL AND coalesce(due_at, webhook_due_at) IS NOT NULL"))
         try scene.rig.forge("UPDATE outbox SET mac = x'\(mac)' WHERE \(scene.isSecond)")
         try await scene.round(after: .seconds(60))
         #expect(try scene.done() == [true, true, true])
@@ -115,7 +115,7 @@ import World
         }
         #expect(try scene.done() == [true, false, true])
         #expect(try scene.second("dead_at IS NULL AND holder IS NULL"))
-        if what == .callback { #expect(try scene.second("attempts = 0")) }
+        if what == .webhook { #expect(try scene.second("attempts = 0")) }
         // At first each round, then less and less often.
         #expect((failures.last ?? 0) > 1 && (failures.last ?? 0) < 8, "\(failures)")
         try rig.forge("UPDATE \(relied.table) SET \(relied.column) = '\(kept)' WHERE \(relied.condition)")
@@ -129,11 +129,11 @@ import World
         let shop = try await WebhookFixture(kind)
         let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
         for scene in [shop, bank] { for _ in 0..<2 { try await scene.cancelled() } }
-        try shop.rig.forge("UPDATE website SET callback = 'https://stranger.example/' WHERE name = 'shop'")
+        try shop.rig.forge("UPDATE website SET webhook_url = 'https://stranger.example/' WHERE name = 'shop'")
         for _ in 0..<3 { try await shop.rig.webhookRound(after: .seconds(31)) }
         #expect(shop.rig.calls.sent.map(\.url) == [String](repeating: "https://bank.example/hook", count: 2))
         #expect(try shop.left("dead_at IS NULL AND holder IS NULL AND attempts = 0") == 2 && bank.left() == 0)
-        try shop.rig.forge("UPDATE website SET callback = '\(WebhookFixture.url)' WHERE name = 'shop'")
+        try shop.rig.forge("UPDATE website SET webhook_url = '\(WebhookFixture.url)' WHERE name = 'shop'")
         try await shop.rig.webhookRound(after: .seconds(600))
         #expect(shop.rig.calls.sent.count == 4)
     }
@@ -143,7 +143,7 @@ import World
         let shop = try await WebhookFixture(.file)
         let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
         for scene in [shop, bank] { try await scene.cancelled() }
-        try shop.rig.forge("UPDATE callback SET tries = 'some' WHERE website_id = x'\(shop.shop.id)'")
+        try shop.rig.forge("UPDATE webhook_endpoint SET failed_attempts = 'some' WHERE website_id = x'\(shop.shop.id)'")
         try await shop.rig.webhookRound(after: .seconds(1))
         #expect(shop.rig.calls.sent.map(\.url) == ["https://bank.example/hook"])
     }

@@ -24,11 +24,11 @@ import World
                     "INSERT INTO relay (id, beat, started_at) VALUES (\(HaltedRelayTests.other), 0, '\(now.sql)')")
                 try rig.execute(
                     """
-                    UPDATE outbox SET holder = \(HaltedRelayTests.other), claim = \(HaltedRelayTests.other),
+                    UPDATE outbox SET holder = \(HaltedRelayTests.other), lease = \(HaltedRelayTests.other),
                     due_at = '\((now + .seconds(15)).sql)' WHERE kind = '\(kind)'
                     """)
             case .done: try rig.execute("DELETE FROM outbox WHERE kind = '\(kind)'")
-            case .freed: try rig.execute("UPDATE outbox SET holder = NULL, claim = NULL WHERE kind = '\(kind)'")
+            case .freed: try rig.execute("UPDATE outbox SET holder = NULL, lease = NULL WHERE kind = '\(kind)'")
             }
         }
 

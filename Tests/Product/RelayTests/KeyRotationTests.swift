@@ -72,7 +72,7 @@ import World
         init(_ kind: StoreKind) async throws {
             rig = try await RelayRig(kind)
             shop = try await rig.shop(
-                "shop", ["number": "6", "further-factors": "website"], callback: "https://shop.example/twoefay")
+                "shop", ["number": "6", "further-factors": "website"], webhook: "https://shop.example/twoefay")
             let shop = shop
             let (token, code) = try await rig.on { relay in
                 let registered = try await relay.register(
@@ -172,11 +172,11 @@ import World
         }
 
         func sealedRows() throws -> [(sealed: [UInt8], associated: [UInt8])] {
-            let secrets = Statement("SELECT secrets FROM callback")
-            let callbacks = try rig.store.runBlocking(Script("test", reads: [BoundStatement(secrets)]))[0].map { row in
+            let secrets = Statement("SELECT secrets FROM webhook_endpoint")
+            let webhooks = try rig.store.runBlocking(Script("test", reads: [BoundStatement(secrets)]))[0].map { row in
                 (sealed: try row.blob(0), associated: WebhookSecretSeal.associated(website: shop.id))
             }
-            return try rows("WHERE secret IS NOT NULL") + callbacks
+            return try rows("WHERE secret IS NOT NULL") + webhooks
         }
     }
 

@@ -22,7 +22,7 @@ import World
     @Test(arguments: StoreKind.all) func fraudReportOfASupersededLoginFreezesTheUser(kind: StoreKind) async throws {
         let cast = try await TwoWebsitesFixture(kind)
         let rig = cast.rig
-        try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
+        try rig.execute("UPDATE website SET webhook_url = 'https://shop.example.com/hook' WHERE name = 'shop'")
         try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
         let first = try await cast.ask()
         let second = try await cast.ask()
@@ -46,11 +46,11 @@ import World
                 SELECT count(*) FROM audit WHERE event = 'user.frozen' AND proof = 'signed'
                 AND device_id = x'\(cast.first.credential.id)' AND challenge_id = x'\(first.challenge)'
                 """) == 1)
-        for kind in ["callback", "mail"] {
+        for kind in ["webhook", "mail"] {
             let sql = "SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND event = 'user.frozen'"
             #expect(try rig.count(sql) == 1, "\(kind)")
         }
-        let errands = "SELECT count(*) FROM outbox WHERE challenge_id IS NOT NULL AND kind <> 'callback'"
+        let errands = "SELECT count(*) FROM outbox WHERE challenge_id IS NOT NULL AND kind <> 'webhook'"
         #expect(try rig.count(errands) == 0)
     }
 

@@ -96,7 +96,7 @@ import World
     @Test(arguments: StoreKind.all) func wrongNumbersLockTheUser(kind: StoreKind) async throws {
         let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "4"])
         let rig = cast.rig
-        try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
+        try rig.execute("UPDATE website SET webhook_url = 'https://shop.example.com/hook' WHERE name = 'shop'")
         try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
         let (other, restarted) = (try rig.another(), try rig.another())
         for relay in [rig.relay, other, restarted] { try await fail(cast, by: cast.first, on: relay) }
@@ -115,7 +115,7 @@ import World
                 SELECT count(*) FROM audit WHERE event = 'user.locked' AND proof = 'signed'
                 AND device_id = x'\(cast.first.credential.id)'
                 """) == 1)
-        for kind in ["callback", "mail"] {
+        for kind in ["webhook", "mail"] {
             let sql = "SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND event = 'user.locked'"
             #expect(try rig.count(sql) == 1)
         }
@@ -173,7 +173,7 @@ import World
     @Test(arguments: StoreKind.all) func fraudFreezesTheUser(kind: StoreKind) async throws {
         let cast = try await TwoWebsitesFixture(kind, policies: ["further-factors": "proved"])
         let rig = cast.rig
-        try rig.execute("UPDATE website SET callback = 'https://shop.example.com/hook' WHERE name = 'shop'")
+        try rig.execute("UPDATE website SET webhook_url = 'https://shop.example.com/hook' WHERE name = 'shop'")
         try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
         let asked = try await cast.ask()
         _ = rig.sink.drain()
@@ -184,7 +184,7 @@ import World
         #expect(rig.sink.drain().contains { $0.contains("level=warning event=user.frozen") })
         #expect(
             try rig.count("SELECT count(*) FROM audit WHERE event = 'user.frozen' AND proof = 'signed'") == 1)
-        for kind in ["callback", "mail"] {
+        for kind in ["webhook", "mail"] {
             #expect(
                 try rig.count(
                     """
@@ -251,7 +251,7 @@ import World
             try rig.count("SELECT count(*) FROM audit WHERE event = '\(event)' AND outcome = 'operator'")
         }
         let announced = "SELECT count(*) FROM outbox WHERE event = 'user.locked'"
-        try rig.execute("UPDATE website SET callback = 'https://shop.example/hook'")
+        try rig.execute("UPDATE website SET webhook_url = 'https://shop.example/hook'")
         try rig.execute("UPDATE user SET state = '\(state.rawValue)', stopped_by = 'phone' WHERE username = 'ada'")
         #expect(try await cast.lock())
         #expect(try await !cast.lock())

@@ -153,7 +153,7 @@ import World
             _ = try await cast.rig.decide(
                 decision, challenge, number: decision == .approve ? "74" : nil, by: cast.first)
             for other in ["locked", "frozen"] {
-                let count = cast.rig.registry.number("twoefay_users_barred_total{state=\"\(other)\"}")
+                let count = cast.rig.registry.number("twoefay_users_blocked_total{state=\"\(other)\"}")
                 #expect(count == (other == state ? 1 : 0))
             }
             #expect(ended(cast.rig, "failure", reason, "signed") == 1)

@@ -43,7 +43,7 @@ import World
             rig.time.advance(by: pause)
             _ = rig.sink.drain()
             try await rig.on { relay in await relay.deleteExpiredRows() }
-            return rig.sink.drain().filter { $0.contains("event=tidy.done") }
+            return rig.sink.drain().filter { $0.contains("event=retention.done") }
         }
         let asked = try await scene.ask()
         #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: scene.first) == .success)
@@ -54,8 +54,8 @@ import World
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
         let lines = try await tidy(after: .seconds(10))
         #expect(lines.contains { $0.contains("level=info") && $0.contains("kind=challenges count=1") })
-        #expect(lines.contains { $0.contains("level=debug") && $0.contains("kind=callbacks count=0") })
-        #expect(rig.registry.number("twoefay_tidied_rows_total{kind=\"challenges\"}") == 1)
+        #expect(lines.contains { $0.contains("level=debug") && $0.contains("kind=webhooks count=0") })
+        #expect(rig.registry.number("twoefay_retention_deleted_rows_total{kind=\"challenges\"}") == 1)
         for table in ["challenge", "step", "activation"] {
             #expect(try rig.count("SELECT count(*) FROM \(table)") == 0)
         }
@@ -75,11 +75,11 @@ import World
         try rig.execute(
             """
             INSERT INTO outbox (id, kind, attempts, expires_at)
-            VALUES (x'00', 'callback', 8, '2020-01-01 00:00:00.000'), (x'01', 'callback', 0, '2030-01-01 00:00:00.000')
+            VALUES (x'00', 'webhook', 8, '2020-01-01 00:00:00.000'), (x'01', 'webhook', 0, '2030-01-01 00:00:00.000')
             """)
         try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(try rig.count("SELECT count(*) FROM outbox") == 1)
-        let lines = rig.sink.drain().filter { $0.contains("event=callback.expired") }
+        let lines = rig.sink.drain().filter { $0.contains("event=webhook.expired") }
         #expect(lines.count == 1 && lines[0].contains("level=warning") && lines[0].contains("count=1"))
     }
 
@@ -93,7 +93,7 @@ import World
         #expect(try scene.logins == 1)
         try await scene.rig.on { relay in await relay.deleteExpiredRows() }
         #expect(try scene.logins == 0)
-        #expect(scene.other.registry.number("twoefay_tidied_rows_total{kind=\"challenges\"}") == 0)
+        #expect(scene.other.registry.number("twoefay_retention_deleted_rows_total{kind=\"challenges\"}") == 0)
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], [true, false])

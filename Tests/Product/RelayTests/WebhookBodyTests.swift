@@ -25,7 +25,7 @@ import World
         init(_ kind: StoreKind) async throws {
             rig = try await RelayRig(kind)
             shop = try await rig.shop(
-                "shop", ["answers": "signed", "number": "0"], callback: "https://shop.example/hook?a=1")
+                "shop", ["answers": "signed", "number": "0"], webhook: "https://shop.example/hook?a=1")
             since = rig.time.now()
             ada = try await Person.registered("ada", at: shop, rig)
             phone = try TestPhone(pushToken: "first")
@@ -84,7 +84,7 @@ import World
     /// In the original's form it has no key, and no name.
     @Test func deviceEventOfAKeylessPhoneHasNullKey() async throws {
         let rig = try await RelayRig(.memory)
-        let shop = try await rig.shop("shop", ["answers": "website"], callback: "https://shop.example/hook")
+        let shop = try await rig.shop("shop", ["answers": "website"], webhook: "https://shop.example/hook")
         let ada = try await Person.registered("ada", at: shop, rig)
         let device = try await rig.on { relay in
             try await relay.bind(token: ada.token, pushToken: "one", by: shop, as: relay.operations.new())
@@ -142,12 +142,12 @@ import World
     @Test func eventAboutADeletedUserHasNoBody() async throws {
         let scene = try await Fixture(.memory)
         try scene.rig.execute(
-            "UPDATE outbox SET device_id = x'00000000000000000000000000000001' WHERE kind = 'callback'")
+            "UPDATE outbox SET device_id = x'00000000000000000000000000000001' WHERE kind = 'webhook'")
         scene.rig.relay.replace(scene.rig.calls)
         try await scene.rig.webhookRound(after: .zero)
         #expect(scene.rig.calls.sent.isEmpty)
-        #expect(try scene.rig.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") == 0)
-        #expect(scene.rig.sink.drain().contains { $0.contains("event=callback.void") })
+        #expect(try scene.rig.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
+        #expect(scene.rig.sink.drain().contains { $0.contains("event=webhook.void") })
     }
 
     /// So that whoever pays for a challenge's end is not told less than who asks: an end is told however late it is.

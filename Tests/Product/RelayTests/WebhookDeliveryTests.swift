@@ -17,15 +17,15 @@ import World
         await rig.settled()
         #expect(rig.calls.sent.isEmpty)
         try await rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(rig.registry.number("twoefay_callbacks_late_seconds") == 0)
+        #expect(rig.registry.number("twoefay_webhook_oldest_overdue_seconds") == 0)
         let second = try await scene.cancelled()
         await rig.settled()
         #expect(rig.calls.sent.count == 2)
         #expect(rig.calls.sent.contains { $0.id.text == second.text })
         #expect(try scene.left() == 0)
         #expect(scene.counted("delivered") == 2)
-        #expect(rig.registry.number("twoefay_callback_seconds_count") == 2)
-        let lines = scene.lines(of: "callback.delivered")
+        #expect(rig.registry.number("twoefay_webhook_delivery_seconds_count") == 2)
+        let lines = scene.lines(of: "webhook.delivered")
         #expect(lines.count == 2)
         for word in [
             "level=info", "website=shop", "challenge=\(second)", "message=\(second)", "kind=login.decided",
@@ -67,9 +67,9 @@ import World
         try rig.execute(
             """
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
-            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts)
-            SELECT randomblob(16), kind, 'user.locked', 1, user_id, website_id, created_at, expires_at, call_at, 0
-            FROM outbox, n WHERE kind = 'callback'
+            INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts)
+            SELECT randomblob(16), kind, 'user.locked', 1, user_id, website_id, created_at, expires_at, webhook_due_at, 0
+            FROM outbox, n WHERE kind = 'webhook'
             """)
         try await rig.on { relay in await relay.deliverWebhooks() }
         for _ in 0..<4 { _ = await rig.calls.next() }
@@ -137,15 +137,15 @@ import World
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let website = Receiver(rig.calls)
-        let sealed = try rig.text("SELECT hex(secrets) FROM callback")
-        try rig.execute("UPDATE callback SET secrets = x'00'")
+        let sealed = try rig.text("SELECT hex(secrets) FROM webhook_endpoint")
+        try rig.execute("UPDATE webhook_endpoint SET secrets = x'00'")
         for _ in 0..<3 { try await scene.cancelled() }
         for _ in 0..<30 { try await rig.webhookRound(after: .seconds(1)) }
         #expect(website.came.isEmpty)
         #expect(try scene.left("attempts = 0") == 3)
         // Somebody sees it, and is not flooded.
-        #expect((1...4).contains(scene.lines(of: "callback.sealed").count))
-        try rig.execute("UPDATE callback SET secrets = x'\(sealed)'")
+        #expect((1...4).contains(scene.lines(of: "webhook.sealed").count))
+        try rig.execute("UPDATE webhook_endpoint SET secrets = x'\(sealed)'")
         for _ in 0..<2 { try await rig.webhookRound(after: WebhookQueues.pause) }
         #expect(try website.arrived.count == 3 && scene.left() == 0)
     }
@@ -156,7 +156,7 @@ import World
         try await scene.rig.webhookRound(after: .seconds(31 * 86_400))
         #expect(scene.rig.calls.sent.isEmpty)
         #expect(try scene.left("dead_at IS NOT NULL AND reason = 'expired unsent'") == 1)
-        #expect(scene.lines(of: "callback.dead").count == 1 && scene.counted("dead") == 1)
+        #expect(scene.lines(of: "webhook.dead").count == 1 && scene.counted("dead") == 1)
     }
 
     @Test(arguments: StoreKind.all) func deletedUserCancelsPendingWebhooks(kind: StoreKind) async throws {

@@ -47,8 +47,8 @@ import World
         }
         #expect(scene.counted("dead") == 0)
         let lines = rig.sink.drain()
-        #expect(lines.filter { $0.contains("event=callback.recovered ") }.count == 1)
-        #expect(!lines.contains { $0.contains("event=callback.disabled") })
+        #expect(lines.filter { $0.contains("event=webhook.recovered ") }.count == 1)
+        #expect(!lines.contains { $0.contains("event=webhook.disabled") })
     }
 
     /// It takes one of them in the middle and is away again: that is no reason to give up what waits.
@@ -61,9 +61,9 @@ import World
         try rig.execute(
             """
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 49)
-            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts)
-            SELECT randomblob(16), kind, 'user.locked', 1, user_id, website_id, created_at, expires_at, call_at, 0
-            FROM outbox, n WHERE kind = 'callback'
+            INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts)
+            SELECT randomblob(16), kind, 'user.locked', 1, user_id, website_id, created_at, expires_at, webhook_due_at, 0
+            FROM outbox, n WHERE kind = 'webhook'
             """)
         for _ in 0..<(10 * 12) { try await rig.webhookRound(after: .seconds(300)) }
         // Each has two tries left, and the next of them is hours away.
@@ -92,16 +92,16 @@ import World
         try await rig.webhookRound(after: .zero)
         let tried = website.came.count
         #expect((1...4).contains(tried))
-        #expect(scene.counted("gone") == Double(tried))
+        #expect(scene.counted("unsubscribed") == Double(tried))
         website.answer(.answered(status: 200))
         for _ in 0..<24 { try await rig.webhookRound(after: .seconds(3600)) }
         #expect(website.came.count == tried)
         #expect(try scene.left("dead_at IS NULL") == 6)
-        let lines = scene.lines(of: "callback.disabled")
+        let lines = scene.lines(of: "webhook.disabled")
         #expect(lines.count == 1 && lines[0].contains("level=error") && lines[0].contains("website=shop"), "\(lines)")
-        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'callback.disabled'") == 1)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'webhook.disabled'") == 1)
         try await rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(rig.registry.number("twoefay_callback_websites_disabled") == 1)
+        #expect(rig.registry.number("twoefay_webhook_disabled_websites") == 1)
         #expect(try await scene.enable())
         try await rig.webhookRound(after: .seconds(1))
         #expect(try website.arrived.count == 6 && scene.left() == 0)
@@ -124,9 +124,9 @@ import World
             }
             await rig.settled()
         }
-        #expect(scene.lines(of: "callback.disabled").count == 1)
-        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'callback.disabled'") == 1)
-        #expect(try rig.text("SELECT stopped_by FROM callback") == "failures")
+        #expect(scene.lines(of: "webhook.disabled").count == 1)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'webhook.disabled'") == 1)
+        #expect(try rig.text("SELECT disabled_by FROM webhook_endpoint") == "failures")
         let tried = website.came.count
         #expect(tried >= WebhookHealth.fewestTries)
         website.answer(.answered(status: 200))
@@ -153,14 +153,14 @@ import World
         // And one that does not count: the first of the others arrived while nothing else had, so all was due at once.
         #expect(rig.calls.sent.filter { $0.id.text == dead }.count == 8 + 1)
         #expect(scene.counted("delivered") == 8 && rig.calls.sent.count == 16 + 1)
-        #expect(try scene.left("dead_at IS NOT NULL AND call_at IS NULL AND reason = 'answered 400'") == 1)
+        #expect(try scene.left("dead_at IS NOT NULL AND webhook_due_at IS NULL AND reason = 'answered 400'") == 1)
         #expect(scene.counted("dead") == 1 && scene.counted("failed") == 7 + 1)
         let lines = rig.sink.drain()
-        #expect(lines.filter { $0.contains("level=error event=callback.dead ") }.count == 1)
-        #expect(lines.filter { $0.contains("level=warning event=callback.failed ") }.count == 7 + 1)
-        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 1)
+        #expect(lines.filter { $0.contains("level=error event=webhook.dead ") }.count == 1)
+        #expect(lines.filter { $0.contains("level=warning event=webhook.failed ") }.count == 7 + 1)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'webhook.dead'") == 1)
         try await rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(rig.registry.number("twoefay_callbacks_dead") == 1)
+        #expect(rig.registry.number("twoefay_webhook_dead_letters") == 1)
     }
 
     /// Who asked for rest was the place that the website had.
@@ -175,7 +175,7 @@ import World
         try await scene.cancelled()
         try await rig.webhookRound(after: .seconds(60))
         #expect(website.came.count == 1)
-        try rig.execute("UPDATE website SET callback = 'https://shop.example/new' WHERE id = x'\(scene.shop.id)'")
+        try rig.execute("UPDATE website SET webhook_url = 'https://shop.example/new' WHERE id = x'\(scene.shop.id)'")
         try await rig.webhookRound(after: .seconds(1))
         #expect(website.arrived.map(\.url) == ["https://shop.example/new"])
         // The first waits as long as it was to; the operator's tool makes it due.

@@ -8,11 +8,12 @@ import Testing
 
 @testable import Relay
 
-/// The master key is changed: what callbacks are signed with opens before and after.
+/// The master key is changed: what webhooks are signed with opens before and after.
 @Suite(.timeLimit(.minutes(10)), .mayBlock) struct WebhookSecretRotationTests {
     private static let insert = Statement(
-        "INSERT INTO callback VALUES (?, ?, '1', NULL, 'active', NULL, NULL, 0, ?)")
-    private static let secrets = Statement("SELECT website_id, secrets, sealed_by FROM callback ORDER BY website_id")
+        "INSERT INTO webhook_endpoint VALUES (?, ?, '1', NULL, 'active', NULL, NULL, NULL, 0, ?)")
+    private static let secrets = Statement(
+        "SELECT website_id, secrets, sealed_by FROM webhook_endpoint ORDER BY website_id")
     private static let old = Sealer.Key(id: "1", key: Secret(Array(repeating: 7, count: 32)))
     private static let new = Sealer.Key(id: "2", key: Secret(Array(repeating: 8, count: 32)))
 
@@ -55,7 +56,7 @@ import Testing
             }
         }
         let lines = rig.sink.lines
-        #expect(lines.count { $0.contains("event=callback.resealed") && $0.contains("count=119") } == 1)
-        #expect(lines.count { $0.contains("event=callback.stuck") && $0.contains("count=1") } == 2)
+        #expect(lines.count { $0.contains("event=webhook.resealed") && $0.contains("count=119") } == 1)
+        #expect(lines.count { $0.contains("event=webhook.stuck") && $0.contains("count=1") } == 2)
     }
 }

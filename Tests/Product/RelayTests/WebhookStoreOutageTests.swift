@@ -51,7 +51,7 @@ import World
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(rig.calls.sent.count == 1)
-        #expect(scene.lines(of: "callback.delivered").isEmpty)
+        #expect(scene.lines(of: "webhook.delivered").isEmpty)
         way.cut(false)
         // Its lease has to be over before anybody looks at it.
         for _ in 0..<4 {
@@ -65,7 +65,7 @@ import World
         await rig.settled()
         #expect(try scene.left() == 0)
         #expect(rig.calls.sent.count == 1)
-        #expect(scene.lines(of: "callback.delivered").count == 1)
+        #expect(scene.lines(of: "webhook.delivered").count == 1)
         store.close()
     }
 
@@ -103,9 +103,9 @@ import World
         way.cut(false)
         switch meanwhile {
         case .nothing: break
-        case .triedByOthers: try rig.execute("UPDATE outbox SET attempts = 3 WHERE kind = 'callback'")
+        case .triedByOthers: try rig.execute("UPDATE outbox SET attempts = 3 WHERE kind = 'webhook'")
         case .replayed:
-            try rig.execute("UPDATE outbox SET expires_at = '2100-01-01 00:00:00.000' WHERE kind = 'callback'")
+            try rig.execute("UPDATE outbox SET expires_at = '2100-01-01 00:00:00.000' WHERE kind = 'webhook'")
         case .anHour: rig.time.advance(by: CompletedAttempt.life)
         }
         rig.time.advance(by: Relay.webhookLease + .seconds(1))
@@ -114,7 +114,7 @@ import World
         // Its pause is over in any case. What comes of this one cannot be written either.
         #expect(website.came.count == 2)
         #expect(try scene.left("attempts = \(meanwhile.failures) AND holder IS NOT NULL") == 1)
-        #expect(scene.lines(of: "callback.failed").count == (meanwhile == .nothing ? 1 : 0))
+        #expect(scene.lines(of: "webhook.failed").count == (meanwhile == .nothing ? 1 : 0))
         store.close()
     }
 

@@ -30,7 +30,7 @@ import World
 
     private func announced(_ rig: RelayRig) throws -> [Int64] {
         try ["device.bound", "device.unbound"].map {
-            try rig.count("SELECT count(*) FROM outbox WHERE kind = 'callback' AND event = '\($0)'")
+            try rig.count("SELECT count(*) FROM outbox WHERE kind = 'webhook' AND event = '\($0)'")
         }
     }
 
@@ -40,7 +40,7 @@ import World
 
     @Test(arguments: StoreKind.all) func restoredWebsitePhoneIsReportedWhenBound(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
-        let club = try await rig.shop("club", Self.websites, callback: "https://club.example/hook")
+        let club = try await rig.shop("club", Self.websites, webhook: "https://club.example/hook")
         let ada = try await Person.registered("ada", at: club, rig)
         let device = try await ada.bound("one")
         #expect(try await rig.byOperator(.revoked, device))
@@ -60,7 +60,7 @@ import World
     /// As one that was stolen: its website, or whoever acts for it, must not bind it again.
     @Test(arguments: StoreKind.all) func operatorTakesOverAPhoneUnboundByItsWebsite(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
-        let club = try await rig.shop("club", Self.websites, callback: "https://club.example/hook")
+        let club = try await rig.shop("club", Self.websites, webhook: "https://club.example/hook")
         let ada = try await Person.registered("ada", at: club, rig)
         let device = try await ada.bound("one")
         try await rig.on { relay in try await relay.unbind(device, ofUser: "ada", by: club) }

@@ -37,8 +37,9 @@ import Testing
         metrics.unsent(.full)
         let expected: [(String, Double)] = [
             ("connections_opened_total", 3), ("connections_ended_total", 2), ("goaways_total", 1),
-            ("tokens_retired_total", 1), ("unanswered_total{why=\"lost\"}", 1), ("unanswered_total{why=\"reset\"}", 0),
-            ("unsent_total{why=\"full\"}", 1),
+            ("tokens_retired_total", 1), ("unanswered_total{reason=\"lost\"}", 1),
+            ("unanswered_total{reason=\"reset\"}", 0),
+            ("unsent_total{reason=\"full\"}", 1),
         ]
         for (series, value) in expected { #expect(registry.number("twoefay_apns_\(series)") == value, "\(series)") }
     }

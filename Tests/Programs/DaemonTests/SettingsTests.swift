@@ -175,11 +175,14 @@ private func everything() throws -> Settings {
             ("metrics: {listen: '[::]:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: 'localhost:9464'}", "metrics.listen must be an address of this machine alone"),
             ("metrics: {listen: 9464}", "metrics.listen must be HOST:PORT"),
-            ("keys: /run/keys", "keys must be unix:PATH, as in unix:/run/twoefay-keys/socket"),
+            ("key_service: /run/keys", "key_service must be unix:PATH, as in unix:/run/twoefay-keys/socket"),
             ("pkcs11: {key: k}", "pkcs11.key does nothing without keys: only twoefay-keys uses a token"),
-            ("keys: unix:k\npkcs11: {module: m}", "pkcs11 needs module, token, key and pin_file"),
-            ("keys: 'unix:'", "keys must be unix:PATH, as in unix:/run/twoefay-keys/socket"),
-            ("keys: unix:/\(String(repeating: "x", count: 107))", "keys must have a path of at most 107 bytes"),
+            ("key_service: unix:k\npkcs11: {module: m}", "pkcs11 needs module, token, key and pin_file"),
+            ("key_service: 'unix:'", "key_service must be unix:PATH, as in unix:/run/twoefay-keys/socket"),
+            (
+                "key_service: unix:/\(String(repeating: "x", count: 107))",
+                "key_service must have a path of at most 107 bytes"
+            ),
             ("proxies: 10.0.0.1/8", "t.yaml:4:10: proxies must be ranges such as 10.20.0.0/16"),
             ("proxies: '10.0.0.0/8, ::/0'", "proxies must not be every address"),
             ("proxies: 0.0.0.0/0", "proxies must not be every address"),

@@ -233,7 +233,8 @@ import Testing
         #expect(await demo.child.ended().status == 0)
     }
 
-    @Test(arguments: [["--port", "0"], ["--port", "65534"], ["--port", "8000", "--play"]]) func invalidPortsAreRefused(
+    @Test(arguments: [["--port", "0"], ["--port", "65534"], ["--port", "8000", "--terminal"]])
+    func invalidPortsAreRefused(
         arguments: [String]
     ) async throws {
         let demo = try await Child(

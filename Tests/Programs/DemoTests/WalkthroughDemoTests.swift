@@ -3,14 +3,15 @@ import JSON
 import TestSupport
 import Testing
 
-/// The built `twoefay demo --play`, as somebody runs it who has just cloned the project.
-@Suite("twoefay demo --play", .timeLimit(.minutes(15))) struct WalkthroughDemoTests {
+/// The built `twoefay demo --terminal`, as somebody runs it who has just cloned the project.
+@Suite("twoefay demo --terminal", .timeLimit(.minutes(15))) struct WalkthroughDemoTests {
     private let scratch: TemporaryDirectory
 
     init() throws { scratch = try TemporaryDirectory() }
 
     private func start(_ arguments: String...) throws -> Child {
-        try Child(try BuiltProgram.twoefay.path, ["demo", "--play"] + arguments, environment: ["TMPDIR": scratch.path])
+        try Child(
+            try BuiltProgram.twoefay.path, ["demo", "--terminal"] + arguments, environment: ["TMPDIR": scratch.path])
     }
 
     /// Once the relay runs: its process.
@@ -125,7 +126,7 @@ import Testing
         let copy = scratch("twoefay")
         let copied = try await Child.run("cp", [try BuiltProgram.twoefay.path, copy])
         try #require(copied.status == 0)
-        let demo = try await Child(copy, ["demo", "--play"], environment: ["TMPDIR": scratch.path]).ended()
+        let demo = try await Child(copy, ["demo", "--terminal"], environment: ["TMPDIR": scratch.path]).ended()
         #expect(demo.status == 3)
         #expect(demo.errors.contains("/twoefayd: No such file or directory"))
         #expect(scratch.names == ["twoefay"])

@@ -10,7 +10,7 @@ import World
 /// Two equal requests at one moment are one change under one operation: the second of their scripts finds it done, and
 /// fails at nothing, since all the others of its batch would fail with it.
 struct AccountEventOnceTests {
-    private static let callback = Statement("UPDATE website SET callback = 'https://shop.example/hook'")
+    private static let setWebhookURL = Statement("UPDATE website SET webhook_url = 'https://shop.example/hook'")
     private static let errands = Statement(
         "SELECT count(*) FROM outbox WHERE event IS NOT NULL AND event <> 'login.decided'")
 
@@ -19,7 +19,7 @@ struct AccountEventOnceTests {
         let store = try database.open()
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
-        _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback)]))
+        _ = try await store.run(Script("webhook URL", writes: [BoundStatement(Self.setWebhookURL)]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         var told: Int64 = 0

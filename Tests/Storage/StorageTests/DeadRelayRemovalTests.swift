@@ -9,7 +9,7 @@ import World
 /// What a dead relay held is free, and what a living one holds is not.
 @Suite(.mayBlock) struct DeadRelayRemovalTests {
     private static let relay: RelayID = Sample.id(1)
-    private static let addChore = Statement("INSERT INTO chore (name, holder) VALUES ('tidy', ?)")
+    private static let addTask = Statement("INSERT INTO task_lease (name, holder) VALUES ('retention', ?)")
 
     /// A relay that has tidying and a call in hand, and whose beat is the second.
     private func held(_ engine: Engine) async throws -> WebhookFixture {
@@ -18,7 +18,7 @@ import World
         try await scene.addRelay(1)
         try await scene.addWebhook(10)
         #expect(try await scene.claim(by: 1) == [10])
-        try await scene.write(Self.addChore, .id(Self.relay))
+        try await scene.write(Self.addTask, .id(Self.relay))
         let beats = try await scene.store.sendHeartbeat(Self.relay, at: WebhookFixture.now)
         #expect(beats == [Heartbeat(relay: Self.relay, count: 1)])
         return scene
@@ -28,8 +28,8 @@ import World
     private func check(_ scene: WebhookFixture, holds: Bool) async throws {
         let count: Int64 = holds ? 1 : 0
         #expect(try await scene.count("outbox", where: "holder IS NOT NULL") == count)
-        #expect(try await scene.count("outbox", where: "claim IS NOT NULL") == count)
-        #expect(try await scene.count("chore", where: "holder IS NOT NULL") == count)
+        #expect(try await scene.count("outbox", where: "lease IS NOT NULL") == count)
+        #expect(try await scene.count("task_lease", where: "holder IS NOT NULL") == count)
         #expect(try await scene.count("relay", where: "beat >= 0") == count)
     }
 

@@ -9,13 +9,14 @@ import World
 
 /// Whatever ends a login, its website is told, by one row that is written with the end.
 struct LoginDecidedTests {
-    private static let callback = Statement("UPDATE website SET callback = 'https://shop.example/hook' WHERE id = ?")
+    private static let setWebhookURL = Statement(
+        "UPDATE website SET webhook_url = 'https://shop.example/hook' WHERE id = ?")
     private static let isApproval = Statement("UPDATE challenge SET approves = x'01' WHERE id = ?")
     private static let isLocked = Statement("UPDATE user SET state = 'locked' WHERE id = ?")
     private static let told = Statement(
         """
-        SELECT event, place, challenge_id, id, website_id, created_at, expires_at, call_at, due_at FROM outbox
-        WHERE kind = 'callback' AND user_id = ?
+        SELECT event, ordinal, challenge_id, id, website_id, created_at, expires_at, webhook_due_at, due_at FROM outbox
+        WHERE kind = 'webhook' AND user_id = ?
         """)
 
     /// What the website is told, about which challenge. In the sample the challenge of a user has the user's number.
@@ -170,7 +171,8 @@ struct LoginDecidedTests {
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
         if hasEndpoint {
-            _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
+            _ = try await store.run(
+                Script("webhook URL", writes: [BoundStatement(Self.setWebhookURL, .id(Sample.website))]))
         }
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
@@ -190,7 +192,8 @@ struct LoginDecidedTests {
         let store = try database.open()
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
-        _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
+        _ = try await store.run(
+            Script("webhook URL", writes: [BoundStatement(Self.setWebhookURL, .id(Sample.website))]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         for (number, way) in zip(100..., Self.ways.filter(\.isRepeatable)) {
@@ -206,7 +209,8 @@ struct LoginDecidedTests {
         let store = try database.open()
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
-        _ = try await store.run(Script("callback", writes: [BoundStatement(Self.callback, .id(Sample.website))]))
+        _ = try await store.run(
+            Script("webhook URL", writes: [BoundStatement(Self.setWebhookURL, .id(Sample.website))]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         // One whose login is open, and one whose website is to be told of an end still.

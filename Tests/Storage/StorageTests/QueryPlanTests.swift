@@ -8,7 +8,7 @@ import Testing
 /// No statement looks at every row of a table that grows. Each is explained on a database with some rows, with the values
 /// that its verb gives it, at the moment when the verb runs it.
 @Suite(.mayBlock) struct QueryPlanTests {
-    /// Tables of which there is a handful of rows (relay, website, website_key, callback) may be looked at as a whole.
+    /// Tables of which there is a handful of rows (relay, website, website_key, webhook_endpoint) may be looked at as a whole.
     private static let growing = [
         "user", "activation", "device", "factor", "sent_code", "challenge", "step", "outbox", "audit", "idempotency",
     ]
@@ -19,7 +19,7 @@ import Testing
         "GROUP BY o.kind": "the operator's status; what is to be done is short work or open logins",
         "SELECT w.id, w.name, w.display_name, w.state": "the operator's list of websites counts their users",
         "LEFT JOIN user u ON u.id = coalesce": "the operator's list of what is to be done",
-        "holder = NULL, claim = NULL WHERE holder = ?": "once for every relay that died",
+        "holder = NULL, lease = NULL WHERE holder = ?": "once for every relay that died",
     ]
 
     @Test(arguments: [Engine.file, .mariadb]) func noGrowingTableIsScanned(engine: Engine) async throws {

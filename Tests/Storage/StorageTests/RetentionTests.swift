@@ -116,7 +116,7 @@ import World
                         BoundStatement(Statement("UPDATE challenge SET decided_at = NULL WHERE id = ?"), id(1)),
                         BoundStatement(
                             Statement(
-                                "INSERT INTO outbox (id, kind, challenge_id, attempts) VALUES (?, 'callback', ?, 0)"),
+                                "INSERT INTO outbox (id, kind, challenge_id, attempts) VALUES (?, 'webhook', ?, 0)"),
                             id(1), id(2)),
                         BoundStatement(
                             Old.device, id(1), id(3), .text("waiting"), .timestamp(Self.old), .timestamp(Self.old),
@@ -189,7 +189,8 @@ import World
         let (one, other) = (two.first, two.second)
         for relay in [Self.relay, Self.other] { _ = try await one.sendHeartbeat(relay, at: Self.now) }
         for _ in 0..<20 {
-            _ = try await one.run(Script("free", writes: [BoundStatement(Statement("UPDATE chore SET holder = NULL"))]))
+            _ = try await one.run(
+                Script("free", writes: [BoundStatement(Statement("UPDATE task_lease SET holder = NULL"))]))
             async let first = one.drop(ExpiredRows(.answers, before: Self.old), by: Self.relay)
             async let second = other.drop(ExpiredRows(.answers, before: Self.old), by: Self.other)
             #expect(try await [first, second].count { $0 != nil } == 1)
@@ -203,7 +204,7 @@ private enum Old {
         switch kind {
         case .answers: ["idempotency"]
         case .secrets: ["operation_secret"]
-        case .smsUsage: ["text_tally"]
+        case .smsUsage: ["sms_usage"]
         case .dead, .webhooks: ["outbox"]
         case .activations: ["activation"]
         case .codes: ["sent_code"]
@@ -225,7 +226,7 @@ private enum Old {
             let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
             return [BoundStatement(tally, .text(SMSCharge.day(day)), .text((Sample.id(number) as UserID).text))]
         case .dead: return [BoundStatement(dead, id, at)]
-        case .webhooks: return [BoundStatement(callback, id, at)]
+        case .webhooks: return [BoundStatement(webhook, id, at)]
         case .activations: return [BoundStatement(activation, digest, id, at, at, id)]
         case .codes: return [BoundStatement(code, id, .null, at, at)]
         case .challenges:
@@ -244,14 +245,15 @@ private enum Old {
         VALUES (?, ?, ?, 'done', ?, ?)
         """)
     private static let secret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")
-    private static let tally = Statement("INSERT INTO text_tally VALUES (?, ?, 1, 0, 0, 0)")
+    private static let tally = Statement("INSERT INTO sms_usage VALUES (?, ?, 1, 0, 0, 0)")
     private static let dead = Statement(
         "INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (?, 'mail', 0, ?)")
-    private static let callback = Statement(
-        "INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'callback', 0, ?)")
+    private static let webhook = Statement(
+        "INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'webhook', 0, ?)")
     static let replay = Statement(
         "UPDATE outbox SET dead_at = NULL, attempts = 0, due_at = ?, expires_at = ? WHERE id = ?")
-    static let replayWebhook = Statement("UPDATE outbox SET dead_at = NULL, call_at = ?, expires_at = ? WHERE id = ?")
+    static let replayWebhook = Statement(
+        "UPDATE outbox SET dead_at = NULL, webhook_due_at = ?, expires_at = ? WHERE id = ?")
     private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
     private static let code = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?, NULL)")
     private static let challenge = Statement(

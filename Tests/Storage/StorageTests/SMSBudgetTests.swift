@@ -18,7 +18,7 @@ import World
         """ + " " + SMSBudget.room)
     private static let begun = Statement("SELECT count(*) FROM outbox")
     private static let isBegun = Statement("SELECT count(*) FROM outbox WHERE id = ?")
-    private static let tally = Statement("SELECT messages FROM text_tally WHERE period = ? AND scope = ?")
+    private static let tally = Statement("SELECT messages FROM sms_usage WHERE period = ? AND scope = ?")
 
     /// What a verb does that begins a message; whether there was room.
     @discardableResult
@@ -132,5 +132,5 @@ import World
         #expect(try left.row(0).integer(0) == 3)
     }
 
-    private static let all = Statement("SELECT count(*) FROM text_tally")
+    private static let all = Statement("SELECT count(*) FROM sms_usage")
 }

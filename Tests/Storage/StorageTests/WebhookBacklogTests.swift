@@ -31,10 +31,10 @@ import World
         let website = "x'\(Sample.id(1) as WebsiteID)'"
         try await scene.write(
             """
-            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, dead_at,
+            INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, dead_at,
             attempts)
             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < \(count))
-            SELECT unhex(lpad(hex(n * 7919), 32, '0')), 'callback', 'login.decided', 0, \(website), \(website),
+            SELECT unhex(lpad(hex(n * 7919), 32, '0')), 'webhook', 'login.decided', 0, \(website), \(website),
             '2026-11-22 00:00:00.000', '2100-01-01 00:00:00.000',
             CASE n % 3 WHEN 0 THEN NULL WHEN 1 THEN '2099-01-01 00:00:00.000' ELSE '2026-11-22 00:00:00.000' END,
             CASE n % 3 WHEN 0 THEN '2026-11-22 00:00:00.000' END, 1 FROM n
@@ -48,7 +48,7 @@ import World
         try await fill(scene, 100_000)
         for number in 0..<20 { try await scene.addWebhook(number + 1_000_000_000, to: 2) }
         try await scene.addWebhook(2_000_000_000, to: 1, after: .seconds(-86_400 * 365 * 30))
-        try await scene.write("ANALYZE TABLE outbox, callback, website")
+        try await scene.write("ANALYZE TABLE outbox, webhook_endpoint, website")
         let counted = Counted()
         let store = try Store.watched(at: scene.database.url) { (steps, session) throws(SessionFailure) in
             let before = try Self.looked(session)

@@ -8,7 +8,7 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// Two operators, or an operator and a relay, change one callback: the later one is told, and changes nothing.
+/// Two operators, or an operator and a relay, change one webhook endpoint: the later one is told, and changes nothing.
 struct WebhookEndpointGuardTests {
     private let website: WebsiteID = Sample.id(3)
     private let operations = Operations(
@@ -18,8 +18,8 @@ struct WebhookEndpointGuardTests {
     private func secrets(_ byte: UInt8) -> WebhookEndpoints.Secrets {
         WebhookEndpoints.Secrets(sealed: [byte], sealedBy: "key")
     }
-    private func traits(_ callback: String?) -> Websites.Traits {
-        Websites.Traits(displayName: "Club", policy: "{}", callback: callback)
+    private func traits(_ webhook: String?) -> Websites.Traits {
+        Websites.Traits(displayName: "Club", policy: "{}", webhook: webhook)
     }
 
     private func withClub(_ engine: Engine, _ body: (Store) async throws -> Void) async throws {
@@ -29,7 +29,7 @@ struct WebhookEndpointGuardTests {
         defer { store.close() }
         let club = Websites.New(
             id: website, name: "club", displayName: "Club", policy: "{}",
-            callback: WebhookEndpoints.New(url: "https://club.example/", secrets: secrets(1)), keyThumbprint: [3],
+            webhook: WebhookEndpoints.New(url: "https://club.example/", secrets: secrets(1)), keyThumbprint: [3],
             createdAt: now)
         #expect(try await store.run(Websites.add(club, as: operations.new())))
         try await body(store)
@@ -52,13 +52,13 @@ struct WebhookEndpointGuardTests {
             for (byte, isFirst) in [(2, true), (3, false)] as [(UInt8, Bool)] {
                 let rotated = try await store.run(
                     WebhookEndpoints.rotate(
-                        website, from: [1], to: secrets(byte), formerUntil: now + .seconds(byte == 2 ? 60 : 90),
+                        website, from: [1], to: secrets(byte), previousUntil: now + .seconds(byte == 2 ? 60 : 90),
                         at: now,
                         as: operations.new()))
                 #expect(rotated == isFirst)
             }
             let view = try #require(try await store.run(WebhookEndpoints.find(website)))
-            #expect(view.sealed == [2] && view.formerUntil == now + .seconds(60))
+            #expect(view.sealed == [2] && view.previousUntil == now + .seconds(60))
             #expect(try await changes(store) == 1)
         }
     }
@@ -75,7 +75,7 @@ struct WebhookEndpointGuardTests {
             #expect(kept?.sealed == [1])
             #expect(try await changes(store) == 0)
 
-            // Where it is as it was read, a secret goes with a callback and comes with another.
+            // Where it is as it was read, a secret goes with a webhook URL and comes with another.
             let own = traits("https://club.example/")
             #expect(
                 try await store.run(Websites.edit(website, from: own, to: traits(nil), at: now, as: operations.new())))
@@ -110,8 +110,8 @@ struct WebhookEndpointGuardTests {
         try await withClub(engine) { store in
             let row = Statement(
                 """
-                INSERT INTO outbox (id, kind, event, website_id, created_at, call_at, attempts)
-                VALUES (?, 'callback', 'user.locked', ?, ?, ?, 0)
+                INSERT INTO outbox (id, kind, event, website_id, created_at, webhook_due_at, attempts)
+                VALUES (?, 'webhook', 'user.locked', ?, ?, ?, 0)
                 """)
             let calls = [Sample.id(70), Sample.id(71)] as [OutboxEntryID]
             _ = try await store.run(

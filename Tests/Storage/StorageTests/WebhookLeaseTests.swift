@@ -78,7 +78,7 @@ struct WebhookLeaseTests {
             try await scene.addWebhook(website * 10, to: website)
         }
         try await scene.write(
-            "UPDATE callback SET state = 'disabled' WHERE website_id = x'\(Sample.id(1) as WebsiteID)'")
+            "UPDATE webhook_endpoint SET state = 'disabled' WHERE website_id = x'\(Sample.id(1) as WebsiteID)'")
         try await scene.write("UPDATE website SET state = 'disabled' WHERE id = x'\(Sample.id(2) as WebsiteID)'")
         #expect(try await scene.websites() == [3])
         for website in 1...2 { #expect(try await scene.claim(of: website) == []) }
@@ -89,10 +89,10 @@ struct WebhookLeaseTests {
         let scene = try WebhookFixture(engine)
         let (store, url) = (scene.store, scene.database.url)
         try await Sample.fill(store, at: url)
-        try await scene.write("UPDATE website SET callback = 'https://shop.example/hook', name = 'mill'")
+        try await scene.write("UPDATE website SET webhook_url = 'https://shop.example/hook', name = 'mill'")
         try await scene.write(
             """
-            INSERT INTO callback SELECT id, x'0102', 'key', '2026-11-22 09:00:00.000', 'active', NULL, NULL, 0, id
+            INSERT INTO webhook_endpoint SELECT id, x'0102', 'key', '2026-11-22 09:00:00.000', 'active', NULL, NULL, NULL, 0, id
             FROM website
             """)
         #expect(try await Sample.approve(7, on: store, as: scene.operations.new()) != nil)
@@ -103,7 +103,7 @@ struct WebhookLeaseTests {
         #expect(rows.map(\.event).sorted() == ["device.unbound", "login.decided"])
         for row in rows {
             #expect(row.url == "https://shop.example/hook" && row.websiteName == "mill" && row.secrets == [1, 2])
-            #expect(row.website == Sample.website && row.formerUntil == Timestamp(sql: "2026-11-22 09:00:00.000"))
+            #expect(row.website == Sample.website && row.previousUntil == Timestamp(sql: "2026-11-22 09:00:00.000"))
             #expect(row.user == Sample.id(7) && row.token == Sample.id(7) && row.failures == 0)
             #expect(row.createdAt == Sample.now && row.expiresAt == Sample.now + WebhookRows.life)
         }
@@ -148,7 +148,7 @@ struct WebhookLeaseTests {
         try await scene.addWebhook(11, after: .seconds(-9))
         try await scene.addWebhook(20, to: 2, after: .seconds(-60))
         try await scene.write(
-            "UPDATE callback SET state = 'disabled' WHERE website_id = x'\(Sample.id(2) as WebsiteID)'")
+            "UPDATE webhook_endpoint SET state = 'disabled' WHERE website_id = x'\(Sample.id(2) as WebsiteID)'")
         #expect(
             try await scene.store.webhookBacklog(at: WebhookFixture.now)
                 == WebhookBacklog(oldestDue: WebhookFixture.now - .seconds(9), dead: 0, disabled: 1, websites: 2))
@@ -156,7 +156,7 @@ struct WebhookLeaseTests {
         for number in [10, 11, 20] {
             try await scene.write(
                 """
-                UPDATE outbox SET dead_at = '2026-11-22 00:00:00.000', call_at = NULL WHERE id = x'\(Sample.id(number)
+                UPDATE outbox SET dead_at = '2026-11-22 00:00:00.000', webhook_due_at = NULL WHERE id = x'\(Sample.id(number)
                 as OutboxEntryID)'
                 """)
         }

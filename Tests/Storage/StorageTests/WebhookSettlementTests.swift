@@ -26,17 +26,17 @@ struct WebhookSettlementTests {
             try await scene.settle([.suspended(call(12), failures: 2)], reason: "gone (410)")
             try await scene.settle([.dead(call(13), failures: 8)], reason: "no answer in time")
         }
-        #expect(try await scene.count("outbox", where: "kind = 'callback'") == 3)
-        #expect(try await scene.count("outbox", where: "holder IS NOT NULL OR claim IS NOT NULL") == 0)
-        let rows = try await scene.read("SELECT attempts, call_at, dead_at, reason FROM outbox ORDER BY id")
+        #expect(try await scene.count("outbox", where: "kind = 'webhook'") == 3)
+        #expect(try await scene.count("outbox", where: "holder IS NOT NULL OR lease IS NOT NULL") == 0)
+        let rows = try await scene.read("SELECT attempts, webhook_due_at, dead_at, reason FROM outbox ORDER BY id")
         let moments = [due, WebhookFixture.now, nil]
         for (row, moment) in zip(rows, moments) { #expect(try row.optionalMoment(1) == moment) }
         #expect(try rows.map { row in try row.integer(0) } == [3, 2, 8])
         #expect(try rows.map { row in try row.text(3) } == ["answered 500", "gone (410)", "no answer in time"])
         #expect(try rows[2].timestamp(2) == WebhookFixture.now)
         #expect(
-            try await scene.count("audit", where: "event = 'callback.dead' AND outcome = 'no answer in time'") == 1)
-        #expect(try await scene.count("audit", where: "event LIKE 'callback.%'") == 1)
+            try await scene.count("audit", where: "event = 'webhook.dead' AND outcome = 'no answer in time'") == 1)
+        #expect(try await scene.count("audit", where: "event LIKE 'webhook.%'") == 1)
     }
 
     /// A relay that was taken for dead comes back with what it knows.
@@ -51,7 +51,7 @@ struct WebhookSettlementTests {
         try await scene.settle([.dead(call(11), failures: 8)], by: 1, .failed)
         try await scene.settle([.suspended(call(12), failures: 0)], by: 1)
         #expect(try await scene.count("outbox", where: "holder = x'\(Sample.id(2) as RelayID)'") == 4)
-        #expect(try await scene.count("callback", where: "tries = 0 AND since IS NULL") == 1)
+        #expect(try await scene.count("webhook_endpoint", where: "failed_attempts = 0 AND failing_since IS NULL") == 1)
         #expect(try await scene.count("audit", where: "1 = 1") == 0)
         // But what has arrived has.
         try await scene.settle([.delivered(call(13))], by: 1, .delivered)
@@ -90,7 +90,8 @@ struct WebhookSettlementTests {
         let days = WebhookHealth.timeout + .seconds(1)
         // As the store has it, it has not failed often enough, or not for so long.
         try await scene.write(
-            "UPDATE callback SET tries = \(WebhookHealth.fewestTries - 2), since = '\(WebhookFixture.now.sql)'")
+            "UPDATE webhook_endpoint SET failed_attempts = \(WebhookHealth.fewestTries - 2), failing_since = '\(WebhookFixture.now.sql)'"
+        )
         func failed(_ number: Int, after delay: Duration) async throws -> Bool {
             try await scene.settle(
                 [.suspended(call(number), failures: 1), .disabled(.failures)], after: delay, .failed)
@@ -98,14 +99,16 @@ struct WebhookSettlementTests {
         #expect(try await failed(10, after: days) == false)
         #expect(try await failed(11, after: .seconds(60)) == false)
         #expect(
-            try await scene.count("callback", where: "state = 'active' AND tries = \(WebhookHealth.fewestTries)") == 1)
+            try await scene.count(
+                "webhook_endpoint", where: "state = 'active' AND failed_attempts = \(WebhookHealth.fewestTries)") == 1)
         #expect(try await failed(12, after: days))
         #expect(try await failed(13, after: days) == false)
-        let disabled = try await scene.read("SELECT stopped_by, since FROM callback WHERE state = 'disabled'")
+        let disabled = try await scene.read(
+            "SELECT disabled_by, disabled_at FROM webhook_endpoint WHERE state = 'disabled'")
         #expect(try disabled.map { row in try row.text(0) } == ["failures"])
         #expect(try disabled.first?.timestamp(1) == WebhookFixture.now + days)
         #expect(
-            try await scene.count("audit", where: "event = 'callback.disabled' AND outcome = 'failures'") == 1)
+            try await scene.count("audit", where: "event = 'webhook.disabled' AND outcome = 'failures'") == 1)
         #expect(try await scene.websites(after: days) == [])
         // They are there for when it is enabled.
         #expect(try await scene.count("outbox", where: "dead_at IS NULL AND holder IS NULL") == 4)
@@ -119,9 +122,12 @@ struct WebhookSettlementTests {
         _ = try await scene.claim()
         let former = "https://shop.example/former"
         try await scene.settle([.retry(call(10), at: WebhookFixture.now, failures: 1)], at: former, .failed)
-        #expect(try await scene.settle([.suspended(call(11), failures: 0), .disabled(.gone)], at: former) == false)
-        #expect(try await scene.count("callback", where: "state = 'active' AND tries = 0 AND since IS NULL") == 1)
-        #expect(try await scene.count("audit", where: "event = 'callback.disabled'") == 0)
+        #expect(
+            try await scene.settle([.suspended(call(11), failures: 0), .disabled(.unsubscribed)], at: former) == false)
+        #expect(
+            try await scene.count(
+                "webhook_endpoint", where: "state = 'active' AND failed_attempts = 0 AND failing_since IS NULL") == 1)
+        #expect(try await scene.count("audit", where: "event = 'webhook.disabled'") == 0)
         // They are where they can be tried again.
         #expect(try await scene.claim().sorted() == [10, 11])
     }
@@ -133,19 +139,21 @@ struct WebhookSettlementTests {
         try await scene.addWebhook(10)
         _ = try await scene.claim()
         let operation = scene.operations.new()
-        let effects: [WebhookSettlement.Effect] = [.suspended(call(10), failures: 0), .disabled(.gone)]
+        let effects: [WebhookSettlement.Effect] = [.suspended(call(10), failures: 0), .disabled(.unsubscribed)]
         #expect(try await scene.settle(effects, as: operation))
         #expect(try await scene.settle(effects, as: operation))
         #expect(try await scene.settle(effects) == false)
-        #expect(try await scene.count("audit", where: "event = 'callback.disabled' AND outcome = 'gone'") == 1)
-        #expect(try await scene.count("callback", where: "state = 'disabled' AND stopped_by = 'gone'") == 1)
+        #expect(try await scene.count("audit", where: "event = 'webhook.disabled' AND outcome = 'unsubscribed'") == 1)
+        #expect(
+            try await scene.count("webhook_endpoint", where: "state = 'disabled' AND disabled_by = 'unsubscribed'") == 1
+        )
         // But what an operator has enabled meanwhile is not disabled by it again.
         let enabled = try await scene.store.run(
             WebhookEndpoints.enable(Sample.id(1), at: WebhookFixture.now, as: scene.operations.new()))
         #expect(enabled)
         _ = try await scene.settle(effects, as: operation)
-        #expect(try await scene.count("callback", where: "state = 'active' AND stopped_by IS NULL") == 1)
-        #expect(try await scene.count("audit", where: "event = 'callback.disabled'") == 1)
+        #expect(try await scene.count("webhook_endpoint", where: "state = 'active' AND disabled_by IS NULL") == 1)
+        #expect(try await scene.count("audit", where: "event = 'webhook.disabled'") == 1)
     }
 
     /// More wait than are written at a time; what is in hand and what is another's is left alone.
@@ -162,17 +170,22 @@ struct WebhookSettlementTests {
         if engine == .mariadb { try await scene.write("SET max_recursive_iterations = 10000") }
         try await scene.write(
             """
-            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts)
+            INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts)
             WITH RECURSIVE n (n) AS (SELECT 100000 UNION ALL SELECT n + 1 FROM n WHERE n < 101199)
-            SELECT \(engine == .mariadb ? "lpad(n, 16, '0')" : "CAST(printf('%016d', n) AS BLOB)"), 'callback',
+            SELECT \(engine == .mariadb ? "lpad(n, 16, '0')" : "CAST(printf('%016d', n) AS BLOB)"), 'webhook',
             'login.decided', 0, x'\(Sample.id(1) as UserID)', x'\(Sample.id(1) as WebsiteID)', '\(some)', '\(some)',
             '2100-01-01 00:00:00.000', 1 FROM n
             """)
         try await scene.settle([.delivered(call(arrived)), .recovered], by: 1, after: .seconds(1), .delivered)
         let shop = "website_id = x'\(Sample.id(1) as WebsiteID)'"
-        #expect(try await scene.count("outbox", where: "\(shop) AND holder IS NULL AND call_at <= '\(some)'") >= 1200)
-        #expect(try await scene.count("outbox", where: "\(shop) AND holder IS NULL AND call_at > '\(some)'") == 0)
-        #expect(try await scene.count("outbox", where: "\(shop) AND holder IS NOT NULL AND call_at > '\(some)'") == 1)
+        #expect(
+            try await scene.count("outbox", where: "\(shop) AND holder IS NULL AND webhook_due_at <= '\(some)'") >= 1200
+        )
+        #expect(
+            try await scene.count("outbox", where: "\(shop) AND holder IS NULL AND webhook_due_at > '\(some)'") == 0)
+        #expect(
+            try await scene.count("outbox", where: "\(shop) AND holder IS NOT NULL AND webhook_due_at > '\(some)'") == 1
+        )
         #expect(try await scene.claim(of: 2, after: .seconds(2)) == [])
         // The next try of each costs nothing.
         #expect(try await scene.count("outbox", where: "\(shop) AND attempts > 0") == 0)
@@ -185,7 +198,8 @@ struct WebhookSettlementTests {
         for number in 10..<12 { try await scene.addWebhook(number) }
         _ = try await scene.claim()
         try await scene.addWebhook(20, after: .seconds(3600), attempts: 5)
-        try await scene.write("UPDATE callback SET since = '\(WebhookFixture.now.sql)', tries = 9")
+        try await scene.write(
+            "UPDATE webhook_endpoint SET failing_since = '\(WebhookFixture.now.sql)', failed_attempts = 9")
         let store = try Store.watched(at: scene.database.url) { (steps, session) throws(SessionFailure) in
             if steps.contains(where: { $0.statement.sql.contains("attempts - 1") }) { throw .refused("cut") }
             return try session.run(steps)
@@ -196,10 +210,11 @@ struct WebhookSettlementTests {
             effects: [.delivered(call(10)), .recovered], reason: nil, tried: .delivered)
         #expect(try await store.settle(arrived, as: scene.operations.new()) == false)
         #expect(try await scene.count("outbox", where: `where`(10)) == 0)
-        #expect(try await scene.count("callback", where: "tries = 9 AND since IS NOT NULL") == 1)
+        #expect(
+            try await scene.count("webhook_endpoint", where: "failed_attempts = 9 AND failing_since IS NOT NULL") == 1)
         #expect(try await scene.count("outbox", where: "\(`where`(20)) AND attempts = 5") == 1)
         try await scene.settle([.delivered(call(11)), .recovered], after: .seconds(700), .delivered)
-        #expect(try await scene.count("callback", where: "tries = 0 AND since IS NULL") == 1)
+        #expect(try await scene.count("webhook_endpoint", where: "failed_attempts = 0 AND failing_since IS NULL") == 1)
         #expect(try await scene.claim(after: .seconds(700)) == [20])
     }
 
@@ -215,12 +230,12 @@ struct WebhookSettlementTests {
             : ("CAST(printf('%016d', n) AS BLOB)", "strftime('%Y-%m-%d %H:%M:%S.000', '2027-02-01', n || ' seconds')")
         try await scene.write(
             """
-            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts)
+            INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts)
             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1200)
-            SELECT \(id), 'callback', 'login.decided', 0, \(shop), \(shop), '\(some)', '2100-01-01 00:00:00.000',
+            SELECT \(id), 'webhook', 'login.decided', 0, \(shop), \(shop), '\(some)', '2100-01-01 00:00:00.000',
             \(moment), 6 FROM n
             """)
-        let later = "call_at > '\(some)'"
+        let later = "webhook_due_at > '\(some)'"
         var next: Timestamp? = WebhookRows.farthest
         var rounds = 0
         while let upTo = next, rounds < 10 {
@@ -228,7 +243,7 @@ struct WebhookSettlementTests {
             rounds += 1
             // All of these are tried, in vain.
             try await scene.write(
-                "UPDATE outbox SET attempts = 6, call_at = '2027-02-02 00:00:00.000', reason = 'anew' WHERE NOT \(later)"
+                "UPDATE outbox SET attempts = 6, webhook_due_at = '2027-02-02 00:00:00.000', reason = 'anew' WHERE NOT \(later)"
             )
         }
         #expect(rounds == 3)

@@ -117,7 +117,7 @@ public final class RelayRig: Sendable {
     /// Adds a website with its own key. By default its phones answer without a signature, for tests
     /// in which the proof does not matter.
     public func website(
-        _ name: String, policies: [String: String] = [:], callback: String? = nil
+        _ name: String, policies: [String: String] = [:], webhook: String? = nil
     ) async throws -> Website {
         var policy = Policy()
         policy.answers = .certificate
@@ -131,7 +131,7 @@ public final class RelayRig: Sendable {
         let secrets = WebhookEndpoints.Secrets(sealed: sealed, sealedBy: try Self.sealer().currentID)
         let new = Websites.New(
             id: id, name: name, displayName: "The \(name)", policy: json,
-            callback: callback.map { WebhookEndpoints.New(url: $0, secrets: secrets) }, keyThumbprint: key,
+            webhook: webhook.map { WebhookEndpoints.New(url: $0, secrets: secrets) }, keyThumbprint: key,
             createdAt: time.now())
         let operation = relay.operations.new()
         let query = Websites.add(new, as: operation)

@@ -47,7 +47,7 @@ import Testing
             let tallies = [("", 4, 150_000), ("+49", 2, 150_000), ("+4917", 1, 0), ("+43", 1, 0)]
             for (scope, messages, cost) in tallies {
                 let rows =
-                    "SELECT count(*) FROM text_tally WHERE length(period) = 10 AND scope = '\(scope)' "
+                    "SELECT count(*) FROM sms_usage WHERE length(period) = 10 AND scope = '\(scope)' "
                     + "AND messages = \(messages) AND sent = \(messages) AND cost = \(cost)"
                 #expect(try scene.relay.count(rows) == 1, "\(scope)")
             }
@@ -133,7 +133,7 @@ import Testing
                 }
             }
             #expect(gateway.asked.count == sent)
-            let begun = "SELECT messages FROM text_tally WHERE length(period) = 10 AND scope = ''"
+            let begun = "SELECT messages FROM sms_usage WHERE length(period) = 10 AND scope = ''"
             #expect(try scene.relay.count(begun) == Int64(sent))
         }
     }
@@ -166,7 +166,7 @@ import Testing
             #expect(try await login.told().steps == "sms refused (not_allowed)")
             #expect(try await login.handIn("123456")["login"] == "failure")
             #expect(gateway.asked.isEmpty)
-            #expect(try scene.relay.count("SELECT count(*) FROM text_tally") == 0)
+            #expect(try scene.relay.count("SELECT count(*) FROM sms_usage") == 0)
         }
     }
 }

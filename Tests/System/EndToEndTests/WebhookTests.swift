@@ -14,9 +14,9 @@ struct WebhookTests {
     ) async throws {
         let receiver = try await TestWebhookServer()
         try await Fixture.play(kind) { text throws in
-            try text.set("callbacks.allow", to: "127.0.0.0/8")
+            try text.set("webhooks.allow", to: "127.0.0.0/8")
         } _: { scene in
-            let shop = try await scene.website("shop", ["--callback", receiver.url] + policies, answers: nil)
+            let shop = try await scene.website("shop", ["--webhook", receiver.url] + policies, answers: nil)
             let secret = try TextFile.read(scene.relay.directory("shop.secret"))
             scene.keep(String(secret.dropLast()))
             try receiver.learn(secret)
@@ -85,11 +85,11 @@ struct WebhookTests {
             #expect(end.type == "login.decided" && end.data["reason"] == "locked")
 
             // Each was taken at its first try, and is done.
-            try await scene.relay.logged("event=callback.delivered", number: 7)
+            try await scene.relay.logged("event=webhook.delivered", number: 7)
             let events = try receiver.events
             #expect(Set(events.map(\.id)).count == 7 && events.count == 7)
             #expect(events.allSatisfy { $0.verdicts == ["accepted"] && $0.timestamp?.hasSuffix("Z") == true })
-            #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") == 0)
+            #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
         }
     }
 
@@ -99,7 +99,8 @@ struct WebhookTests {
             func told() async throws -> [String] { try await receiver.event(try await cancelled(shop, "ada")).verdicts }
             func rotate(_ more: String...) async throws {
                 let directory = try TemporaryDirectory()
-                try await scene.relay.tool(["website", "callback", "shop", "secret", "--out", directory.path] + more)
+                try await scene.relay.tool(
+                    ["website", "webhook", "shop", "rotate-secret", "--out", directory.path] + more)
                 let secret = try TextFile.read(directory("shop.secret.new"))
                 scene.keep(String(secret.dropLast()))
                 try receiver.learn(secret)
@@ -121,27 +122,27 @@ struct WebhookTests {
             try receiver.answer(410)
             let first = try await cancelled(shop, "ada")
             _ = try await receiver.event(first)
-            try await scene.relay.logged("event=callback.disabled")
+            try await scene.relay.logged("event=webhook.disabled")
             func state() async throws -> String {
                 let shown = try await scene.relay.tool("website", "show", "shop", "--json")
-                let state = try JSONReader.read(Array(shown.utf8)).object?["callback_state"]?.object
+                let state = try JSONReader.read(Array(shown.utf8)).object?["webhook_state"]?.object
                 return
                     "\(state?["state"]?.string ?? "") \(state?["reason"]?.string ?? "") \(state?["waiting"]?.integer ?? -1)"
             }
-            #expect(try await state() == "disabled gone 1")
+            #expect(try await state() == "disabled unsubscribed 1")
             // Nothing goes there by itself, but for the operator's own try.
             let second = try await cancelled(shop, "ada")
-            #expect(try await state() == "disabled gone 2")
+            #expect(try await state() == "disabled unsubscribed 2")
             try receiver.answer(204)
-            try await scene.relay.tool("website", "callback", "shop", "test")
+            try await scene.relay.tool("website", "webhook", "shop", "test")
             #expect(try await receiver.event("twoefay.test").data == ["website": "shop"])
-            #expect(try await state() == "disabled gone 2")
+            #expect(try await state() == "disabled unsubscribed 2")
             #expect(try receiver.events.count == 2)
 
-            try await scene.relay.tool("website", "callback", "shop", "enable")
+            try await scene.relay.tool("website", "webhook", "shop", "enable")
             #expect(try await receiver.event(first, number: 2).id == first)
             #expect(try await receiver.event(second).id == second)
-            try await scene.relay.logged("event=callback.delivered", number: 2)
+            try await scene.relay.logged("event=webhook.delivered", number: 2)
             #expect(try await state() == "working  0")
         }
     }

@@ -44,7 +44,7 @@ import Testing
 
     @Test(arguments: Harm.allCases) func endpointOutageAffectsNoOtherAndLosesNothing(_ harm: Harm) async throws {
         let scene = try await Fixture.start { settings in
-            try settings.set("callbacks.allow", to: harm == .inside ? Self.place : "127.0.0.0/8")
+            try settings.set("webhooks.allow", to: harm == .inside ? Self.place : "127.0.0.0/8")
         }
         let well = try await WebhookShop(
             "well", TestGateway(host: Self.place) { _ in .status(204) }, of: scene.relay)
@@ -70,7 +70,7 @@ import Testing
             times.before.append(time)
         }
         for _ in 0..<5 { decided.harmed.append(try await harmed.decide("bert", by: phones.1)) }
-        if !harm.lasts { try await scene.relay.logged("event=callback.failed website=harmed") }
+        if !harm.lasts { try await scene.relay.logged("event=webhook.failed website=harmed") }
         var unharmed = 0
         for _ in 0..<20 {
             let before = scene.failures
@@ -79,18 +79,18 @@ import Testing
             times.meanwhile.append(time)
             if scene.failures == before { unharmed += 1 }
         }
-        print("callbacks while another website \(harm): \(Self.compared(times.before, times.meanwhile))")
+        print("webhooks while another website \(harm): \(Self.compared(times.before, times.meanwhile))")
         // Were one to wait for the other's calls, each would see one of them end.
         if harm.lasts { #expect(unharmed > 0) }
         try check(well, decided.well)
-        let failed = try await scene.relay.logged("event=callback.failed website=harmed")
+        let failed = try await scene.relay.logged("event=webhook.failed website=harmed")
         #expect(failed.contains("reason=\"\(harm.reason)\"") || failed.contains("reason=\(harm.reason)"), "\(failed)")
 
         // It is back.
         switch harm {
-        case .untrusted: try await scene.relay.tool("website", "edit", "harmed", "--callback", "\(server.url)/hook")
+        case .untrusted: try await scene.relay.tool("website", "edit", "harmed", "--webhook", "\(server.url)/hook")
         case .inside:
-            try scene.relay.change { try $0.set("callbacks.allow", to: "127.0.0.0/8") }
+            try scene.relay.change { try $0.set("webhooks.allow", to: "127.0.0.0/8") }
             scene.relay.signal(SIGHUP)
             try await scene.relay.logged("event=daemon.reloaded")
         default:
@@ -99,8 +99,8 @@ import Testing
             try await server.comeBack()
         }
         // What has failed is due in minutes and hours; an operator does not wait for that.
-        try await scene.relay.tool("website", "callback", "harmed", "disable")
-        try await scene.relay.tool("website", "callback", "harmed", "enable")
+        try await scene.relay.tool("website", "webhook", "harmed", "disable")
+        try await scene.relay.tool("website", "webhook", "harmed", "enable")
         for challenge in decided.harmed { await harmed.hears("login.decided", of: challenge) }
         try check(harmed, decided.harmed)
         try await scene.drained()
@@ -108,13 +108,13 @@ import Testing
 
     /// It is not waited for until its calls are given up, and they are the next relay's at once.
     @Test(arguments: KillTests.stores) func relayStopsWhileAnEndpointHangs(_ store: StoreKind) async throws {
-        let scene = try await Fixture.start(store) { try $0.set("callbacks.allow", to: "127.0.0.0/8") }
+        let scene = try await Fixture.start(store) { try $0.set("webhooks.allow", to: "127.0.0.0/8") }
         let server = try await TestGateway { _ in .silence }
         let shop = try await WebhookShop("shop-2", server, of: scene.relay)
         let challenge = try await shop.decide("anna", by: try await shop.enrol("anna"))
         await shop.hears("login.decided", of: challenge)
         #expect(await scene.relay.stop().status == 0)
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") == 2)
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 2)
         #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE holder IS NOT NULL") == 0)
         server.answer { _ in .status(200) }
         try await scene.relay.restart()
@@ -148,7 +148,7 @@ extension Fixture {
     /// How many calls to the harmed one have failed.
     fileprivate var failures: Int {
         relay.log.split(separator: "\n").count {
-            $0.contains("event=callback.failed website=harmed")
+            $0.contains("event=webhook.failed website=harmed")
         }
     }
 }

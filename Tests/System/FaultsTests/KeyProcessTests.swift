@@ -18,7 +18,7 @@ import Testing
         #expect(TemporaryDirectory.mode(of: setting.socket) == 0o600)
         // Once at its start.
         #expect(keys.log.split(separator: "\n").filter { $0.contains("event=keys.unwrapped") }.count == 1)
-        #expect(try await scene.ready("keys") == "ok")
+        #expect(try await scene.ready("key_service") == "ok")
         #expect(await keys.end(SIGTERM).status == 0)
         #expect(access(setting.socket, F_OK) != 0)
     }
@@ -30,7 +30,7 @@ import Testing
         await setting.keys.end(SIGKILL)
 
         #expect(try await phone.approve(try await scene.login(token)).status == 200)
-        #expect(try await scene.ready("keys") == "missing")
+        #expect(try await scene.ready("key_service") == "missing")
         #expect(try await scene.relay.tool("status").contains("The key service does not answer"))
         let registered = try await scene.register("berta")
         let second = try TestPhone(pushToken: Fixture.pushToken())
@@ -48,7 +48,7 @@ import Testing
         try await setting.restartKeys()
         let bound = try scene.phone(second, try await scene.anyone.send("POST", "/verify", body))
         #expect(try await bound.approve(try await scene.login(registered.token)).status == 200)
-        #expect(try await scene.ready("keys") == "ok")
+        #expect(try await scene.ready("key_service") == "ok")
         scene.relay.signal(SIGHUP)
         try await scene.relay.logged("event=daemon.reloaded")
     }
@@ -79,7 +79,7 @@ import Testing
     func otherUserIsRefusedUnlessNamed() async throws {
         let scene = try await Fixture.start()
         await scene.relay.stop()
-        try scene.relay.change { try $0.set("keys", to: "unix:socket") }
+        try scene.relay.change { try $0.set("key_service", to: "unix:socket") }
         // The other user can reach the socket, so only the service itself refuses.
         for path in [scene.relay.directory.path, scene.relay.installation] { chmod(path, 0o711) }
         let socket = scene.relay.file("socket")
@@ -146,18 +146,18 @@ import Testing
     @Test func changeOfTheSettingWaitsForARestart() async throws {
         let setting = try await KeyProcessFixture.start()
         let scene = setting.scene
-        try scene.relay.change { try $0.set("keys", to: "unix:elsewhere") }
+        try scene.relay.change { try $0.set("key_service", to: "unix:elsewhere") }
         scene.relay.signal(SIGHUP)
         try await scene.relay.logged("event=daemon.restart ")
         try await scene.relay.logged("event=daemon.reloaded")
-        #expect(try await scene.ready("keys") == "ok")
+        #expect(try await scene.ready("key_service") == "ok")
     }
 
     @Test func keyProcessWithoutItsSettingNamesIt() async throws {
         let scene = try await Fixture.start()
         let ended = try await BuiltProgram.keys("--config", scene.relay.settings)
         #expect(ended.status == 1)
-        #expect(ended.errors.contains("the settings have no 'keys'"), "\(ended.errors)")
+        #expect(ended.errors.contains("the settings have no 'key_service'"), "\(ended.errors)")
         let help = try await BuiltProgram.keys("--help")
         #expect(help.status == 0 && help.output.contains("--peer USER"), "\(help.output)")
     }

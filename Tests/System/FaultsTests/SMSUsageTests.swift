@@ -34,7 +34,7 @@ import Testing
         try await scene.relay.logged("event=sms.undeliverable")
         for number in 1...3 { try await scene.relay.logged("event=sms.accepted", number: number) }
         // The account is written a moment after.
-        let sent = "SELECT coalesce(sum(sent), 0) FROM text_tally WHERE length(scope) = 0 AND length(period) = 10"
+        let sent = "SELECT coalesce(sum(sent), 0) FROM sms_usage WHERE length(scope) = 0 AND length(period) = 10"
         while try scene.relay.count(sent) < 3 {
             await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(50)) }
         }

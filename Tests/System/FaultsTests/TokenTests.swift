@@ -15,7 +15,7 @@ struct TokenTests {
         try TextFile.write("123456\n", to: scene.relay.file("pin"))
         chmod(scene.relay.file("pin"), 0o600)
         try scene.relay.change { settings in
-            try settings.set("keys", to: "unix:socket")
+            try settings.set("key_service", to: "unix:socket")
             try SoftToken.set(in: &settings, pinFile: "pin")
         }
         return (scene, token)

@@ -39,7 +39,7 @@ import World
     @Test(arguments: KillTests.stores) func killedRelayLosesNoWebhookAndKeepsOrder(_ store: StoreKind) async throws {
         let seed =
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
-        print("callback kills on \(store): TWOEFAY_SEED=\(seed)")
+        print("webhook kills on \(store): TWOEFAY_SEED=\(seed)")
         let ward = try await WebhookKillFixture.start(store, seed: seed)
         while ward.kills < Self.kills {
             for moment in Moment.allCases where ward.kills < Self.kills { try await ward.play(moment) }

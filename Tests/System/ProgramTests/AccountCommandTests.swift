@@ -80,9 +80,9 @@ import World
         #expect(shown["factors"]?.array?.map { $0.object?["kind"] } == ["mail", "hotp"])
         #expect(try await scene.tool(["user", "show", "ada", "--website", "shop"]).output.contains("hotp    active"))
         try await scene.refused(
-            ["user", "forget-factor", "ada", "push", "--website", "shop"], 2, "KIND must be one of")
-        try await scene.refused(["user", "forget-factor", "ada", "totp", "--website", "shop"], 4, "has no totp")
-        let dropped = try await scene.json("user", "forget-factor", "ada", "hotp", "--website", "shop")
+            ["user", "remove-factor", "ada", "push", "--website", "shop"], 2, "KIND must be one of")
+        try await scene.refused(["user", "remove-factor", "ada", "totp", "--website", "shop"], 4, "has no totp")
+        let dropped = try await scene.json("user", "remove-factor", "ada", "hotp", "--website", "shop")
         #expect(dropped["kind"] == "hotp" && dropped["state"] == "dropped")
         let left = try await scene.json("user", "show", "ada", "--website", "shop")["factors"]?.array
         #expect(left?.map { $0.object?["kind"] } == ["mail"])

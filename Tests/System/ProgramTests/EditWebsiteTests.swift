@@ -7,7 +7,7 @@ import Testing
     private func installed() async throws -> (installed: Installed, run: ([String]) async throws -> Child.Ended) {
         let installed = try await Installed()
         let added = try await BuiltProgram.twoefay(
-            "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path, "--callback",
+            "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path, "--webhook",
             "https://shop.example.com/hook", "--number", "6")
         try #require(added.status == 0, "\(added.errors)")
         return (
@@ -19,20 +19,20 @@ import Testing
     @Test func editPrintsOldAndNewValues() async throws {
         let (_, run) = try await installed()
         let told = try await run([
-            "edit", "shop", "--lifetime", "120", "--number", "default", "--callback", "none", "--display-name",
+            "edit", "shop", "--lifetime", "120", "--number", "default", "--webhook", "none", "--display-name",
             "The Shop", "--json",
         ])
         #expect(told.status == 0, "\(told.errors)")
         #expect(
             try told.json["changed"]?.object == [
                 "lifetime": ["before": "300", "after": "120"], "number": ["before": "6", "after": "2"],
-                "callback": ["before": "https://shop.example.com/hook", "after": .null],
+                "webhook": ["before": "https://shop.example.com/hook", "after": .null],
                 "display-name": ["before": "shop", "after": "The Shop"],
             ])
         let shown = try await run(["show", "shop", "--json"])
         #expect(shown.status == 0, "\(shown.errors)")
         let website = try shown.json
-        #expect(website["display_name"] == "The Shop" && website["callback"] == .null)
+        #expect(website["display_name"] == "The Shop" && website["webhook"] == .null)
         #expect(website["policies"]?.object?["lifetime"] == "120" && website["policies"]?.object?["number"] == "2")
         #expect(website["own"] == ["lifetime"])
     }
@@ -55,7 +55,7 @@ import Testing
         arguments: [
             (["edit", "shop"], 2, "there is nothing to change"),
             (["edit", "shop", "--lifetime", "10"], 2, "--lifetime must be a whole number from 60 to 600"),
-            (["edit", "shop", "--callback", "http://shop.example.com"], 2, "--callback must be"),
+            (["edit", "shop", "--webhook", "http://shop.example.com"], 2, "--webhook must be"),
             (["edit", "shop", "--display-name", "default\u{202e}"], 2, "--display-name must not hold"),
             (["edit", "shop", "--colour", "red"], 2, "--colour is no option here"),
             (["edit"], 2, "NAME is missing"), (["edit", "shpo", "--number", "2"], 3, "there is no website shpo"),

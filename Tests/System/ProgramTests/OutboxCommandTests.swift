@@ -37,8 +37,8 @@ import Testing
         }
         try scene.relay.execute(
             """
-            INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at, attempts)
-            SELECT x'\(Self.told)', 'callback', 'login.decided', 0, u.id, u.website_id, x'\(Self.told)',
+            INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at, attempts)
+            SELECT x'\(Self.told)', 'webhook', 'login.decided', 0, u.id, u.website_id, x'\(Self.told)',
             '2025-01-01 00:00:00.000', '2025-01-02 00:00:00.000', '2999-01-01 00:00:00.000', 0
             FROM user u WHERE u.username = 'ada'
             """)
@@ -47,7 +47,7 @@ import Testing
     private func listed(_ scene: Fixture, _ arguments: String...) async throws -> [JSONObject] {
         let ended = try await scene.tool(["outbox", "list", "--json"] + arguments)
         try #require(ended.status == 0, "\(ended.errors)")
-        return try ended.json["errands"]?.array?.compactMap(\.object) ?? []
+        return try ended.json["entries"]?.array?.compactMap(\.object) ?? []
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func outboxListShowsEntries(_ kind: StoreKind) async throws {
@@ -63,11 +63,11 @@ import Testing
         #expect(rows[3]["due_at"] == "2999-01-01T00:00:00.000Z" && rows[3]["website"] == "shop")
 
         #expect(try await listed(scene, "--dead").count == 1)
-        #expect(try await listed(scene, "--kind", "callback").count == 1)
+        #expect(try await listed(scene, "--kind", "webhook").count == 1)
         #expect(try await listed(scene, "--website", "shop", "--user", "ada").count == 4)
         #expect(try await listed(scene, "--website", "shop", "--user", "bob").isEmpty)
         let first = try await scene.json("outbox", "list", "--limit", "3")
-        #expect(first["errands"]?.array?.count == 3 && first["more"] == true)
+        #expect(first["entries"]?.array?.count == 3 && first["more"] == true)
         let table = try await scene.tool(["outbox", "list", "--dead"]).output
         #expect(
             table.contains(Self.letter) && table.contains("user.locked") && !table.contains("example.com"), "\(table)")
@@ -99,7 +99,7 @@ import Testing
         #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE \(old)") == 0)
 
         try scene.relay.execute(
-            "UPDATE outbox SET dead_at = '2025-01-02 00:00:00.000', due_at = NULL, call_at = NULL WHERE kind IN ('mail', 'callback')"
+            "UPDATE outbox SET dead_at = '2025-01-02 00:00:00.000', due_at = NULL, webhook_due_at = NULL WHERE kind IN ('mail', 'webhook')"
         )
         // One that is not genuine keeps none of the others dead.
         let letter = "outbox WHERE id = x'\(Self.letter)' AND dead_at IS NOT NULL"
@@ -112,8 +112,9 @@ import Testing
         #expect(try await scene.json("outbox", "replay", dead)["replayed"]?.array?.count == 1)
         // Each kind is due where its own sender looks, for as long as one that was written just now.
         let due = "SELECT count(*) FROM outbox WHERE dead_at IS NULL AND expires_at > '2026' AND "
-        #expect(try scene.relay.count(due + "kind = 'mail' AND due_at IS NOT NULL AND call_at IS NULL") == 3)
-        #expect(try scene.relay.count(due + "kind = 'callback' AND due_at IS NULL AND call_at < '2900-01-01'") == 1)
+        #expect(try scene.relay.count(due + "kind = 'mail' AND due_at IS NOT NULL AND webhook_due_at IS NULL") == 3)
+        #expect(
+            try scene.relay.count(due + "kind = 'webhook' AND due_at IS NULL AND webhook_due_at < '2900-01-01'") == 1)
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func outboxDropDeletesEntries(_ kind: StoreKind) async throws {

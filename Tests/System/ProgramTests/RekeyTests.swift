@@ -52,7 +52,7 @@ import Testing
         #expect(missing.output.contains("\"missing\""))
     }
 
-    /// No factor is left under the old key, but what the callbacks of a website are signed with.
+    /// No factor is left under the old key, but what the webhooks of a website are signed with.
     @Test func keyInUseByWebhookSecretsIsKept() async throws {
         let installed = try await Installed()
         _ = try await rekey(installed)
@@ -62,14 +62,14 @@ import Testing
                 "sqlite3",
                 [
                     installed.directory("relay/twoefay.db"),
-                    "INSERT INTO callback VALUES (x'\(id)', x'00', '\(key)', NULL, 'active', NULL, NULL, 0, x'01')",
+                    "INSERT INTO webhook_endpoint VALUES (x'\(id)', x'00', '\(key)', NULL, 'active', NULL, NULL, NULL, 0, x'01')",
                 ])
             try #require(done.status == 0, "\(done.errors)")
         }
         try await insert("01", used[1].id)
         let status = try await rekey(installed, "--status")
         let counted = try #require(try status.json["keys"]?.array).compactMap(\.object)
-        #expect(counted.map { $0["callbacks"]?.integer } == [0, 1])
+        #expect(counted.map { $0["webhooks"]?.integer } == [0, 1])
         #expect(try await rekey(installed, "--finish").status == 4)
         try await insert("02", "0badc0de")
         let missing = try await rekey(installed, "--status")
@@ -77,7 +77,7 @@ import Testing
         // The report is there all the same: what is wrong stands in it.
         let report = try JSONReader.read(Array(missing.output.utf8)).object
         let rows = try #require(report?["keys"]?.array).compactMap(\.object)
-        #expect(rows.last?["role"] == "missing" && rows.last?["callbacks"]?.integer == 1)
+        #expect(rows.last?["role"] == "missing" && rows.last?["webhooks"]?.integer == 1)
     }
 
     /// The secret of an operation that may still be repeated is all that is left under the old key.

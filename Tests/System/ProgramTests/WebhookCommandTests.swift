@@ -3,8 +3,8 @@ import JSON
 import TestSupport
 import Testing
 
-/// The operator's side of callbacks, on the store of a relay that has stopped: one that runs would go on with the rows.
-@Suite("twoefay website callback", .timeLimit(.minutes(15)), .mayBlock) struct WebhookCommandTests {
+/// The operator's side of webhooks, on the store of a relay that has stopped: one that runs would go on with the rows.
+@Suite("twoefay website webhook", .timeLimit(.minutes(15)), .mayBlock) struct WebhookCommandTests {
     private static let url = "https://shop.example.com/hook"
 
     /// The shop is told of ada and bob at that URL.
@@ -13,7 +13,7 @@ import Testing
         _ = try await scene.registered("ada")
         _ = try await scene.registered("bob")
         await scene.relay.stop()
-        _ = try await scene.json("website", "edit", "shop", "--callback", Self.url, "--out", scene.relay.directory.path)
+        _ = try await scene.json("website", "edit", "shop", "--webhook", Self.url, "--out", scene.relay.directory.path)
         return scene
     }
 
@@ -32,14 +32,14 @@ import Testing
         let (due, dead) = (due.map { "'\($0)'" } ?? "NULL", due == nil ? "'\(created)'" : "NULL")
         try scene.relay.execute(
             """
-            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, dead_at, reason,
-            attempts) SELECT x'\(id)', 'callback', 'user.locked', 1, u.id, u.website_id, '\(created)', '\(created)',
+            INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, dead_at, reason,
+            attempts) SELECT x'\(id)', 'webhook', 'user.locked', 1, u.id, u.website_id, '\(created)', '\(created)',
             \(due), \(dead), 'answered 500', 8 FROM user u WHERE u.username = '\(user)'
             """)
     }
 
     private func shown(_ scene: Fixture) async throws -> JSONObject {
-        try #require(try await scene.json("website", "show", "shop")["callback_state"]?.object)
+        try #require(try await scene.json("website", "show", "shop")["webhook_state"]?.object)
     }
 
     private func secret(_ path: String) throws -> [UInt8] {
@@ -55,25 +55,25 @@ import Testing
         let scene = try await Fixture(kind)
         await scene.relay.stop()
         let directory = scene.relay.directory
-        let add = ["website", "add", "bank", "--callback", "https://bank.example.com/", "--out", directory.path]
+        let add = ["website", "add", "bank", "--webhook", "https://bank.example.com/", "--out", directory.path]
         let added = try await scene.tool(add + ["--json"])
         #expect(try added.json["secret"]?.string == directory("bank.secret"), "\(added.errors)")
         #expect(try secret(directory("bank.secret")).count == 32)
         #expect(!added.output.contains(try text(directory("bank.secret")).dropLast()))
         let list = try #require(try await scene.json("website", "list")["websites"]?.array).compactMap(\.object)
-        #expect(list.map { $0["callback_state"] } == [.object(["state": "working"]), .null])
-        #expect(try scene.relay.count("SELECT count(*) FROM callback WHERE secrets LIKE '%whsec%'") == 0)
-        #expect(try scene.relay.count("SELECT count(*) FROM callback WHERE state = 'active'") == 1)
+        #expect(list.map { $0["webhook_state"] } == [.object(["state": "working"]), .null])
+        #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint WHERE secrets LIKE '%whsec%'") == 0)
+        #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint WHERE state = 'active'") == 1)
 
         // Nothing is left of a website that could not be added.
         try TextFile.write("", to: directory("club.secret"))
         try await scene.refused(
-            ["website", "add", "club", "--callback", "https://club.example.com/", "--out", directory.path], 4,
+            ["website", "add", "club", "--webhook", "https://club.example.com/", "--out", directory.path], 4,
             "club.secret: File exists")
         #expect(directory.names.filter { $0.hasPrefix("club") } == ["club.secret"])
         _ = try await scene.tool(add)
         try await scene.refused(
-            ["website", "add", "bank", "--callback", "https://bank.example.com/", "--out", scene.relay.installation],
+            ["website", "add", "bank", "--webhook", "https://bank.example.com/", "--out", scene.relay.installation],
             4, "there is or was a website bank")
         #expect(!TemporaryDirectory.names(in: scene.relay.installation).contains("bank.secret"))
     }
@@ -87,34 +87,35 @@ import Testing
         #expect(try await shown(scene)["state"] == "working")
 
         // At another URL it is what it was, and begins anew.
-        try scene.relay.execute("UPDATE callback SET since = '2025-01-01 00:00:00.000', tries = 7")
+        try scene.relay.execute(
+            "UPDATE webhook_endpoint SET failing_since = '2025-01-01 00:00:00.000', failed_attempts = 7")
         #expect(try await shown(scene)["tries"] == 7)
-        let moved = try await scene.json("website", "edit", "shop", "--callback", Self.url + "2")
+        let moved = try await scene.json("website", "edit", "shop", "--webhook", Self.url + "2")
         #expect(moved["secret"] == nil)
         #expect(
             try await shown(scene) == [
-                "state": "working", "former_until": .null, "waiting": 0, "oldest": .null, "dead": 0,
+                "state": "working", "previous_until": .null, "waiting": 0, "oldest": .null, "dead": 0,
             ])
         try await scene.refused(
-            ["website", "edit", "shop", "--callback", Self.url, "--out", directory.path], 2, "no secret is made")
+            ["website", "edit", "shop", "--webhook", Self.url, "--out", directory.path], 2, "no secret is made")
 
         // What was to be told goes with it, and the website beside it keeps what is its own.
         _ = try await scene.json(
-            "website", "add", "bank", "--callback", "https://bank.example.com/", "--out", directory.path)
+            "website", "add", "bank", "--webhook", "https://bank.example.com/", "--out", directory.path)
         for digit in "abc" { try write(digit, to: scene) }
         try write("d", to: scene, due: nil)
         try scene.relay.execute(
             "UPDATE outbox SET website_id = (SELECT id FROM website WHERE name = 'bank') WHERE id = x'\(String(repeating: "c", count: 32))'"
         )
-        _ = try await scene.json("website", "edit", "shop", "--callback", "none")
-        #expect(try scene.relay.count("SELECT count(*) FROM callback") == 1)
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") == 1)
-        #expect(try await scene.json("website", "show", "shop")["callback_state"] == .null)
-        try await scene.refused(["website", "callback", "shop", "disable"], 3, "shop has no callback")
+        _ = try await scene.json("website", "edit", "shop", "--webhook", "none")
+        #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint") == 1)
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 1)
+        #expect(try await scene.json("website", "show", "shop")["webhook_state"] == .null)
+        try await scene.refused(["website", "webhook", "shop", "disable"], 3, "shop has no webhook endpoint")
 
-        let again = ["website", "edit", "shop", "--callback", Self.url, "--out"]
+        let again = ["website", "edit", "shop", "--webhook", Self.url, "--out"]
         try await scene.refused(again + [directory.path], 4, "shop.secret: File exists")
-        #expect(try await scene.json("website", "show", "shop")["callback"] == .null)
+        #expect(try await scene.json("website", "show", "shop")["webhook"] == .null)
         _ = try await scene.tool(again + [scene.relay.installation])
         #expect(try secret(scene.relay.file("shop.secret")) != first)
     }
@@ -124,14 +125,14 @@ import Testing
         try write("a", to: scene)
         try scene.relay.execute(
             """
-            INSERT INTO outbox (id, kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts)
+            INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts)
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
-            SELECT randomblob(16), kind, event, place, user_id, website_id, created_at, expires_at, call_at, attempts
+            SELECT randomblob(16), kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts
             FROM n, outbox
             """)
         #expect(try await shown(scene)["waiting"] == 1201)
-        _ = try await scene.json("website", "edit", "shop", "--callback", "none")
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") == 0)
+        _ = try await scene.json("website", "edit", "shop", "--webhook", "none")
+        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
     }
 
     // MARK: Its secret
@@ -142,52 +143,54 @@ import Testing
         let directory = scene.relay.directory
         func rotate(_ more: String...) async throws -> JSONObject {
             let ended = try await scene.tool(
-                ["website", "callback", "shop", "secret", "--out", directory.path, "--json"] + more)
+                ["website", "webhook", "shop", "rotate-secret", "--out", directory.path, "--json"] + more)
             try #require(ended.status == 0, "\(ended.errors)")
             return try ended.json
         }
         let made = try await rotate()
         #expect(made["secret"]?.string == directory("shop.secret.new"))
         #expect(try secret(directory("shop.secret.new")) != (try secret(directory("shop.secret"))))
-        let until = try #require(made["former_until"]?.string)
-        #expect(try await shown(scene)["former_until"]?.string == until)
+        let until = try #require(made["previous_until"]?.string)
+        #expect(try await shown(scene)["previous_until"]?.string == until)
         #expect(
             try await scene.tool(["website", "show", "shop"]).output.contains("two secrets are valid, until \(until)"))
-        let span = "former_until > '2026-01-01' AND state = 'active'"
-        #expect(try scene.relay.count("SELECT count(*) FROM callback WHERE \(span)") == 1)
+        let span = "previous_until > '2026-01-01' AND state = 'active'"
+        #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint WHERE \(span)") == 1)
 
         // A third would make the first void, which the website may have still.
         let other = scene.relay.installation
         try await scene.refused(
-            ["website", "callback", "shop", "secret", "--out", other], 4, "two secrets of shop are valid already, until"
+            ["website", "webhook", "shop", "rotate-secret", "--out", other], 4,
+            "two secrets of shop are valid already, until"
         )
         #expect(!TemporaryDirectory.names(in: other).contains("shop.secret.new"))
         try await scene.refused(
-            ["website", "callback", "shop", "secret", "--at-once", "--out", directory.path], 4,
+            ["website", "webhook", "shop", "rotate-secret", "--at-once", "--out", directory.path], 4,
             "shop.secret.new: File exists")
-        #expect(try await shown(scene)["former_until"]?.string == until)
+        #expect(try await shown(scene)["previous_until"]?.string == until)
 
         // When the day is over the former one counts no more, and another can follow.
-        try scene.relay.execute("UPDATE callback SET former_until = '2025-01-01 00:00:00.000'")
-        #expect(try await shown(scene)["former_until"] == .null)
+        try scene.relay.execute("UPDATE webhook_endpoint SET previous_until = '2025-01-01 00:00:00.000'")
+        #expect(try await shown(scene)["previous_until"] == .null)
         try TextFile.write("", to: directory("moved"))
         _ = try await Child.run("mv", ["shop.secret.new", "shop.secret"], in: directory.path)
-        #expect(try await rotate()["former_until"]?.string != nil)
+        #expect(try await rotate()["previous_until"]?.string != nil)
 
         _ = try await Child.run("mv", ["shop.secret.new", "shop.secret"], in: directory.path)
-        #expect(try await rotate("--at-once")["former_until"] == .null)
-        #expect(try await shown(scene)["former_until"] == .null)
-        #expect(try scene.trail("callback.rotated", outcome: "operator") == 3)
+        #expect(try await rotate("--at-once")["previous_until"] == .null)
+        #expect(try await shown(scene)["previous_until"] == .null)
+        #expect(try scene.trail("webhook.rotated", outcome: "operator") == 3)
     }
 
     @Test func unreadableSecretIsReplacedAtOnce() async throws {
         let scene = try await scene(.file)
-        try scene.relay.execute("UPDATE callback SET secrets = x'0001'")
+        try scene.relay.execute("UPDATE webhook_endpoint SET secrets = x'0001'")
         try await scene.refused(
-            ["website", "callback", "shop", "secret", "--out", scene.relay.installation], 1, "does not open")
+            ["website", "webhook", "shop", "rotate-secret", "--out", scene.relay.installation], 1, "cannot be decrypted"
+        )
         #expect(!TemporaryDirectory.names(in: scene.relay.installation).contains("shop.secret.new"))
         _ = try await scene.json(
-            "website", "callback", "shop", "secret", "--at-once", "--out", scene.relay.installation)
+            "website", "webhook", "shop", "rotate-secret", "--at-once", "--out", scene.relay.installation)
         #expect(try secret(scene.relay.file("shop.secret.new")).count == 32)
     }
 
@@ -197,38 +200,40 @@ import Testing
         let scene = try await scene(kind)
         try write("a", to: scene)
         try write("b", to: scene, due: nil)
-        try await scene.refused(["website", "callback", "shop", "enable"], 4, "shop is enabled already")
-        let disabled = try await scene.json("website", "callback", "shop", "disable")
+        try await scene.refused(["website", "webhook", "shop", "enable"], 4, "shop is enabled already")
+        let disabled = try await scene.json("website", "webhook", "shop", "disable")
         #expect(disabled["before"] == "working" && disabled["state"] == "disabled")
         let state = try await shown(scene)
         #expect(state["state"] == "disabled" && state["reason"] == "operator" && state["since"]?.string != nil)
         #expect(state["waiting"] == 1 && state["dead"] == 1 && state["oldest"] == "2025-01-01T00:00:00.000Z")
-        try await scene.refused(["website", "callback", "shop", "disable"], 4, "shop is disabled already, since")
+        try await scene.refused(["website", "webhook", "shop", "disable"], 4, "shop is disabled already, since")
         let listed = try await scene.tool(["website", "list"]).output
         #expect(listed.contains("disabled  \(Self.url)"), "\(listed)")
-        let shelved = try await scene.json("outbox", "list", "--kind", "callback")
-        #expect(shelved["errands"]?.array?.map { $0.object?["state"] } == ["shelved", "dead"])
+        let shelved = try await scene.json("outbox", "list", "--kind", "webhook")
+        #expect(shelved["entries"]?.array?.map { $0.object?["state"] } == ["shelved", "dead"])
         let status = try await scene.tool(["status"]).output
         #expect(status.contains("1 website called no more, with 1 still to be told"), "\(status)")
-        #expect(!status.contains("× callback"))
+        #expect(!status.contains("× webhook"))
 
         // What a relay disabled is enabled in the same way.
-        try scene.relay.execute("UPDATE callback SET stopped_by = 'gone', tries = 12")
+        try scene.relay.execute("UPDATE webhook_endpoint SET disabled_by = 'unsubscribed', failed_attempts = 12")
         #expect(try await scene.tool(["website", "show", "shop"]).output.contains("the website answered 410"))
         // One that a relay has in hand comes to its end; the others need not wait any longer.
         try write("c", to: scene)
         try scene.relay.execute(
             "UPDATE outbox SET holder = x'\(String(repeating: "1", count: 32))' WHERE id = x'\(String(repeating: "c", count: 32))'"
         )
-        let enabled = try await scene.json("website", "callback", "shop", "enable")
+        let enabled = try await scene.json("website", "webhook", "shop", "enable")
         #expect(enabled["waiting"] == 2 && enabled["dead"] == 1)
         #expect(try await shown(scene)["state"] == "working")
-        let due = "SELECT count(*) FROM outbox WHERE kind = 'callback' AND call_at < '2900-01-01'"
+        let due = "SELECT count(*) FROM outbox WHERE kind = 'webhook' AND webhook_due_at < '2900-01-01'"
         #expect(try scene.relay.count(due) == 1)
-        #expect(try scene.relay.count("SELECT count(*) FROM callback WHERE tries = 0 AND since IS NULL") == 1)
-        #expect(try scene.trail("callback.disabled", outcome: "operator") == 1)
-        #expect(try scene.trail("callback.enabled", outcome: "operator") == 1)
-        #expect(try await scene.tool(["status"]).output.contains("Still to be done: 2 × callback"))
+        #expect(
+            try scene.relay.count(
+                "SELECT count(*) FROM webhook_endpoint WHERE failed_attempts = 0 AND failing_since IS NULL") == 1)
+        #expect(try scene.trail("webhook.disabled", outcome: "operator") == 1)
+        #expect(try scene.trail("webhook.enabled", outcome: "operator") == 1)
+        #expect(try await scene.tool(["status"]).output.contains("Still to be done: 2 × webhook"))
     }
 
     // MARK: Whether it takes anything
@@ -239,7 +244,7 @@ import Testing
         let installed = try await Installed()
         func allow(_ ranges: String) throws {
             var settings = try text(installed.settings)
-            try settings.set("callbacks.allow", to: ranges)
+            try settings.set("webhooks.allow", to: ranges)
             try TextFile.write(settings, to: installed.settings)
         }
         func tool(_ arguments: String...) async throws -> Child.Ended {
@@ -247,13 +252,13 @@ import Testing
                 try BuiltProgram.twoefay.path, ["--config", installed.settings, "website"] + arguments,
                 in: installed.directory.path)
         }
-        let refused = try await tool("add", "shop", "--callback", receiver.url)
-        #expect(refused.status == 2 && refused.errors.contains("'callbacks.allow'"), "\(refused.errors)")
+        let refused = try await tool("add", "shop", "--webhook", receiver.url)
+        #expect(refused.status == 2 && refused.errors.contains("'webhooks.allow'"), "\(refused.errors)")
         try allow("127.0.0.0/8")
-        #expect(try await tool("add", "shop", "--callback", receiver.url).status == 0)
+        #expect(try await tool("add", "shop", "--webhook", receiver.url).status == 0)
         try receiver.learn(try text(installed.directory("shop.secret")))
 
-        let taken = try await tool("callback", "shop", "test", "--json")
+        let taken = try await tool("webhook", "shop", "test", "--json")
         #expect(taken.status == 0, "\(taken.errors)")
         let event = try await receiver.event("twoefay.test")
         #expect(event.verdicts == ["accepted"] && event.data == ["website": "shop"])
@@ -262,19 +267,19 @@ import Testing
 
         for (status, reason) in [(500, "answered 500"), (302, "redirects (302)"), (410, "gone (410)")] {
             try receiver.answer(status)
-            let other = try await tool("callback", "shop", "test")
+            let other = try await tool("webhook", "shop", "test")
             #expect(other.status == 1 && other.output.contains("did not take the event: \(reason)"), "\(other)")
         }
         // It is a try of this machine's, and changes nothing.
         #expect(try await tool("list").output.contains("working"))
         #expect(try receiver.events.count == 4)
 
-        #expect(try await tool("edit", "shop", "--callback", "http://127.0.0.1:1/").status == 0)
-        let nobody = try await tool("callback", "shop", "test", "--json")
+        #expect(try await tool("edit", "shop", "--webhook", "http://127.0.0.1:1/").status == 0)
+        let nobody = try await tool("webhook", "shop", "test", "--json")
         #expect(nobody.status == 5 && nobody.output.contains("not reached"), "\(nobody)")
         try allow("10.0.0.0/8")
-        let inside = try await tool("callback", "shop", "test")
-        #expect(inside.status == 5 && inside.output.contains("callbacks.allow"), "\(inside)")
+        let inside = try await tool("webhook", "shop", "test")
+        #expect(inside.status == 5 && inside.output.contains("webhooks.allow"), "\(inside)")
     }
 
     // MARK: What was given up
@@ -283,7 +288,7 @@ import Testing
         async throws
     {
         let scene = try await scene(kind)
-        let replay = ["website", "callback", "shop", "replay"]
+        let replay = ["website", "webhook", "shop", "replay"]
         #expect(try await scene.tool(replay).output.contains("Nothing was given up"))
         try write("a", to: scene, due: nil)
         try write("b", to: scene, created: Moment.late, due: nil)
@@ -295,31 +300,32 @@ import Testing
             '\(Moment.late)', 3 FROM user WHERE username = 'bob'
             """)
         try await scene.refused(replay + ["--since", "yesterday"], 2, "--since yesterday is no time")
-        #expect(try await scene.json("website", "callback", "shop", "replay", "--since", "2025-03-01")["replayed"] == 1)
+        #expect(try await scene.json("website", "webhook", "shop", "replay", "--since", "2025-03-01")["replayed"] == 1)
         let alive =
-            "kind = 'callback' AND dead_at IS NULL AND call_at < '2900-01-01' AND attempts = 0 AND expires_at > call_at"
+            "kind = 'webhook' AND dead_at IS NULL AND webhook_due_at < '2900-01-01' AND attempts = 0 AND expires_at > webhook_due_at"
         #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE \(alive)") == 1)
         #expect(try await shown(scene)["dead"] == 1)
-        #expect(try await scene.json("website", "callback", "shop", "replay")["replayed"] == 1)
+        #expect(try await scene.json("website", "webhook", "shop", "replay")["replayed"] == 1)
         #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE \(alive)") == 2)
         #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL") == 1)
-        #expect(try scene.trail("callback.replayed", outcome: "operator") == 2)
+        #expect(try scene.trail("webhook.replayed", outcome: "operator") == 2)
     }
 
     @Test(
         arguments: [
-            (["shop"], 2, "ACTION is missing"), (["shop", "stop"], 2, "ACTION stop is none of secret, disable"),
+            (["shop"], 2, "ACTION is missing"), (["shop", "stop"], 2, "ACTION stop is none of rotate-secret, disable"),
             (["shop", "enabel"], 2, "did you mean enable?"),
-            (["shop", "disable", "--at-once"], 2, "--at-once belongs to secret, not to disable"),
-            (["shop", "secret", "--since", "2025-01-01"], 2, "--since belongs to replay"),
-            (["shpo", "disable"], 3, "there is no website shpo"), (["shop", "secret"], 3, "shop has no callback"),
+            (["shop", "disable", "--at-once"], 2, "--at-once belongs to rotate-secret, not to disable"),
+            (["shop", "rotate-secret", "--since", "2025-01-01"], 2, "--since belongs to replay"),
+            (["shpo", "disable"], 3, "there is no website shpo"),
+            (["shop", "rotate-secret"], 3, "shop has no webhook endpoint"),
         ])
     func impossibleWebhookChangeIsRefused(arguments: [String], status: Int32, message: String) async throws {
         let installed = try await Installed()
         _ = try await BuiltProgram.twoefay(
             "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path)
         let refused = try await Child.run(
-            try BuiltProgram.twoefay.path, ["--config", installed.settings, "website", "callback"] + arguments,
+            try BuiltProgram.twoefay.path, ["--config", installed.settings, "website", "webhook"] + arguments,
             in: installed.directory.path)
         #expect(refused.status == status && refused.errors.contains(message), "\(refused.errors)")
         #expect(refused.errors.split(separator: "\n").count >= 2, "says nothing of what to do: \(refused.errors)")

@@ -34,7 +34,7 @@ import Testing
         for name in ["shop", "bank"] {
             let added = try await BuiltProgram.twoefay(
                 "website", "add", name, "--config", installed.settings, "--out", installed.directory.path,
-                "--display-name", "The \(name)", "--callback", "https://\(name).example.com/hook?a=b", "--answers",
+                "--display-name", "The \(name)", "--webhook", "https://\(name).example.com/hook?a=b", "--answers",
                 "website", "--lifetime", "120")
             #expect(added.status == 0, "\(added.errors)")
         }
@@ -43,7 +43,7 @@ import Testing
         #expect(websites.map { $0.object?["website"]?.string } == ["bank", "shop"])
         let bank = try #require(websites.first?.object)
         #expect(bank["display_name"]?.string == "The bank")
-        #expect(bank["callback"]?.string == "https://bank.example.com/hook?a=b")
+        #expect(bank["webhook"]?.string == "https://bank.example.com/hook?a=b")
         #expect(bank["state"]?.string == "active")
         #expect(bank["policies"]?.object == ["answers": "website", "lifetime": "120"])
         let shown = try await BuiltProgram.twoefay("--config", installed.settings, "website", "list")
@@ -92,9 +92,9 @@ import Testing
     @Test(
         arguments: [
             (["Shop"], "NAME must be"), (["../shop"], "NAME must be"), ([""], "NAME must be"),
-            (["shop", "--callback", "http://shop.example.com"], "--callback must be"),
-            (["shop", "--callback", "https://u:p@shop.example.com"], "--callback must be"),
-            (["shop", "--callback", "https:///x"], "--callback must be"),
+            (["shop", "--webhook", "http://shop.example.com"], "--webhook must be"),
+            (["shop", "--webhook", "https://u:p@shop.example.com"], "--webhook must be"),
+            (["shop", "--webhook", "https:///x"], "--webhook must be"),
             (["shop", "--answers", "trusted"], "--answers must be one of signed, certificate, website"),
             (["shop", "--lifetime", "10"], "--lifetime must be a whole number from 60 to 600"),
             (["shop", "--display-name", "a\u{202e}b"], "--display-name must not hold"),

@@ -136,7 +136,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
         let secrets = WebhookEndpoints.Secrets(sealed: sealed, sealedBy: try RelayRig.sealer().currentID)
         let new = Websites.New(
             id: id, name: "shop", displayName: "The Shop", policy: #"{"answers":"certificate"}"#,
-            callback: WebhookEndpoints.New(url: "https://shop.example/hook", secrets: secrets),
+            webhook: WebhookEndpoints.New(url: "https://shop.example/hook", secrets: secrets),
             keyThumbprint: websiteKey, createdAt: world.time.now())
         let query = Websites.add(new, as: relay.operations.new())
         let store = relays.store

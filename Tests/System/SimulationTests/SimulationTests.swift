@@ -41,11 +41,11 @@ import Testing
         let late = "factor = 'push' AND state = 'answered' AND coalesce(reason, '') = 'late'"
         #expect(try scenario.ask("SELECT count(*) FROM step WHERE NOT (\(late))") == 20)
         // A webhook without a confirmed delivery stays in the outbox for another attempt.
-        let undone = "SELECT count(*) FROM outbox WHERE kind <> 'callback' OR attempts = 0"
+        let undone = "SELECT count(*) FROM outbox WHERE kind <> 'webhook' OR attempts = 0"
         #expect(try scenario.ask(undone) == 0, "work that nobody does")
         #expect(scenario.calls.faults == [])
         // The relay repeated each webhook until it was delivered, and none became a dead letter.
-        #expect(try scenario.ask("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 0)
+        #expect(try scenario.ask("SELECT count(*) FROM audit WHERE event = 'webhook.dead'") == 0)
     }
 
     @Test(arguments: 100..<105) func sameSeedGivesTheSameHistory(seed: UInt64) throws {

@@ -35,7 +35,7 @@ final class Rig: Sendable {
         try policy.set("code-deadline", to: "none")
         let key = SHA256.hash(Array("key".utf8))
         let new = Websites.New(
-            id: relay.operations.draw(), name: "shop", displayName: "The Shop", policy: policy.json, callback: nil,
+            id: relay.operations.draw(), name: "shop", displayName: "The Shop", policy: policy.json, webhook: nil,
             keyThumbprint: key, createdAt: time.now())
         let store = store
         website = try await Self.on(loop) {

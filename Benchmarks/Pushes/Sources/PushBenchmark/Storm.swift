@@ -166,7 +166,7 @@ private final class Storm: Sendable {
             Websites.add(
                 Websites.New(
                     id: relay.operations.draw(), name: "storm", displayName: "Storm", policy: policy.json,
-                    callback: nil,
+                    webhook: nil,
                     keyThumbprint: key, createdAt: SystemTime().now()), as: relay.operations.new()))
         guard added else { throw Fault("the website is there already") }
         return try await relay.website(named: "storm", key: key)

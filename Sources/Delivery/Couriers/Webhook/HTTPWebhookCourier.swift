@@ -46,14 +46,14 @@ public final class HTTPWebhookCourier: WebhookCourier {
     /// kept connection libcurl may send it twice; the webhook id lets the receiver recognize that.
     public func call(_ call: WebhookRequest) async -> WebhookOutcome {
         guard let url = TransferURL(call.url) else {
-            log.error("callback.url", [.message: call.id.text, .reason: "its website's callback is no URL"])
+            log.error("webhook.url", [.message: call.id.text, .reason: "the website's webhook URL is invalid"])
             return .unanswered(.broken)
         }
         let client: WebClient
         do {
             client = try clients.current()
         } catch {
-            log.error("callback.client", [.message: call.id.text, .error: "\(error)"])
+            log.error("webhook.client", [.message: call.id.text, .error: "\(error)"])
             return .unsent
         }
         var fields = Fields()
@@ -66,7 +66,7 @@ public final class HTTPWebhookCourier: WebhookCourier {
         if case .failure(let failure) = result, failure.status == nil, failure.cause != .cancelled {
             // The log has the exact reason; an outcome distinguishes only a few kinds.
             log.notice(
-                "callback.unanswered", [.message: call.id.text, .endpoint: url.origin, .reason: failure.reason])
+                "webhook.unanswered", [.message: call.id.text, .endpoint: url.origin, .reason: failure.reason])
         }
         return Self.outcome(of: result, at: time.now())
     }

@@ -64,7 +64,7 @@ public struct RelayMetrics: Sendable {
                 + "limited (429).", by: "step")
         limits = registry.counters(
             "twoefay_limits_reached_total",
-            "Requests and messages over a limit, by limit: login, push, guess, sending, code, text, requests, "
+            "Requests and messages over a limit, by limit: login, push, guess, sending, code, sms, requests, "
                 + "held or users.",
             by: "limit")
         ended = registry.counters(
@@ -80,9 +80,9 @@ public struct RelayMetrics: Sendable {
             by: ["kind", "outcome"], MessageAttempt.all
         ) { [$0.kind.rawValue, $0.outcome.rawValue] }
         registry.duration(
-            "twoefay_outbox_late_seconds", "Age of the oldest overdue outbox entry, in seconds."
+            "twoefay_outbox_oldest_overdue_seconds", "Age of the oldest overdue outbox entry, in seconds."
         ) { [backlog] in backlog.late }
-        registry.gauge("twoefay_outbox_dead", "Dead letters in the outbox, including webhooks.") { [backlog] in
+        registry.gauge("twoefay_outbox_dead_letters", "Dead letters in the outbox, including webhooks.") { [backlog] in
             backlog.dead
         }
         decisionsRefused = registry.counters(
@@ -90,7 +90,7 @@ public struct RelayMetrics: Sendable {
             "Phone decisions that were refused and do not count against the user, by reason.",
             by: "reason")
         barred = registry.counters(
-            "twoefay_users_barred_total",
+            "twoefay_users_blocked_total",
             "Users who became locked by wrong numbers or frozen by a fraud report, by state.",
             by: ["state"], [.locked, .frozen]
         ) { [$0.rawValue] }
@@ -109,7 +109,7 @@ public struct RelayMetrics: Sendable {
         }
         self.heldRequests = waits
         tidied = registry.counters(
-            "twoefay_tidied_rows_total",
+            "twoefay_retention_deleted_rows_total",
             "Rows that this relay deleted under the retention rules, by kind; a challenge counts once "
                 + "with its dependent rows.", by: "kind")
     }
@@ -188,7 +188,7 @@ enum Limit: String, CaseIterable {
     /// A sender sent wrong activation codes, or many revocation codes: it has to wait.
     case code
     /// The text messages of a user, a country or a day are used up: no message is begun.
-    case text
+    case sms
     /// A quota is used up: the requests of a caller in work, or the held requests or the users of a
     /// website.
     case requests, held, users

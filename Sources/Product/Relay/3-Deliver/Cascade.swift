@@ -139,7 +139,7 @@ extension Relay {
             ])
         metrics.began(begun.factor)
         if factor == .sms, begun.state == .refused {
-            metrics.reached(.text)
+            metrics.reached(.sms)
             log.notice("sms.limited", [.challenge: row.challenge.text, .user: row.user.text, .reason: begun.reason])
         }
         if factor == .push, begun.factor == .pull { metrics.reached(.push) }

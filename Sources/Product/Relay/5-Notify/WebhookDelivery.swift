@@ -146,7 +146,7 @@ extension Relay {
             return nil
         }
         guard let secrets = secrets(of: row) else {
-            log.error("callback.sealed", fields(of: row, "its secrets do not open"))
+            log.error("webhook.sealed", fields(of: row, "its secrets do not open"))
             webhooks.lines.pause(row.website, at: now)
             spawn {
                 await self.requeue([.retry(row.id, at: now, failures: row.failures)], of: row.website, "not signed")
@@ -159,7 +159,7 @@ extension Relay {
     private func secrets(of row: WebhookRow) -> WebhookSecrets? {
         let associated = WebhookSecretSeal.associated(website: row.website)
         guard let text = try? sealer.open(row.secrets, associated: associated) else { return nil }
-        return WebhookSecrets(text: Secret(text), formerUntil: row.formerUntil)
+        return WebhookSecrets(text: Secret(text), previousUntil: row.previousUntil)
     }
 
     private func send(_ call: SignedWebhook) async {
@@ -198,14 +198,14 @@ extension Relay {
         switch known.outcome.meaning {
         case .delivered:
             metrics.webhooks.delivered(after: known.settled.at - row.createdAt)
-            log.info("callback.delivered", fields)
-        case .notAttempted: log.info("callback.unsent", fields)
-        case .failed where known.settled.effects.contains { $0.isDead }: log.error("callback.dead", fields)
-        case .failed, .unsubscribed: log.warning("callback.failed", fields)
+            log.info("webhook.delivered", fields)
+        case .notAttempted: log.info("webhook.unsent", fields)
+        case .failed where known.settled.effects.contains { $0.isDead }: log.error("webhook.dead", fields)
+        case .failed, .unsubscribed: log.warning("webhook.failed", fields)
         }
-        if known.settled.effects.contains(.recovered) { log.notice("callback.recovered", [.website: row.websiteName]) }
+        if known.settled.effects.contains(.recovered) { log.notice("webhook.recovered", [.website: row.websiteName]) }
         if disabled {
-            log.error("callback.disabled", [.website: row.websiteName, .reason: known.settled.reason])
+            log.error("webhook.disabled", [.website: row.websiteName, .reason: known.settled.reason])
         }
     }
 
@@ -213,9 +213,9 @@ extension Relay {
     private func drop(_ row: WebhookRow, _ effect: WebhookSettlement.Effect, _ reason: String?) {
         spawn {
             guard await self.requeue([effect], of: row.website, reason) else { return }
-            guard effect.isDead else { return self.log.info("callback.void", self.fields(of: row, nil)) }
+            guard effect.isDead else { return self.log.info("webhook.void", self.fields(of: row, nil)) }
             self.metrics.webhooks.expired()
-            self.log.error("callback.dead", self.fields(of: row, reason))
+            self.log.error("webhook.dead", self.fields(of: row, reason))
         }
     }
 

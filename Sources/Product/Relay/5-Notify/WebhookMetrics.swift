@@ -6,7 +6,7 @@ import World
 /// The metrics of webhooks.
 struct WebhookMetrics: Sendable {
     enum Outcome: String, CaseIterable {
-        case delivered, failed, gone, dead, unsent
+        case delivered, failed, unsubscribed, dead, unsent
     }
 
     private let attempts: Counters<Outcome>
@@ -15,23 +15,23 @@ struct WebhookMetrics: Sendable {
 
     init(_ registry: Registry) {
         attempts = registry.counters(
-            "twoefay_callbacks_total",
+            "twoefay_webhook_attempts_total",
             "Webhook attempts, by outcome: delivered, failed (will be retried), dead (no further attempt), "
-                + "gone (410) or unsent (relay fault).",
+                + "unsubscribed (410) or unsent (relay fault).",
             by: "outcome")
         took = registry.histogram(
-            "twoefay_callback_seconds", "Time from an event until its webhook was delivered, in seconds.",
+            "twoefay_webhook_delivery_seconds", "Time from an event until its webhook was delivered, in seconds.",
             upTo: [.milliseconds(100), .milliseconds(250), .milliseconds(500)]
                 + [1, 2, 5, 15, 60, 300, 1800, 7200, 21_600, 86_400].map { .seconds($0) })
         registry.duration(
-            "twoefay_callbacks_late_seconds",
+            "twoefay_webhook_oldest_overdue_seconds",
             "Age of the oldest overdue webhook, in seconds; webhooks of disabled websites are not included."
         ) { [level] in level.late }
-        registry.gauge("twoefay_callbacks_dead", "Dead letters that are webhooks.") {
+        registry.gauge("twoefay_webhook_dead_letters", "Dead letters that are webhooks.") {
             [level] in level.dead
         }
         registry.gauge(
-            "twoefay_callback_websites_disabled", "Websites whose webhooks are disabled until an operator enables them."
+            "twoefay_webhook_disabled_websites", "Websites whose webhooks are disabled until an operator enables them."
         ) { [level] in level.disabled }
     }
 
@@ -39,7 +39,7 @@ struct WebhookMetrics: Sendable {
         switch outcome.meaning {
         case .delivered: attempts.add(.delivered)
         case .failed: attempts.add(isDead ? .dead : .failed)
-        case .unsubscribed: attempts.add(.gone)
+        case .unsubscribed: attempts.add(.unsubscribed)
         case .notAttempted: attempts.add(.unsent)
         }
     }

@@ -79,7 +79,7 @@ public struct WebhookRow: Sendable {
     /// The sealed text of one or two secrets, which a space separates. See `WebhookSecretSeal`.
     public let secrets: [UInt8]
     /// The end of the time during which the second (former) secret signs too.
-    public let formerUntil: Timestamp?
+    public let previousUntil: Timestamp?
     public let user: UserID
     public let token: UserToken
     /// The challenge; nil if the webhook is not about one.
@@ -95,7 +95,7 @@ public struct WebhookRow: Sendable {
 
     public init(
         id: OutboxEntryID, event: String, website: WebsiteID, websiteName: String, url: String, secrets: [UInt8],
-        formerUntil: Timestamp?, user: UserID, token: UserToken, challenge: ChallengeRow?, device: WebhookDevice?,
+        previousUntil: Timestamp?, user: UserID, token: UserToken, challenge: ChallengeRow?, device: WebhookDevice?,
         createdAt: Timestamp, expiresAt: Timestamp, failures: Int, place: Int
     ) {
         self.id = id
@@ -104,7 +104,7 @@ public struct WebhookRow: Sendable {
         self.websiteName = websiteName
         self.url = url
         self.secrets = secrets
-        self.formerUntil = formerUntil
+        self.previousUntil = previousUntil
         self.user = user
         self.token = token
         self.challenge = challenge

@@ -106,7 +106,7 @@ extension Relay {
     public func runHeartbeat() async {
         let beats: [Heartbeat]
         do throws(Refusal) {
-            beats = try await withStore("keep") { () async throws(StoreFailure) in
+            beats = try await withStore("heartbeat") { () async throws(StoreFailure) in
                 try await store.sendHeartbeat(id, at: time.now())
             }
         } catch {
@@ -118,7 +118,7 @@ extension Relay {
         let dead = settings.isAlone ? others : peers.dead(beats, except: id, at: time.instant())
         for beat in dead {
             log.warning("relay.dead", [.relay: beat.relay.text])
-            _ = try? await withStore("keep") { () async throws(StoreFailure) in
+            _ = try? await withStore("heartbeat") { () async throws(StoreFailure) in
                 try await store.removeDeadRelay(beat.relay, at: beat.count, now: time.now())
             }
         }

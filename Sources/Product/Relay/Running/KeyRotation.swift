@@ -19,7 +19,7 @@ import World
 /// leaves rows under that key alone.
 ///
 /// Failure modes: a secret cannot be opened. The relay skips it, logs `factor.stuck` or
-/// `callback.stuck`, and goes on with the others. If the relay stops in the middle, the next run
+/// `webhook.stuck`, and goes on with the others. If the relay stops in the middle, the next run
 /// continues, because rows that are done no longer match the query.
 ///
 /// Tested in `FactorRotationTests.swift`, `WebhookSecretRotationTests.swift` and
@@ -114,11 +114,11 @@ extension Relay {
             }
             if factors > 0 { log.notice("factor.resealed", [.keyID: sealer.currentID, .count: factors]) }
             if stuckFactors > 0 { log.error("factor.stuck", [.keyID: key, .count: stuckFactors]) }
-            let (callbacks, stuckCallbacks) = await resealAll(to: sealer) { stuck throws(Refusal) in
+            let (webhooks, stuckWebhooks) = await resealAll(to: sealer) { stuck throws(Refusal) in
                 try await resealWebhookSecrets(of: key, to: sealer, skipping: stuck)
             }
-            if callbacks > 0 { log.notice("callback.resealed", [.keyID: sealer.currentID, .count: callbacks]) }
-            if stuckCallbacks > 0 { log.error("callback.stuck", [.keyID: key, .count: stuckCallbacks]) }
+            if webhooks > 0 { log.notice("webhook.resealed", [.keyID: sealer.currentID, .count: webhooks]) }
+            if stuckWebhooks > 0 { log.error("webhook.stuck", [.keyID: key, .count: stuckWebhooks]) }
         }
         await signAgain()
     }

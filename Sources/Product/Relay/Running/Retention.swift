@@ -39,7 +39,7 @@ public struct ExpiredRows: Sendable {
         /// Dead letters of the outbox.
         case dead
         /// Webhooks in the outbox that their website did not accept before they expired.
-        case webhooks = "callbacks"
+        case webhooks = "webhooks"
         /// Activation codes, a day after they expired.
         case activations
         /// Codes that were sent to confirm an address.
@@ -117,7 +117,7 @@ extension Relay {
     /// Records how much waits in the outbox, and deletes expired rows of every kind. The daemon's
     /// timer calls it every minute.
     public func deleteExpiredRows() async {
-        let backlog = try? await withStore("tidy") { () async throws(StoreFailure) in
+        let backlog = try? await withStore("retention") { () async throws(StoreFailure) in
             try await store.backlog(at: time.now())
         }
         if let backlog { metrics.recordBacklog(backlog, at: time.now()) }
@@ -137,7 +137,7 @@ extension Relay {
         while !isLast {
             // Each pass is a transaction, so that requests can run in between.
             let rubbish = ExpiredRows(kind, before: before, mark: retentionState.mark(of: kind))
-            let dropped = try? await withStore("tidy") { () async throws(StoreFailure) in
+            let dropped = try? await withStore("retention") { () async throws(StoreFailure) in
                 try await store.drop(rubbish, by: id)
             }
             guard let dropped else { return false }
@@ -150,8 +150,8 @@ extension Relay {
             .kind: kind.rawValue, .count: count, .milliseconds: (time.instant() - begun).wholeMilliseconds,
         ]
         // The website did not accept these webhooks at any attempt before they expired.
-        if kind == .webhooks, count > 0 { log.warning("callback.expired", [.count: count]) }
-        if count > 0 { log.info("tidy.done", fields) } else { log.debug("tidy.done", fields) }
+        if kind == .webhooks, count > 0 { log.warning("webhook.expired", [.count: count]) }
+        if count > 0 { log.info("retention.done", fields) } else { log.debug("retention.done", fields) }
         return true
     }
 

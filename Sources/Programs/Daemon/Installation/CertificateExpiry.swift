@@ -64,8 +64,8 @@ extension Settings {
         if case .certificate(let file, _) = push.credential { all.append(("push.apns.certificate", file)) }
         if let file = push.authority { all.append(("push.apns.ca", file)) }
         if let file = webPush.authority { all.append(("push.web.ca", file)) }
-        if let file = webhooks.certificate { all.append(("callbacks.certificate", file)) }
-        if let file = webhooks.authority { all.append(("callbacks.ca", file)) }
+        if let file = webhooks.certificate { all.append(("webhooks.certificate", file)) }
+        if let file = webhooks.authority { all.append(("webhooks.ca", file)) }
         return all
     }
 }

@@ -131,7 +131,7 @@ struct LoadedFilesReader {
         let keys = keys(phones)
         let push = push()
         let webPush = webPush()
-        let callbacks = webhooks()
+        let webhookMaterials = webhooks()
         let mail = mail()
         let wording = wording()
         let texts = texts(mail)
@@ -143,7 +143,8 @@ struct LoadedFilesReader {
         }
         return LoadedFiles(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones,
-            issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush, webhooks: callbacks,
+            issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush,
+            webhooks: webhookMaterials,
             mail: mail, wording: wording,
             texts: texts,
             geolocation: places,

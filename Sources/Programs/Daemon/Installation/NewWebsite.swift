@@ -21,7 +21,7 @@ public struct NewWebsite: Sendable {
     public struct Credentials: Sendable {
         public let certificatePath: String
         public let keyPath: String
-        /// The file with the webhook secret; nil for a website without a callback.
+        /// The file with the webhook secret; nil for a website without a webhook URL.
         public let secretPath: String?
         public let expiresAt: Timestamp
     }
@@ -31,16 +31,16 @@ public struct NewWebsite: Sendable {
     /// Checks the fields of the website.
     ///
     /// - Parameters:
-    ///   - allowed: the ranges of `callbacks.allow`.
+    ///   - allowed: the ranges of `webhooks.allow`.
     ///   - policies: texts by the policies' names, as on the command line.
     public init(
-        name: String, displayName: String? = nil, callback: String? = nil, allowed: AddressRanges? = nil,
+        name: String, displayName: String? = nil, webhook: String? = nil, allowed: AddressRanges? = nil,
         policies: [(name: String, text: String)] = []
     ) throws(Failure) {
         let fields = WebsiteFields(command: "website add")
         if let fault = FieldRule.websiteName(name) { throw Failure(.usage, "NAME \(fault)", next: fields.help) }
         if let displayName { try fields.check(displayName: displayName) }
-        if let callback { try fields.check(callback: callback, allowed: allowed) }
+        if let webhook { try fields.check(webhook: webhook, allowed: allowed) }
         var given = JSONObject()
         for (name, text) in policies {
             try fields.check(policy: name, text)
@@ -48,11 +48,11 @@ public struct NewWebsite: Sendable {
         }
         self.name = name
         self.displayName = displayName ?? name
-        self.webhookURL = callback
+        self.webhookURL = webhook
         policy = JSONWriter.text(.object(given))
     }
 
-    /// Writes NAME.key, NAME.pem and, if there is a callback, NAME.secret into a directory, then
+    /// Writes NAME.key, NAME.pem and, if there is a webhook URL, NAME.secret into a directory, then
     /// adds the website to the store.
     ///
     /// The files are written first, because a name can be used only once. If the key were lost
@@ -75,7 +75,7 @@ public struct NewWebsite: Sendable {
         let sealed = try masterKey.seal(WebhookSecrets(current: secret), of: id)
         let row = Websites.New(
             id: id, name: name, displayName: displayName, policy: policy,
-            callback: webhookURL.map { Storage.WebhookEndpoints.New(url: $0, secrets: sealed) },
+            webhook: webhookURL.map { Storage.WebhookEndpoints.New(url: $0, secrets: sealed) },
             keyThumbprint: issued.thumbprint,
             createdAt: now)
         try write(issued, secret, credentials)

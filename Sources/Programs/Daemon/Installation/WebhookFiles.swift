@@ -15,12 +15,12 @@ extension LoadedFiles {
 
 extension LoadedFilesReader {
     mutating func webhooks() -> LoadedFiles.WebhookFiles {
-        let callbacks = settings.webhooks
-        let authority = callbacks.authority.flatMap { bytes($0) }
+        let webhooks = settings.webhooks
+        let authority = webhooks.authority.flatMap { bytes($0) }
         // libcurl reports a bad authority file only when it connects, and then every webhook fails.
-        if let file = callbacks.authority { _ = certificate(file, authority) }
+        if let file = webhooks.authority { _ = certificate(file, authority) }
         return LoadedFiles.WebhookFiles(
-            allowed: callbacks.allowed?.all ?? [], authority: authority, certificate: shownToWebsites())
+            allowed: webhooks.allowed?.all ?? [], authority: authority, certificate: shownToWebsites())
     }
 
     /// Returns the client certificate for websites that require one. It may have any key that TLS

@@ -21,19 +21,19 @@ extension MasterKey {
         }
     }
 
-    public func open(_ callback: Storage.WebhookEndpoints.View, of website: WebsiteID) throws(Failure) -> WebhookSecrets
+    public func open(_ webhook: Storage.WebhookEndpoints.View, of website: WebsiteID) throws(Failure) -> WebhookSecrets
     {
         let next =
             "Was it sealed on another machine, under another master key? Bring that key back, or have a new secret made "
-            + "by 'website callback NAME secret --at-once', and give the website that."
+            + "by 'website webhook NAME rotate-secret --at-once', and give the website that."
         let text: [UInt8]
         do {
-            text = try sealer().open(callback.sealed, associated: WebhookSecretSeal.associated(website: website))
+            text = try sealer().open(webhook.sealed, associated: WebhookSecretSeal.associated(website: website))
         } catch {
-            throw Failure(.failed, "the secret of the callback does not open: \(error)", next: next)
+            throw Failure(.failed, "the webhook secret cannot be decrypted: \(error)", next: next)
         }
-        guard let secrets = WebhookSecrets(text: Secret(text), formerUntil: callback.formerUntil) else {
-            throw Failure(.failed, "what is sealed for the callback is no secret", next: next)
+        guard let secrets = WebhookSecrets(text: Secret(text), previousUntil: webhook.previousUntil) else {
+            throw Failure(.failed, "the sealed value is not a webhook secret", next: next)
         }
         return secrets
     }

@@ -6,7 +6,7 @@ import Storage
 public struct WebsiteChange: Sendable {
     /// The value that resets a policy to the one of the settings.
     public static let fromSettings = "default"
-    /// The value that removes the callback.
+    /// The value that removes the webhook URL.
     public static let none = "none"
 
     private let displayName: String?
@@ -16,23 +16,23 @@ public struct WebsiteChange: Sendable {
     /// Checks the changes.
     ///
     /// - Parameters:
-    ///   - allowed: the ranges of `callbacks.allow`.
+    ///   - allowed: the ranges of `webhooks.allow`.
     ///   - policies: texts by the policies' names, as on the command line.
     public init(
-        displayName: String?, callback: String?, allowed: AddressRanges? = nil,
+        displayName: String?, webhook: String?, allowed: AddressRanges? = nil,
         policies: [(name: String, text: String)]
     ) throws(Failure) {
         let fields = WebsiteFields(command: "website edit")
-        guard displayName != nil || callback != nil || !policies.isEmpty else {
+        guard displayName != nil || webhook != nil || !policies.isEmpty else {
             throw Failure(
                 .usage, "there is nothing to change",
-                next: "Give a policy, --display-name or --callback. 'twoefay website show NAME' says how they stand.")
+                next: "Give a policy, --display-name or --webhook. 'twoefay website show NAME' says how they stand.")
         }
         if let displayName { try fields.check(displayName: displayName) }
-        if let callback, callback != Self.none { try fields.check(callback: callback, allowed: allowed) }
+        if let webhook, webhook != Self.none { try fields.check(webhook: webhook, allowed: allowed) }
         for (name, text) in policies where text != Self.fromSettings { try fields.check(policy: name, text) }
         self.displayName = displayName
-        self.webhookURL = callback
+        self.webhookURL = webhook
         self.policies = policies
     }
 
@@ -42,7 +42,7 @@ public struct WebsiteChange: Sendable {
         for (name, text) in policies { given[name] = text == Self.fromSettings ? nil : .string(text) }
         return Websites.Traits(
             displayName: displayName ?? old.displayName, policy: JSONWriter.text(.object(given)),
-            callback: webhookURL == Self.none ? nil : webhookURL ?? old.webhookURL)
+            webhook: webhookURL == Self.none ? nil : webhookURL ?? old.webhookURL)
     }
 }
 

@@ -16,10 +16,10 @@ struct WebsiteFields {
 
     /// Checks a webhook URL.
     ///
-    /// - Parameter allowed: the ranges of `callbacks.allow`.
-    func check(callback: String, allowed: AddressRanges? = nil) throws(Failure) {
-        guard let fault = Self.fault(inCallback: callback, allowed: allowed?.all ?? []) else { return }
-        throw Failure(.usage, "--callback must \(fault)", next: help)
+    /// - Parameter allowed: the ranges of `webhooks.allow`.
+    func check(webhook: String, allowed: AddressRanges? = nil) throws(Failure) {
+        guard let fault = Self.fault(inWebhookURL: webhook, allowed: allowed?.all ?? []) else { return }
+        throw Failure(.usage, "--webhook must \(fault)", next: help)
     }
 
     func check(policy name: String, _ text: String) throws(Failure) {
@@ -33,16 +33,16 @@ struct WebsiteFields {
 
     /// Returns the requirement that a webhook URL fails; nil if it is valid. The addresses behind a
     /// host name are checked at each delivery instead.
-    static func fault(inCallback text: String, allowed: [AddressRange]) -> String? {
+    static func fault(inWebhookURL text: String, allowed: [AddressRange]) -> String? {
         guard let url = TransferURL(text), text.utf8.count <= 2048 else {
             return "be a URL such as https://shop.example.com/twoefay"
         }
         let addresses = AddressGuard(allowing: allowed)
         if !url.secure, allowed.isEmpty || addresses.names(host: url.host) == false {
-            return "be https: http goes only to addresses inside that 'callbacks.allow' in the settings names"
+            return "be https: http goes only to addresses inside that 'webhooks.allow' in the settings names"
         }
         return addresses.refusal(of: url.host).map {
-            "lead elsewhere: \(url.host) is \($0), and 'callbacks.allow' in the settings does not name it"
+            "lead elsewhere: \(url.host) is \($0), and 'webhooks.allow' in the settings does not name it"
         }
     }
 }

@@ -14,7 +14,7 @@ public enum KeysProgram {
         shared: Program.sharedOptions,
         commands: [
             Command(
-                "", "Answers the relay at the socket that 'keys' in the settings names, until SIGTERM.",
+                "", "Answers the relay at the socket that 'key_service' in the settings names, until SIGTERM.",
                 options: [
                     Settings.configOption,
                     .init(
@@ -34,8 +34,8 @@ public enum KeysProgram {
             let settings = try Settings.load(invocation)
             guard let socket = settings.keys else {
                 throw Failure(
-                    .failed, "the settings have no 'keys', so the relay reads its keys itself",
-                    next: "Set 'keys: unix:PATH' in the settings of the relay and of this process.")
+                    .failed, "the settings have no 'key_service', so the relay reads its keys itself",
+                    next: "Set 'key_service: unix:PATH' in the settings of the relay and of this process.")
             }
             let peer = try invocation.value("peer").map { (name) throws(Failure) in try user(name) }
             let holder = KeyHolder(settings, try KeyFiles.load(settings, at: SystemTime().now()))

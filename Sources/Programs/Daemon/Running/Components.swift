@@ -168,7 +168,7 @@ extension PhoneIssuer {
     /// The dependency on the key service for `/ready`; nil if the key is in this process.
     var dependency: Dependency? {
         guard case .service(let client) = self else { return nil }
-        return Dependency("keys", isAdvisory: true) { client.fault }
+        return Dependency("key_service", isAdvisory: true) { client.fault }
     }
 }
 

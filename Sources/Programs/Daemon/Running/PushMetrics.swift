@@ -71,10 +71,10 @@ struct PushMetrics: APNsObserver {
         unanswered = registry.counters(
             "twoefay_apns_unanswered_total",
             "Pushes sent without a response, by cause: timeout, reset (stream reset) or lost (connection lost).",
-            by: "why")
+            by: "reason")
         unsent = registry.counters(
             "twoefay_apns_unsent_total",
-            "Pushes that were not sent, by cause; most of them are retried.", by: "why")
+            "Pushes that were not sent, by cause; most of them are retried.", by: "reason")
         opened = registry.counter("twoefay_apns_connections_opened_total", "Connections to APNs that were opened.")
         ended = registry.counter(
             "twoefay_apns_connections_ended_total",

@@ -129,21 +129,21 @@ struct SMSMetrics: SMSObserver {
 
     init(_ registry: Registry) {
         tried = registry.growingCounters(
-            "twoefay_texts_tried_total",
+            "twoefay_sms_attempts_total",
             "SMS submissions, by outcome: accepted, refused (number), unsuited (to this gateway), busy, down, "
                 + "fault (settings or account), ambiguous.",
             by: ["gateway", "outcome"]
         ) { [$0.gateway, $0.outcome.rawValue] }
         components = registry.growingCounters(
-            "twoefay_text_parts_total", "SMS segments that gateways accepted.", by: ["gateway"]
+            "twoefay_sms_segments_total", "SMS segments that gateways accepted.", by: ["gateway"]
         ) { [$0] }
         cost = registry.growingCounters(
-            "twoefay_text_cost_millionths_total",
+            "twoefay_sms_cost_millionths_total",
             "Cost of accepted SMS segments at the configured prices, in millionths of the currency unit.",
             by: ["gateway"]
         ) { [$0] }
         took = registry.histogram(
-            "twoefay_text_answer_seconds", "Time from submitting a text message to the gateway's answer, in seconds.",
+            "twoefay_sms_answer_seconds", "Time from submitting a text message to the gateway's answer, in seconds.",
             upTo: [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000].map { .milliseconds($0) })
     }
 

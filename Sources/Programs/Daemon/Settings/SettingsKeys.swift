@@ -53,7 +53,7 @@ public enum SettingsKeys {
                 "The file with the master key, which encrypts the secrets in the store. If you lose it, those "
                     + "secrets are lost. Back it up, but not in the same place as the store."),
             .optional(
-                "keys", \.keys, example: "unix:/run/twoefay-keys/socket",
+                "key_service", \.keys, example: "unix:/run/twoefay-keys/socket",
                 "The socket of `twoefay-keys`. If it is set, only that process reads master_key_file and "
                     + "tls.phones_key. The relay then gets derived keys and the certificates of phones from this "
                     + "process. If it is not set, the relay reads both files."),
@@ -104,10 +104,10 @@ public enum SettingsKeys {
                 "A MaxMind database of cities or countries. The relay keeps it in memory; SIGHUP reads it again."),
         ] + policies + quotas + [
             .number(
-                "keep.logins", \.retention.logins, Retention.loginDays,
+                "retention.logins", \.retention.logins, Retention.loginDays,
                 "Days after which a finished login and its steps are deleted, counted from when it was opened."),
             .number(
-                "keep.audit", \.retention.audit, Retention.auditDays,
+                "retention.audit", \.retention.audit, Retention.auditDays,
                 "Days after which an audit line is deleted."),
             .optional(
                 "metrics.listen", \.metrics, example: "127.0.0.1:9464",
@@ -193,17 +193,17 @@ public enum SettingsKeys {
 
     private static let webhooks: [SettingsKey] = [
         .optional(
-            "callbacks.allow", \.webhooks.allowed, example: "10.30.0.0/16, fd00:30::/32",
+            "webhooks.allow", \.webhooks.allowed, example: "10.30.0.0/16, fd00:30::/32",
             "Ranges of private addresses to which the relay may send webhooks, also over http:. It sends none to "
                 + "private addresses outside these ranges."),
         .optional(
-            "callbacks.ca", \.webhooks.authority, example: "inside-ca.pem",
+            "webhooks.ca", \.webhooks.authority, example: "inside-ca.pem",
             "An authority to trust in addition to the system's, for websites in your own network."),
         .optional(
-            "callbacks.certificate", \.webhooks.certificate, example: "relay.pem",
+            "webhooks.certificate", \.webhooks.certificate, example: "relay.pem",
             "A client certificate, with its chain, for websites that ask for one."),
         .optional(
-            "callbacks.key", \.webhooks.key, example: "relay.key",
+            "webhooks.key", \.webhooks.key, example: "relay.key",
             "The private key of the client certificate. SIGHUP reads this whole group again."),
     ]
 
@@ -273,8 +273,8 @@ public enum SettingsKeys {
         "tls": "Certificates and keys, all in PEM format. `twoefay init` makes them.",
         "push": "Push messages to phones. The relay sends none unless push.apns.topic or push.web.key is set.",
         "push.web": "Web Push, for browsers and for phones with UnifiedPush (RFC 8030, 8291 and 8292).",
-        "callbacks":
-            "Webhooks to websites with a webhook URL (`twoefay website add --callback URL`). "
+        "webhooks":
+            "Webhooks to websites with a webhook URL (`twoefay website add --webhook URL`). "
             + "docs/websites/webhooks.md describes the events.",
         "mail": "Mails with codes, and notifications to users. The relay sends none unless mail.url is set.",
         "templates": "The texts of mails and text messages. English and German are built in.",
@@ -290,7 +290,7 @@ public enum SettingsKeys {
         "quotas":
             "Limits for one caller at one relay. Beyond a limit the answer is 429. The defaults are far above what a "
             + "normal caller needs.",
-        "keep": "How long the store keeps finished logins and audit lines.",
+        "retention": "How long the store keeps finished logins and audit lines.",
         "log": "The log.",
     ]
 

@@ -120,8 +120,8 @@ public struct SettingsReader {
             problem(root.place, "mail.username and mail.password_file must be set together")
         }
         if (settings.webhooks.certificate == nil) != (settings.webhooks.key == nil) {
-            let place = root["callbacks"]?.place ?? root.place
-            problem(place, "callbacks.certificate and callbacks.key must be set together")
+            let place = root["webhooks"]?.place ?? root.place
+            problem(place, "webhooks.certificate and webhooks.key must be set together")
         }
         checkToken(root)
         checkTexts(root)

@@ -10,7 +10,7 @@ extension Tool {
             "audit verify", "Finds rows that are older than the last change of them in the audit.",
             notes: """
                 Such a row was brought back as it once was, by somebody who can write to the store, or with a part of a backup. It
-                looks at websites, users, phones and logins, as far back as the audit goes (keep.audit).
+                looks at websites, users, phones and logins, as far back as the audit goes (retention.audit).
                 """)
     ) { invocation throws(Failure) in
         let desk = try OperatorStore(try Settings.load(invocation))

@@ -25,7 +25,7 @@ extension WebhookEndpointCommands {
         let call = WebhookRequest(event, to: url, body, signedWith: secrets, at: time.now())
         let outcome: WebhookOutcome
         do throws(SystemFailure) {
-            outcome = try EventLoop.run("callback", time: time) { _ in await courier.call(call) }
+            outcome = try EventLoop.run("webhook", time: time) { _ in await courier.call(call) }
         } catch {
             throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
         }
@@ -42,7 +42,7 @@ extension WebhookEndpointCommands {
         ]
         if let next = outcome.next { lines.append(next) }
         if view.health.isDisabled {
-            lines.append("It is disabled: 'twoefay website callback \(name) enable' has it called.")
+            lines.append("It is disabled: 'twoefay website webhook \(name) enable' has it called.")
         }
         return Report(
             lines.joined(separator: "\n"),
@@ -70,21 +70,21 @@ extension WebhookOutcome {
         switch self {
         case .answered(200...299, _): nil
         case .answered(300...399, _):
-            "Nothing is followed: 'twoefay website edit NAME --callback URL' says where it has moved to."
+            "Nothing is followed: 'twoefay website edit NAME --webhook URL' says where it has moved to."
         case .answered(400, _), .answered(401, _), .answered(403, _):
-            "Has it the secret that it is signed with? 'twoefay website callback NAME secret' makes another."
+            "Has it the secret that it is signed with? 'twoefay website webhook NAME rotate-secret' makes another."
         case .answered(404, _), .answered(405, _): "Is the path of the URL right, and taken by POST?"
         case .answered(410, _): "A relay that is answered so disables the website at once."
         case .answered: "Its own log may say more under that id. A relay would try again."
         case .unanswered(.timeout):
             "It has fifteen seconds. It should keep the event, answer, and do the rest afterwards."
         case .unanswered(.refusedAddress), .unanswered(.insecure):
-            "Addresses inside, and http: there, are for 'callbacks.allow' in the settings to name."
+            "Addresses inside, and http: there, are for 'webhooks.allow' in the settings to name."
         case .unanswered(.unknownHost): "Is the host of the URL spelt right, and does a name server know it?"
         case .unanswered(.unreachable):
             "Does the server run, and does a firewall let this machine through to its port?"
         case .unanswered(.untrusted):
-            "If its certificate is of an authority of your own, name that as 'callbacks.ca' in the settings."
+            "If its certificate is of an authority of your own, name that as 'webhooks.ca' in the settings."
         case .unanswered(.broken):
             "It closed the connection, or speaks something else than HTTP there. A relay would try again."
         case .unsent: "Nothing has left this machine."

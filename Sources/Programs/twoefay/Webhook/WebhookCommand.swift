@@ -9,55 +9,60 @@ import World
 extension Tool {
     static let webhookCommand = Subcommand(
         command: Command(
-            "website callback", "Changes a callback's secret, tries the callback out, and has it called or not.",
+            "website webhook", "Manages a website's webhook endpoint: its secret, its state, its dead letters.",
             operands: [
                 .init("NAME", "A website that 'website list' shows."),
                 .init("ACTION", "One of: \(WebhookAction.allCases.map(\.rawValue).joined(separator: ", "))."),
             ],
             options: [
-                .init("at-once", .nothing, "With secret: the one before counts no more, for others have seen it."),
-                .init("out", .one("DIR"), "With secret: where NAME.secret.new is written; here if left out."),
                 .init(
-                    "since", .one("TIME"), "With replay: only what was to be told since then, as 2026-11-22T08:00:00Z."),
+                    "at-once", .nothing,
+                    "With rotate-secret: the old secret is invalid at once, because others have seen it."),
+                .init(
+                    "out", .one("DIR"),
+                    "With rotate-secret: the directory for NAME.secret.new; the current one if left out."),
+                .init(
+                    "since", .one("TIME"), "With replay: only events since then, as 2026-11-22T08:00:00Z."),
             ],
             notes: """
-                secret    makes a new one and writes it into a file. Both are signed with for a day: the website takes it up meanwhile.
-                disable   calls the website no more. What it is to be told waits for 30 days.
-                enable    calls it again, with all that waits. A relay disables a website by itself that answers 410, or where
-                          nothing has arrived for three days.
-                test      sends it an event that means nothing (twoefay.test), from this machine, and says what came of it.
-                          Exit status 0: it was taken. 1: it was not. 5: there was no answer.
-                replay    has tried again what nobody tries any more.
-                  twoefay --config /etc/twoefay/twoefay.yaml website callback shop secret --out /root
+                rotate-secret  writes a new secret to a file. For one day, webhooks are signed with both secrets.
+                disable        sends no more webhooks. New ones wait for 30 days.
+                enable         sends webhooks again, the waiting ones first. A relay disables an endpoint that answers 410,
+                               or that has accepted nothing for three days.
+                test           sends the event twoefay.test from this machine and prints the result. Exit status
+                               0: accepted, 1: not accepted, 5: no answer.
+                replay         sends dead webhooks again.
+                  twoefay --config /etc/twoefay/twoefay.yaml website webhook shop rotate-secret --out /root
                 """)
     ) { invocation throws(Failure) in
         let action = try WebhookAction(invocation)
         let settings = try Settings.load(invocation)
         let desk = try OperatorStore(settings)
         defer { desk.close() }
-        let callback = try WebhookEndpointCommands(desk.website(named: invocation.operand(0)), desk)
+        let endpoint = try WebhookEndpointCommands(desk.website(named: invocation.operand(0)), desk)
         switch action {
-        case .secret: return try callback.rotate(invocation)
-        case .disable: return try callback.disable()
-        case .enable: return try callback.enable()
-        case .test: return try callback.test()
-        case .replay: return try callback.replay(since: invocation.value("since"))
+        case .rotateSecret: return try endpoint.rotate(invocation)
+        case .disable: return try endpoint.disable()
+        case .enable: return try endpoint.enable()
+        case .test: return try endpoint.test()
+        case .replay: return try endpoint.replay(since: invocation.value("since"))
         }
     }
 }
 
 private enum WebhookAction: String, CaseIterable {
-    case secret, disable, enable, test, replay
+    case rotateSecret = "rotate-secret"
+    case disable, enable, test, replay
 
     init(_ invocation: Invocation) throws(Failure) {
         let word = invocation.operand(1)
-        let next = "Run 'twoefay website callback --help' for what it takes."
+        let next = "Run 'twoefay website webhook --help' for what it takes."
         guard let action = WebhookAction(rawValue: word) else {
             let words = Self.allCases.map(\.rawValue)
             let near = Spelling.nearest(to: word, among: words).map { "; did you mean \($0)?" } ?? ""
             throw Failure(.usage, "ACTION \(word) is none of \(words.joined(separator: ", "))\(near)", next: next)
         }
-        for (option, owner) in [("at-once", Self.secret), ("out", .secret), ("since", .replay)]
+        for (option, owner) in [("at-once", Self.rotateSecret), ("out", .rotateSecret), ("since", .replay)]
         where invocation.has(option) && owner != action {
             throw Failure(.usage, "--\(option) belongs to \(owner.rawValue), not to \(word)", next: next)
         }
@@ -87,13 +92,13 @@ struct WebhookEndpointCommands {
     init(_ website: Websites.Listed, _ store: OperatorStore) throws(Failure) {
         guard let url = website.traits.webhookURL else {
             throw Failure(
-                .notFound, "\(website.name) has no callback",
-                next: "'twoefay website edit \(website.name) --callback URL' gives it one, and makes its secret.")
+                .notFound, "\(website.name) has no webhook endpoint",
+                next: "'twoefay website edit \(website.name) --webhook URL' gives it one, and makes its secret.")
         }
         guard let view = try store.read(WebhookEndpoints.find(website.id)) else {
             throw Failure(
-                .notFound, "the callback of \(website.name) has no secret",
-                next: "'twoefay website edit \(website.name) --callback \(url.asShellWord)' makes one.")
+                .notFound, "the webhook endpoint of \(website.name) has no secret",
+                next: "'twoefay website edit \(website.name) --webhook \(url.asShellWord)' makes one.")
         }
         (name, id, self.url, self.view, self.store) = (website.name, website.id, url, view, store)
     }
@@ -102,7 +107,7 @@ struct WebhookEndpointCommands {
 
     func rotate(_ invocation: Invocation) throws(Failure) -> Report {
         let isAtOnce = invocation.has("at-once")
-        if !isAtOnce, let until = view.formerUntil, until > store.now {
+        if !isAtOnce, let until = view.previousUntil, until > store.now {
             throw Failure(
                 .conflict, "two secrets of \(name) are valid already, until \(until.rfc3339)",
                 next:
@@ -125,7 +130,7 @@ struct WebhookEndpointCommands {
         }
         try change(writing: path) { operation in
             WebhookEndpoints.rotate(
-                id, from: view.sealed, to: sealed, formerUntil: secrets.former?.until, at: store.now, as: operation)
+                id, from: view.sealed, to: sealed, previousUntil: secrets.former?.until, at: store.now, as: operation)
         }
         let until = secrets.former?.until
         return Report(
@@ -139,7 +144,7 @@ struct WebhookEndpointCommands {
                 Until the website has it, it takes no webhook; each is tried again, for a day and three hours.
                 """,
             json: .object([
-                "website": .string(name), "secret": .string(path), "former_until": .text(until?.rfc3339),
+                "website": .string(name), "secret": .string(path), "previous_until": .text(until?.rfc3339),
             ]))
     }
 
@@ -159,7 +164,7 @@ struct WebhookEndpointCommands {
         guard isChanged else {
             Files.remove(path)
             throw Failure(
-                .conflict, "somebody else changed the callback of \(name) at the same moment",
+                .conflict, "another command changed the webhook endpoint of \(name) at the same time",
                 next: "Nothing was changed here. Look at 'twoefay website show \(name)', and try again.")
         }
     }
@@ -170,12 +175,12 @@ struct WebhookEndpointCommands {
         guard try store.run({ WebhookEndpoints.disable(id, at: store.now, as: $0) }) else {
             throw Failure(
                 .conflict, "\(name) is disabled already\(try since())",
-                next: "Nothing was changed. 'twoefay website callback \(name) enable' has it called again.")
+                next: "Nothing was changed. 'twoefay website webhook \(name) enable' has it called again.")
         }
         return Report(
             """
             \(name) is called no more; what is under way comes to its end. What it is to be told waits, for 30 days.
-            'twoefay website callback \(name) enable' has it called again, with all that waits.
+            'twoefay website webhook \(name) enable' has it called again, with all that waits.
             """, json: json("disabled"))
     }
 
@@ -187,13 +192,13 @@ struct WebhookEndpointCommands {
             throw Failure(
                 .conflict, "\(name) is enabled already: it is called",
                 next:
-                    "Nothing was changed. 'twoefay website show \(name)' says how it stands, and 'twoefay website callback \(name) test' tries it."
+                    "Nothing was changed. 'twoefay website show \(name)' says how it stands, and 'twoefay website webhook \(name) test' tries it."
             )
         }
         var lines = ["\(name) is called again, by whichever relay runs. \(counted(view.waiting)) waited, due now."]
         if view.dead > 0 {
             lines.append(
-                "\(counted(view.dead)) had been given up before: 'twoefay website callback \(name) replay' has those tried, too."
+                "\(counted(view.dead)) had been given up before: 'twoefay website webhook \(name) replay' has those tried, too."
             )
         }
         return Report(lines.joined(separator: "\n"), json: json("working"))
@@ -234,7 +239,7 @@ struct WebhookEndpointCommands {
         return Report(
             "\(count) to be tried again, "
                 + (view.health.isDisabled
-                    ? "once \(name) is enabled: 'twoefay website callback \(name) enable'."
+                    ? "once \(name) is enabled: 'twoefay website webhook \(name) enable'."
                     : "by whichever relay runs, as if written just now."),
             json: json)
     }

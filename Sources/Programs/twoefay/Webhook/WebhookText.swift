@@ -43,7 +43,7 @@ extension WebhookHealth.Reason {
     var shown: String {
         switch self {
         case .failures: "nothing arrived for days"
-        case .gone: "the website answered 410"
+        case .unsubscribed: "the website answered 410"
         case .operator: "by an operator"
         }
     }
@@ -53,21 +53,21 @@ extension WebhookEndpoints.View {
     /// Returns one line each about health, secrets, pending webhooks and dead letters.
     func lines(of name: String, at now: Timestamp) -> [String] {
         var lines = [health.shown]
-        if let until = formerUntil, until > now { lines.append("two secrets are valid, until \(until.rfc3339)") }
+        if let until = previousUntil, until > now { lines.append("two secrets are valid, until \(until.rfc3339)") }
         if waiting > 0 {
             lines.append("\(waiting) to be told" + (oldest.map { ", the oldest since \($0.rfc3339)" } ?? ""))
         }
         if dead > 0 {
             lines.append(
-                "\(dead) that nobody tries any more: 'twoefay website callback \(name) replay' has them tried again")
+                "\(dead) that nobody tries any more: 'twoefay website webhook \(name) replay' has them tried again")
         }
-        if health.isDisabled { lines.append("'twoefay website callback \(name) enable' has it called again") }
+        if health.isDisabled { lines.append("'twoefay website webhook \(name) enable' has it called again") }
         return lines
     }
 
     func json(at now: Timestamp) -> JSONValue {
         var members = health.members
-        members.set("former_until", .text(formerUntil.flatMap { $0 > now ? $0.rfc3339 : nil }))
+        members.set("previous_until", .text(previousUntil.flatMap { $0 > now ? $0.rfc3339 : nil }))
         members.set("waiting", .integer(waiting))
         members.set("oldest", .text(oldest?.rfc3339))
         members.set("dead", .integer(dead))

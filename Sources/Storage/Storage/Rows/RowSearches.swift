@@ -114,7 +114,7 @@ private let userByNames = RowSearch(
 private let userOfDeviceKey = RowSearch(.user, where: "id = (SELECT d.user_id FROM device d WHERE d.thumbprint = ?)")
 private let userOfEntry = RowSearch(.user, where: "id = (SELECT o.user_id FROM outbox o WHERE o.id = ?)")
 private let userOfChallenge = RowSearch(.user, where: "id = (SELECT c.user_id FROM challenge c WHERE c.id = ?)")
-private let usersOfClaim = RowSearch(.user, where: "id IN (SELECT o.user_id FROM outbox o WHERE o.claim = ?)")
+private let usersOfClaim = RowSearch(.user, where: "id IN (SELECT o.user_id FROM outbox o WHERE o.lease = ?)")
 
 private let activationByDigest = RowSearch(.activation, where: "digest = ?")
 
@@ -128,7 +128,7 @@ private let deviceOfSettled = RowSearch(
         id = coalesce((SELECT o.device_id FROM outbox o WHERE o.id = ?),
         (SELECT a.device_id FROM audit a WHERE a.operation = ?))
         """)
-private let devicesOfClaim = RowSearch(.device, where: "id IN (SELECT o.device_id FROM outbox o WHERE o.claim = ?)")
+private let devicesOfClaim = RowSearch(.device, where: "id IN (SELECT o.device_id FROM outbox o WHERE o.lease = ?)")
 
 private let factorByID = RowSearch(.factor, where: "id = ?")
 private let factorsOfUser = RowSearch(.factor, where: "user_id = ?")
@@ -153,7 +153,7 @@ private let challengeByID = RowSearch(.challenge, where: "id = ?")
 private let challengeOfEntry = RowSearch(
     .challenge, where: "id = (SELECT o.challenge_id FROM outbox o WHERE o.id = ?)")
 private let challengesOfClaim = RowSearch(
-    .challenge, where: "id IN (SELECT o.challenge_id FROM outbox o WHERE o.claim = ?)")
+    .challenge, where: "id IN (SELECT o.challenge_id FROM outbox o WHERE o.lease = ?)")
 private let openChallengesOfUser = RowSearch(
     .challenge, where: "user_id = ? AND decided_at IS NULL AND expires_at > ?")
 private let endedChallengesOfUser = RowSearch(
@@ -162,7 +162,7 @@ private let approvalsOfUser = RowSearch(.challenge, where: "user_id = ? AND appr
 
 private let entryByID = RowSearch(.outbox, where: "id = ?")
 private let entriesOfChallenge = RowSearch(.outbox, where: "challenge_id = ?")
-private let entriesOfLease = RowSearch(.outbox, where: "claim = ?")
+private let entriesOfLease = RowSearch(.outbox, where: "lease = ?")
 
 private let decidedByChallenge = RowSearch(
     .outbox, where: "id = (SELECT c.id FROM challenge c WHERE c.id = ? AND c.operation = ?)")

@@ -51,7 +51,8 @@ extension SignedTable {
     ]
 
     static let website = SignedTable(
-        "website", key: ["id"], granting: ["name", "display_name", "policy", "callback"], rights: ["state = 'active'"])
+        "website", key: ["id"], granting: ["name", "display_name", "policy", "webhook_url"],
+        rights: ["state = 'active'"])
 
     static let websiteKey = SignedTable("website_key", key: ["thumbprint"], granting: ["website_id"])
 

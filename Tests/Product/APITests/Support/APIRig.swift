@@ -60,9 +60,9 @@ final class APIRig: Sendable {
     }
 
     func site(
-        _ name: String, _ policies: [String: String] = [:], callback: String? = nil
+        _ name: String, _ policies: [String: String] = [:], webhook: String? = nil
     ) async throws -> Site {
-        _ = try await relay.website(name, policies: policies, callback: callback)
+        _ = try await relay.website(name, policies: policies, webhook: webhook)
         return Site(rig: self, certificate: .website(name))
     }
 

@@ -118,11 +118,11 @@ struct Person: Sendable {
 
 extension RelayRig {
     /// A website whose users answer with certificates.
-    func shop(_ name: String = "shop", _ policies: [String: String] = [:], callback: String? = nil) async throws
+    func shop(_ name: String = "shop", _ policies: [String: String] = [:], webhook: String? = nil) async throws
         -> Website
     {
         try await website(
-            name, policies: ["answers": "certificate"].merging(policies) { $1 }, callback: callback)
+            name, policies: ["answers": "certificate"].merging(policies) { $1 }, webhook: webhook)
     }
 
     /// As `twoefay` gives it to people who have no phone left to approve with.

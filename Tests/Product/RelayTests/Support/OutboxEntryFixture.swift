@@ -9,16 +9,16 @@ import World
 /// Three users of one shop, and one due row of the outbox about each of them.
 struct OutboxEntryFixture {
     enum Kind: String, CaseIterable {
-        case callback, push, mail, sms, next, expiry
+        case webhook, push, mail, sms, next, expiry
     }
 
     /// A word that no relay knows, and the row of the outbox that cannot be read because of it.
     enum Unreadable: CaseIterable {
-        case challengeOfCallback, stepOfCallback, stepOfNext, factorOfSMS
+        case challengeOfWebhook, stepOfWebhook, stepOfNext, factorOfSMS
 
         var kind: Kind {
             switch self {
-            case .challengeOfCallback, .stepOfCallback: .callback
+            case .challengeOfWebhook, .stepOfWebhook: .webhook
             case .stepOfNext: .next
             case .factorOfSMS: .sms
             }
@@ -42,7 +42,7 @@ struct OutboxEntryFixture {
         self.kind = kind
         let shop = try await rig.shop(
             "shop", ["number": "0", "factors": "push, totp, sms", "answers": "certificate"],
-            callback: kind == .callback ? WebhookFixture.url : nil)
+            webhook: kind == .webhook ? WebhookFixture.url : nil)
         if kind == .push { for _ in 0..<3 { rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy")) } }
         var rows: [(id: String, user: UserID, challenge: ChallengeID?)] = []
         for name in ["ada", "bea", "cleo"] {
@@ -75,7 +75,7 @@ struct OutboxEntryFixture {
         if kind == .next { try rig.addFactor(.totp, of: phone.user, at: shop, period: 30) }
         let asked = try await person.login()
         await rig.settled()
-        if kind == .callback {
+        if kind == .webhook {
             try await rig.on { relay in try await relay.cancel(asked.challenge, by: shop) }
         }
         return (phone.user, asked.challenge)
@@ -83,7 +83,7 @@ struct OutboxEntryFixture {
 
     /// What is due is done when so much time has passed: more than a lease.
     func round(after pause: Duration = .seconds(16)) async throws {
-        if kind == .callback { try await rig.webhookRound(after: pause * 2) } else { try await rig.round(after: pause) }
+        if kind == .webhook { try await rig.webhookRound(after: pause * 2) } else { try await rig.round(after: pause) }
     }
 
     func ids() throws -> [String] { rows.map(\.id) }
@@ -101,7 +101,7 @@ struct OutboxEntryFixture {
     func done() throws -> [Bool] {
         try rows.map { row in
             switch kind {
-            case .callback: rig.calls.sent.contains { $0.id.text == row.id }
+            case .webhook: rig.calls.sent.contains { $0.id.text == row.id }
             // The first time the push service was busy.
             case .push: rig.pushes.sent.count { $0.id.text == row.id } > 1
             case .mail: rig.mails.sent.contains { $0.id.text == row.id }
@@ -141,8 +141,8 @@ struct OutboxEntryFixture {
         let challenge = rows[1].challenge?.text ?? ""
         let (table, condition) =
             switch what {
-            case .challengeOfCallback: ("challenge", "id = x'\(challenge)'")
-            case .stepOfCallback, .stepOfNext: ("step", "challenge_id = x'\(challenge)' AND ordinal = 1")
+            case .challengeOfWebhook: ("challenge", "id = x'\(challenge)'")
+            case .stepOfWebhook, .stepOfNext: ("step", "challenge_id = x'\(challenge)' AND ordinal = 1")
             case .factorOfSMS: ("factor", "user_id = x'\(rows[1].user)'")
             }
         let state = try rig.text("SELECT state FROM \(table) WHERE \(condition)")

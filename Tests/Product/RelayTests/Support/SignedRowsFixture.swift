@@ -27,7 +27,7 @@ struct SignedRowsFixture {
     static let columns: [String: [Column]] = [
         "website": [
             Column("id", id), Column("name", "'bank.example'"), Column("display_name", "'Bank'"),
-            Column("policy", "'{\"number\":\"none\"}'"), Column("callback", "'https://stranger.example/'"),
+            Column("policy", "'{\"number\":\"none\"}'"), Column("webhook_url", "'https://stranger.example/'"),
         ],
         "website_key": [Column("thumbprint", digest), Column("website_id", id)],
         "user": [
@@ -93,8 +93,9 @@ struct SignedRowsFixture {
         "challenge": ["state", "decision", "reason", "language", "asked_at", "mac"],
         "idempotency": ["state", "holder", "status", "answer", "mac"],
         "outbox": [
-            "place", "call_at", "language", "created_at", "expires_at", "doubted_at", "dead_at", "reason", "due_at",
-            "attempts", "holder", "claim", "mac",
+            "ordinal", "webhook_due_at", "language", "created_at", "expires_at", "ambiguous_at", "dead_at", "reason",
+            "due_at",
+            "attempts", "holder", "lease", "mac",
         ],
     ]
 

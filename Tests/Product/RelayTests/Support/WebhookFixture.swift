@@ -35,11 +35,11 @@ struct WebhookFixture {
     init(_ rig: RelayRig, _ name: String = "shop", url: String = WebhookFixture.url) async throws {
         self.rig = rig
         shop = try await rig.shop(
-            name, ["answers": "signed", "number": "0", "login-limit": "1000"], callback: url)
+            name, ["answers": "signed", "number": "0", "login-limit": "1000"], webhook: url)
         ada = try await Person.registered("ada", at: shop, rig)
         let phone = try TestPhone(pushToken: "push-\(name)")
         self.phone = (phone, try await ada.bound(phone, ada.code))
-        try rig.execute("DELETE FROM outbox WHERE kind = 'callback'")
+        try rig.execute("DELETE FROM outbox WHERE kind = 'webhook'")
     }
 
     /// A login with an end.
@@ -67,11 +67,11 @@ struct WebhookFixture {
     /// What this website is still to be told.
     func left(_ condition: String = "1 = 1") throws -> Int64 {
         try rig.count(
-            "SELECT count(*) FROM outbox WHERE kind = 'callback' AND website_id = x'\(shop.id)' AND \(condition)")
+            "SELECT count(*) FROM outbox WHERE kind = 'webhook' AND website_id = x'\(shop.id)' AND \(condition)")
     }
 
     func counted(_ outcome: String) -> Double? {
-        rig.registry.number("twoefay_callbacks_total{outcome=\"\(outcome)\"}")
+        rig.registry.number("twoefay_webhook_attempts_total{outcome=\"\(outcome)\"}")
     }
 
     func lines(of event: String) -> [String] { rig.sink.drain().filter { $0.contains("event=\(event) ") } }
@@ -86,7 +86,7 @@ struct WebhookFixture {
             guard let old = try await rig.store.run(WebhookEndpoints.find(shop.id)) else { return false }
             return try await rig.store.run(
                 WebhookEndpoints.rotate(
-                    shop.id, from: old.sealed, to: sealed, formerUntil: secrets.former?.until, at: rig.time.now(),
+                    shop.id, from: old.sealed, to: sealed, previousUntil: secrets.former?.until, at: rig.time.now(),
                     as: relay.operations.new()))
         }
         guard changed else { throw RigFailure("the secrets were not changed") }

@@ -262,14 +262,14 @@ enum Sample {
             _ = try await store.run(Script("budget", writes: steps))
         }
         let other = Websites.New(
-            id: id(2), name: "bank", displayName: "Bank", policy: "{}", callback: nil, keyThumbprint: key(2),
+            id: id(2), name: "bank", displayName: "Bank", policy: "{}", webhook: nil, keyThumbprint: key(2),
             createdAt: now)
         _ = try await store.run(Websites.add(other, as: operation()))
         _ = try await store.run(Accounts.user("user-1", of: "shop"))
         _ = try await store.run(Accounts.device(id(15)))
         _ = try await store.run(Websites.list())
         _ = try await store.run(Websites.named("bank"))
-        let traits = Websites.Traits(displayName: "Bank", policy: "{}", callback: nil)
+        let traits = Websites.Traits(displayName: "Bank", policy: "{}", webhook: nil)
         _ = try await store.run(Websites.edit(id(2), from: traits, to: traits, at: now, as: operation()))
         _ = try await store.run(Websites.keys(of: id(2)))
         for isDisabled in [true, false] {

@@ -4,7 +4,7 @@ import Domain
 @testable import Storage
 
 extension Sample {
-    /// What the operator's tool does with a website's callback.
+    /// What the operator's tool does with a website's webhook endpoint.
     static func runEndpoints(on store: Store, _ operation: () -> Domain.Operation) async throws {
         // Not the one that has all the calls: a statement that reads all there are has no use for an index.
         let website: WebsiteID = id(4)
@@ -13,20 +13,20 @@ extension Sample {
         }
         let new = Websites.New(
             id: website, name: "club", displayName: "Club", policy: "{}",
-            callback: WebhookEndpoints.New(url: "https://club.example/", secrets: secrets(1)), keyThumbprint: [4],
+            webhook: WebhookEndpoints.New(url: "https://club.example/", secrets: secrets(1)), keyThumbprint: [4],
             createdAt: now)
         _ = try await store.run(Websites.add(new, as: operation()))
         _ = try await store.run(WebhookEndpoints.find(caller))
         _ = try await store.run(
-            WebhookEndpoints.rotate(caller, from: [1], to: secrets(2), formerUntil: now, at: now, as: operation()))
+            WebhookEndpoints.rotate(caller, from: [1], to: secrets(2), previousUntil: now, at: now, as: operation()))
         _ = try await store.run(WebhookEndpoints.disable(caller, at: now, as: operation()))
         _ = try await store.run(WebhookEndpoints.enable(caller, at: now, as: operation()))
         _ = try await store.run(WebhookEndpoints.makeDue(caller, at: now, upTo: WebhookEndpoints.farthest))
         _ = try await store.run(WebhookEndpoints.countDead(caller, since: nil, until: now))
         _ = try await store.run(WebhookEndpoints.replay(caller, at: now, as: operation()))
         _ = try await store.run(WebhookEndpoints.replayDead(caller, since: now, at: now))
-        func traits(_ callback: String?) -> Websites.Traits {
-            Websites.Traits(displayName: "Club", policy: "{}", callback: callback)
+        func traits(_ webhook: String?) -> Websites.Traits {
+            Websites.Traits(displayName: "Club", policy: "{}", webhook: webhook)
         }
         let places = ["https://club.example/", "https://club.example/hook", nil]
         for (old, new) in zip(places, places.dropFirst()) {

@@ -29,9 +29,9 @@ extension Sample {
     }
 }
 
-private let oldTally = Statement("INSERT INTO text_tally VALUES ('2020-01-01', ?, 1, 0, 0, 0)")
+private let oldTally = Statement("INSERT INTO sms_usage VALUES ('2020-01-01', ?, 1, 0, 0, 0)")
 private let oldDead = Statement("INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (?, 'mail', 0, ?)")
-private let oldEndpoint = Statement("INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'callback', 0, ?)")
+private let oldEndpoint = Statement("INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'webhook', 0, ?)")
 private let oldActivation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
 private let oldCode = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?, NULL)")
 private let oldSecret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")

@@ -12,13 +12,13 @@ extension Sample {
     private static let insertWebsite = Statement(
         "INSERT INTO website VALUES (?, 'mill', 'Mill', 'active', '{}', 'https://mill.example/hook', ?, ?, NULL)")
     private static let insertEndpoint = Statement(
-        "INSERT INTO callback VALUES (?, x'01', 'key', NULL, 'active', NULL, NULL, 0, ?)")
+        "INSERT INTO webhook_endpoint VALUES (?, x'01', 'key', NULL, 'active', NULL, NULL, NULL, 0, ?)")
     private static let insertWebhook = Statement(
         """
-        INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at,
-        dead_at, attempts) VALUES (?, 'callback', 'login.decided', 0, ?, ?, ?, ?, ?, ?, ?, 0)
+        INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at,
+        dead_at, attempts) VALUES (?, 'webhook', 'login.decided', 0, ?, ?, ?, ?, ?, ?, ?, 0)
         """)
-    private static let analyzeWebhooks = Statement("ANALYZE TABLE website, callback, outbox")
+    private static let analyzeWebhooks = Statement("ANALYZE TABLE website, webhook_endpoint, outbox")
 
     static func fillWebhooks(_ store: Store, at url: StorageURL) async throws {
         let caller = SQLValue.id(caller)

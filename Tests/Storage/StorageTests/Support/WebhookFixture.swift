@@ -34,12 +34,12 @@ final class WebhookFixture: Sendable {
         VALUES (?, ?, ?, 'ada', 'active', ?, ?)
         """)
     private static let insertEndpoint = Statement(
-        "INSERT INTO callback VALUES (?, x'0102', 'key', NULL, 'active', NULL, NULL, 0, ?)")
+        "INSERT INTO webhook_endpoint VALUES (?, x'0102', 'key', NULL, 'active', NULL, NULL, NULL, 0, ?)")
     private static let insertRelay = Statement("INSERT INTO relay VALUES (?, 0, ?)")
     private static let insertWebhook = Statement(
         """
-        INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at,
-        attempts) VALUES (?, 'callback', 'login.decided', ?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at,
+        attempts) VALUES (?, 'webhook', 'login.decided', ?, ?, ?, ?, ?, ?, ?, ?)
         """)
 
     func write(_ statement: Statement, _ values: SQLValue...) async throws {
@@ -57,7 +57,7 @@ final class WebhookFixture: Sendable {
         try await read("SELECT count(*) FROM \(table) WHERE \(condition)").first?.integer(0) ?? -1
     }
 
-    /// It has a callback and one user, of the same number.
+    /// It has a webhook URL and one user, of the same number.
     func addWebsite(_ number: Int) async throws {
         let (id, now) = (SQLValue.id(Sample.id(number) as WebsiteID), SQLValue.timestamp(Self.now))
         try await write(Self.insertWebsite, id, .text("shop-\(number)"), now, id)

@@ -9,7 +9,7 @@ extension ClusterTraffic {
 
     /// Returns when nothing is left to be told to the website.
     func settled() async throws {
-        while try Ledger.read(settings, { try $0.number("SELECT count(*) FROM outbox WHERE kind = 'callback'") }) > 0 {
+        while try Ledger.read(settings, { try $0.number("SELECT count(*) FROM outbox WHERE kind = 'webhook'") }) > 0 {
             try Task.checkCancellation()
             await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(200)) }
         }
@@ -28,7 +28,7 @@ extension ClusterTraffic {
             #expect(try ledger.number("SELECT count(*) FROM factor WHERE kind = 'hotp'") == Int64(users))
             // Of a token it is the next code's that is kept.
             #expect(try ledger.number("SELECT sum(counter) FROM factor WHERE kind = 'hotp'") == Int64(codes))
-            #expect(try ledger.number("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 0)
+            #expect(try ledger.number("SELECT count(*) FROM audit WHERE event = 'webhook.dead'") == 0)
         }
     }
 

@@ -21,7 +21,7 @@ struct ClusterShop: Sendable {
         let into = cluster.directory.path
         // Nobody is to meet the limits, and no login its end by time.
         try await cluster.tool([
-            "website", "add", name, "--out", into, "--callback", receiver.url, "--login-limit", "1000", "--push-limit",
+            "website", "add", name, "--out", into, "--webhook", receiver.url, "--login-limit", "1000", "--push-limit",
             "100",
             "--guesses", "100", "--lifetime", "600", "--push-deadline", "300", "--code-deadline", "none",
         ])

@@ -55,7 +55,7 @@ struct KeyProcessFixture {
         await scene.relay.stop()
         let socket = scene.relay.file("keys/socket")
         guard mkdir(scene.relay.file("keys"), 0o700) == 0 else { throw Unexpected(text: "mkdir: \(errno)") }
-        try scene.relay.change { try $0.set("keys", to: "unix:keys/socket") }
+        try scene.relay.change { try $0.set("key_service", to: "unix:keys/socket") }
         let keys = try await KeyProcess.start(scene.relay.settings)
         try putAway(scene)
         try await scene.relay.restart()

@@ -160,7 +160,7 @@ final class OutboxKillFixture: Sendable {
             try await relay.restart()
             try await until {
                 try self.relay.count(
-                    "SELECT count(*) FROM outbox WHERE address = '\(errand.address)' AND claim IS NOT NULL") == 1
+                    "SELECT count(*) FROM outbox WHERE address = '\(errand.address)' AND lease IS NOT NULL") == 1
             }
         case .stored: _ = try await relay.logged("event=mail.accepted challenge=\(try await asked(errand))")
         case .next:

@@ -126,7 +126,7 @@ final class RunningCluster: Sendable {
         for name in ["relay1", "relay2"] {
             var text = try TextFile.read(settings(name))
             if name == "relay1" { try text.set("storage", to: storage(link.ports)) }
-            try text.set("callbacks.allow", to: "127.0.0.0/8")
+            try text.set("webhooks.allow", to: "127.0.0.0/8")
             try TextFile.write(text, to: settings(name))
         }
         try await kill("relay1", "relay2")

@@ -53,7 +53,7 @@ final class WebhookKillFixture: Sendable {
         let script = Script()
         let server = try await TestGateway { script.answer($0) }
         let scene = try await Fixture.start(store) { settings in
-            try settings.set("callbacks.allow", to: "127.0.0.0/8")
+            try settings.set("webhooks.allow", to: "127.0.0.0/8")
             try settings.set("metrics.listen", to: "127.0.0.1:0")
         }
         let shop = try await WebhookShop("called", server, of: scene.relay)
@@ -73,7 +73,7 @@ final class WebhookKillFixture: Sendable {
         let heard = shop.heard
         return state.state.withLock { state in
             let all = Moment.allCases.filter { state.tally[$0] != nil }.map { "\($0) \(state.tally[$0] ?? 0)" }
-            return "callback kills on \(store): \(state.tally.values.reduce(0, +)) (\(all.joined(separator: ", "))); "
+            return "webhook kills on \(store): \(state.tally.values.reduce(0, +)) (\(all.joined(separator: ", "))); "
                 + "\(Set(heard.map(\.id)).count) events came in \(heard.count) calls, and none was lost"
         }
     }
@@ -117,7 +117,7 @@ final class WebhookKillFixture: Sendable {
             await shop.hears("user.locked", of: login.challenge)
         case .failed:
             _ = try await answer()
-            _ = try await relay.logged("event=callback.failed")
+            _ = try await relay.logged("event=webhook.failed")
         case .settled:
             _ = try await answer()
             await shop.hears("login.decided", of: login.challenge)
@@ -167,7 +167,7 @@ final class WebhookKillFixture: Sendable {
 
     private func tries() async throws -> Int {
         let page = try await MetricsPage.curl(try await MetricsPage.address(of: relay), "/metrics")
-        return MetricsPage.number("twoefay_callbacks_total", page) ?? 0
+        return MetricsPage.number("twoefay_webhook_attempts_total", page) ?? 0
     }
 
     private func pause(below microseconds: UInt64) async {
@@ -196,7 +196,7 @@ final class WebhookKillFixture: Sendable {
         }
         #expect(Set(heard.filter { $0.type == "device.bound" }.map(\.id)).count == errands.count)
         #expect(Set(heard.map(\.id)).count == 3 * errands.count, "\(heard)")
-        #expect(try relay.count("SELECT count(*) FROM audit WHERE event = 'callback.dead'") == 0)
+        #expect(try relay.count("SELECT count(*) FROM audit WHERE event = 'webhook.dead'") == 0)
         try Ledger.read(relay) { try $0.check() }
     }
 }

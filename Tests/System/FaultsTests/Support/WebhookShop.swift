@@ -35,7 +35,7 @@ struct WebhookShop: Sendable {
         self.relay = relay
         let caller = try await relay.website(
             name, "--answers", "certificate", "--login-limit", "1000", "--push-limit", "100", "--guesses", "1",
-            "--callback", url ?? "\(server.url)/hook")
+            "--webhook", url ?? "\(server.url)/hook")
         let files = (try #require(caller.certificatePath), try #require(caller.keyPath))
         party = try ReconnectingClient(
             relay, certificate: try TextFile.bytes(files.0), key: Secret(try TextFile.bytes(files.1)))
@@ -128,7 +128,7 @@ struct WebhookShop: Sendable {
 extension Fixture {
     /// Returns when nothing is left to be told to anybody.
     func drained() async throws {
-        while try relay.count("SELECT count(*) FROM outbox WHERE kind = 'callback'") > 0 {
+        while try relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") > 0 {
             await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(50)) }
         }
     }

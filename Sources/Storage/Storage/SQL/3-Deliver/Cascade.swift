@@ -241,7 +241,7 @@ private let underWay = """
 
 private let dueNow = Statement(
     """
-    UPDATE outbox SET due_at = ?, holder = NULL, claim = NULL
+    UPDATE outbox SET due_at = ?, holder = NULL, lease = NULL
     WHERE challenge_id = ? AND kind = 'next' AND dead_at IS NULL AND NOT EXISTS
     """ + underWay + " AND" + begun)
 
@@ -249,7 +249,7 @@ private let hastenedOfUser = Statement(
     """
     UPDATE outbox /*M! JOIN challenge c ON c.id = outbox.challenge_id */
     SET /*M! outbox.due_at */ /*S! due_at */ = ?, /*M! outbox.holder */ /*S! holder */ = NULL,
-    /*M! outbox.claim */ /*S! claim */ = NULL WHERE outbox.kind = 'next' AND dead_at IS NULL AND
+    /*M! outbox.lease */ /*S! lease */ = NULL WHERE outbox.kind = 'next' AND dead_at IS NULL AND
     /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */ c.user_id = ? AND c.decided_at IS NULL /*S! ) */
     AND NOT EXISTS
     """ + underWay + " AND" + begun)

@@ -94,16 +94,16 @@ extension Store: DeliverStore {
 /// without a row counts as none.
 private let takeDue = Statement(
     """
-    UPDATE outbox SET holder = ?, claim = ?, attempts = attempts + 1,
+    UPDATE outbox SET holder = ?, lease = ?, attempts = attempts + 1,
     due_at = CASE WHEN kind IN ('mail', 'sms') THEN ? ELSE ? END
     WHERE /*S! id IN (SELECT id FROM outbox WHERE */
     due_at <= ? AND (holder IS NULL OR holder = ? OR NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = outbox.holder))
     ORDER BY due_at LIMIT ? /*S! ) */
     """)
 
-private let idsOfClaimed = Statement("SELECT id FROM outbox WHERE claim = ?")
+private let idsOfClaimed = Statement("SELECT id FROM outbox WHERE lease = ?")
 private let rowsOfClaim = Statement(
-    "SELECT id, kind, challenge_id FROM outbox WHERE claim = ? AND (? IS NULL OR id = ?)")
+    "SELECT id, kind, challenge_id FROM outbox WHERE lease = ? AND (? IS NULL OR id = ?)")
 
 private let pushOfEntry = Statement(
     """
@@ -127,7 +127,7 @@ private let dropToken = Statement(
     """ + StepSettlement.settled)
 
 private let putBack = Statement(
-    "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ? WHERE id = ? AND" + RetriedEntries.isOurs)
+    "UPDATE outbox SET holder = NULL, lease = NULL, due_at = ? WHERE id = ? AND" + RetriedEntries.isOurs)
 
 /// Conditions for entries that are put back for a retry. A relay that was stopped for long may find
 /// that another relay has leased or settled the entry.

@@ -84,11 +84,11 @@ private let ours = " WHERE id = ? AND dead_at IS NULL AND" + RetriedEntries.isOu
 
 private let die = Statement(
     """
-    UPDATE outbox SET dead_at = ?, reason = ?, due_at = NULL, call_at = NULL, holder = NULL, claim = NULL
+    UPDATE outbox SET dead_at = ?, reason = ?, due_at = NULL, webhook_due_at = NULL, holder = NULL, lease = NULL
     """ + ours)
 
 private let wait = Statement(
     """
     UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE ? END,
-    call_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL
+    webhook_due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE webhook_due_at END, holder = NULL, lease = NULL
     """ + ours)

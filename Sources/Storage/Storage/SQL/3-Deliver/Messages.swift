@@ -90,7 +90,7 @@ private let messageOfEntry = Statement(
     """
     SELECT o.kind, u.id, u.website_id, o.challenge_id, w.display_name, u.display_name, coalesce(o.language, u.language),
     o.event, d.name, c.context, coalesce(o.address, m.address, CASE o.kind WHEN 'mail' THEN u.email END),
-    o.created_at, o.expires_at, o.attempts, o.reason, o.doubted_at, o.counter,
+    o.created_at, o.expires_at, o.attempts, o.reason, o.ambiguous_at, o.counter,
     """ + CodeFactors.columns + """
         , (SELECT min(n.due_at) FROM outbox n WHERE n.challenge_id = o.challenge_id AND n.kind = 'next')
         FROM outbox o JOIN user u ON u.id = o.user_id JOIN website w ON w.id = u.website_id
@@ -108,7 +108,7 @@ private let auditSettle = Statement(
 
 private let die = Statement(
     """
-    UPDATE outbox SET dead_at = ?, reason = ?, due_at = NULL, holder = NULL, claim = NULL WHERE id = ? AND
+    UPDATE outbox SET dead_at = ?, reason = ?, due_at = NULL, holder = NULL, lease = NULL WHERE id = ? AND
     """ + StepSettlement.settled)
 
 private let oldestDue = Statement("SELECT due_at FROM outbox WHERE due_at <= ? ORDER BY due_at LIMIT 1")
@@ -117,5 +117,5 @@ private let oldestDue = Statement("SELECT due_at FROM outbox WHERE due_at <= ? O
 private let countDead = Statement("SELECT count(*) FROM outbox WHERE due_at IS NULL AND dead_at IS NOT NULL")
 
 private let putBack = Statement(
-    "UPDATE outbox SET holder = NULL, claim = NULL, due_at = ?, reason = ?, doubted_at = ? WHERE id = ? AND"
+    "UPDATE outbox SET holder = NULL, lease = NULL, due_at = ?, reason = ?, ambiguous_at = ? WHERE id = ? AND"
         + RetriedEntries.isOurs)

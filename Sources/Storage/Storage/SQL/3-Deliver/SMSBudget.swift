@@ -14,8 +14,8 @@ enum SMSBudget {
 
     /// The condition that no tally is full. `values` returns its values.
     static let room =
-        "(NOT EXISTS (SELECT 1 FROM text_tally WHERE "
-        + Array(repeating: "(text_tally.period = ? AND text_tally.scope = ? AND text_tally.messages >= ?)", count: 5)
+        "(NOT EXISTS (SELECT 1 FROM sms_usage WHERE "
+        + Array(repeating: "(sms_usage.period = ? AND sms_usage.scope = ? AND sms_usage.messages >= ?)", count: 5)
         .joined(separator: " OR ") + "))"
 
     static func values(_ charge: SMSCharge) -> [SQLValue] {
@@ -32,11 +32,11 @@ enum SMSBudget {
 }
 
 private let holdTallies = Statement(
-    "INSERT INTO text_tally (period, scope, messages, sent, parts, cost) VALUES "
+    "INSERT INTO sms_usage (period, scope, messages, sent, segments, cost) VALUES "
         + Array(repeating: "(?, ?, 0, 0, 0, 0)", count: 5).joined(separator: ", ")
-        + " /*M! ON DUPLICATE KEY UPDATE messages = text_tally.messages */ /*S! ON CONFLICT DO NOTHING */")
+        + " /*M! ON DUPLICATE KEY UPDATE messages = sms_usage.messages */ /*S! ON CONFLICT DO NOTHING */")
 
 private let addMessage = Statement(
-    "UPDATE text_tally SET messages = messages + 1 WHERE ("
+    "UPDATE sms_usage SET messages = messages + 1 WHERE ("
         + Array(repeating: "(period = ? AND scope = ?)", count: 5).joined(separator: " OR ")
         + ") AND EXISTS (SELECT 1 FROM outbox o WHERE o.id = ?)")

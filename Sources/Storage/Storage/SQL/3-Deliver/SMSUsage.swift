@@ -54,16 +54,16 @@ private let auditSent = Statement(
 
 private let addSent = Statement(
     """
-    INSERT INTO text_tally (period, scope, messages, sent, parts, cost) VALUES (?, ?, 0, 1, ?, ?)
-    /*M! ON DUPLICATE KEY UPDATE sent = text_tally.sent + 1, parts = text_tally.parts + VALUES(parts),
-    cost = text_tally.cost + VALUES(cost) */
-    /*S! ON CONFLICT DO UPDATE SET sent = sent + 1, parts = parts + excluded.parts, cost = cost + excluded.cost */
+    INSERT INTO sms_usage (period, scope, messages, sent, segments, cost) VALUES (?, ?, 0, 1, ?, ?)
+    /*M! ON DUPLICATE KEY UPDATE sent = sms_usage.sent + 1, segments = sms_usage.segments + VALUES(segments),
+    cost = sms_usage.cost + VALUES(cost) */
+    /*S! ON CONFLICT DO UPDATE SET sent = sent + 1, segments = segments + excluded.segments, cost = cost + excluded.cost */
     """)
 
 /// Reads a day's tallies by number prefix. The condition on the length excludes tallies of users,
 /// because a user's id is longer than a prefix.
 private let readDay = Statement(
     """
-    SELECT scope, messages, sent, parts, cost FROM text_tally WHERE period = ? AND length(scope) < 9
+    SELECT scope, messages, sent, segments, cost FROM sms_usage WHERE period = ? AND length(scope) < 9
     ORDER BY messages DESC, scope
     """)

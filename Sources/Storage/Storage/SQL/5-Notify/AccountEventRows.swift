@@ -26,7 +26,7 @@ enum AccountEventRows {
         return [
             BoundStatement(
                 toWebsite,
-                values: values("callback", .timestamp(now + WebhookRows.life), .timestamp(now), .id(challenge))),
+                values: values("webhook", .timestamp(now + WebhookRows.life), .timestamp(now), .id(challenge))),
             BoundStatement(toUser, values: values("mail", .timestamp(now + life), .timestamp(now))),
         ]
     }
@@ -34,7 +34,7 @@ enum AccountEventRows {
     /// The rows that `steps` writes. Their ids are derived from the operation, so nobody can know
     /// them in advance.
     static func rows(_ announcement: AccountEvent, as operation: Operation) -> [SignedRows] {
-        ["callback", "mail"].map { .entry(id(of: announcement, $0, operation)).signed }
+        ["webhook", "mail"].map { .entry(id(of: announcement, $0, operation)).signed }
     }
 
     private static func id(of announcement: AccountEvent, _ kind: String, _ operation: Operation) -> OutboxEntryID {
@@ -49,10 +49,10 @@ private let told = "AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND even
 private let toWebsite = Statement(
     into: .outbox, once: true,
     """
-    INSERT INTO outbox (id, kind, event, device_id, created_at, expires_at, call_at, challenge_id, place, website_id,
+    INSERT INTO outbox (id, kind, event, device_id, created_at, expires_at, webhook_due_at, challenge_id, ordinal, website_id,
     user_id, attempts)
     SELECT ?, '\(WebhookRows.kind)', ?, ?, ?, ?, ?, ?, \(WebhookRows.afterEnd), w.id, u.id, 0
-    FROM user u JOIN website w ON w.id = u.website_id WHERE u.id = ? AND w.callback IS NOT NULL
+    FROM user u JOIN website w ON w.id = u.website_id WHERE u.id = ? AND w.webhook_url IS NOT NULL
     """ + " " + told)
 
 /// Notifies the user. The address is looked up when the mail is sent, because the user may have

@@ -34,9 +34,9 @@ enum LoginDecidedRows {
 }
 
 private let told = """
-    INSERT INTO outbox (id, kind, event, place, user_id, website_id, challenge_id, created_at, expires_at, call_at, attempts)
+    INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at, attempts)
     SELECT c.id, '\(WebhookRows.kind)', 'login.decided', 0, c.user_id, c.website_id, c.id, ?, ?, ?, 0
-    FROM challenge c JOIN website w ON w.id = c.website_id WHERE w.callback IS NOT NULL AND
+    FROM challenge c JOIN website w ON w.id = c.website_id WHERE w.webhook_url IS NOT NULL AND
     """
 
 private let toldOne = Statement(

@@ -5,7 +5,7 @@ import World
 
 /// The outbox entries of webhooks.
 enum WebhookRows {
-    static let kind = "callback"
+    static let kind = "webhook"
 
     /// The time for which the relay tries to deliver a webhook. The endpoint may be disabled during
     /// this whole time.
@@ -125,7 +125,7 @@ extension Row {
         let challenge: ChallengeID? = try optionalID(18)
         return WebhookRow(
             id: try id(0), event: try text(1), website: try id(2), websiteName: try text(3), url: try text(4),
-            secrets: try blob(5), formerUntil: try optionalMoment(6), user: try id(7), token: try id(8),
+            secrets: try blob(5), previousUntil: try optionalMoment(6), user: try id(7), token: try id(8),
             challenge: try challenge.map { id throws(StoreFailure) in try self.challenge(18, steps[id] ?? []) },
             device: try device.map { id throws(StoreFailure) in
                 WebhookDevice(
@@ -137,56 +137,57 @@ extension Row {
     }
 }
 
-/// The due time of the oldest webhook of the endpoint `cb`: the first entry of an index. Dead
+/// The due time of the oldest webhook of the endpoint `ep`: the first entry of an index. Dead
 /// letters, of which there may be many, are not scanned.
 private let firstDue = """
-    (SELECT o.call_at FROM outbox o WHERE o.website_id = cb.website_id AND o.dead_at IS NULL ORDER BY o.call_at LIMIT 1)
+    (SELECT o.webhook_due_at FROM outbox o WHERE o.website_id = ep.website_id AND o.dead_at IS NULL ORDER BY o.webhook_due_at LIMIT 1)
     """
 
 private let websitesWithDue = Statement(
     """
-    SELECT cb.website_id, cb.since, cb.tries, w.callback, cb.operation FROM callback cb JOIN website w ON w.id = cb.website_id
-    WHERE cb.state = 'active' AND w.state = 'active' AND w.callback IS NOT NULL AND
+    SELECT ep.website_id, ep.failing_since, ep.failed_attempts, w.webhook_url, ep.operation
+    FROM webhook_endpoint ep JOIN website w ON w.id = ep.website_id
+    WHERE ep.state = 'active' AND w.state = 'active' AND w.webhook_url IS NOT NULL AND
     """ + " " + firstDue + " <= ?")
 
 /// Leases webhooks that are due. It skips those with an earlier webhook of the same challenge.
 /// These are due no earlier than the earlier one, so few of them are scanned.
 private let takeDue = Statement(
     """
-    UPDATE outbox SET holder = ?, claim = ?, call_at = ?
-    WHERE /*S! id IN (SELECT o.id FROM outbox o WHERE o.*/ website_id = ? AND dead_at IS NULL AND call_at <= ?
-    AND EXISTS (SELECT 1 FROM callback cb JOIN website w ON w.id = cb.website_id
-    WHERE cb.website_id = ? AND cb.state = 'active' AND w.state = 'active' AND w.callback IS NOT NULL)
+    UPDATE outbox SET holder = ?, lease = ?, webhook_due_at = ?
+    WHERE /*S! id IN (SELECT o.id FROM outbox o WHERE o.*/ website_id = ? AND dead_at IS NULL AND webhook_due_at <= ?
+    AND EXISTS (SELECT 1 FROM webhook_endpoint ep JOIN website w ON w.id = ep.website_id
+    WHERE ep.website_id = ? AND ep.state = 'active' AND w.state = 'active' AND w.webhook_url IS NOT NULL)
     AND (holder IS NULL OR holder = ? OR NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = holder))
     AND NOT EXISTS (SELECT 1 FROM outbox e WHERE e.challenge_id = /*M! outbox. */ /*S! o. */ challenge_id
-    AND e.kind = '\(WebhookRows.kind)' AND e.dead_at IS NULL AND e.place < /*M! outbox. */ /*S! o. */ place)
-    ORDER BY call_at LIMIT ? /*S! ) */
+    AND e.kind = '\(WebhookRows.kind)' AND e.dead_at IS NULL AND e.ordinal < /*M! outbox. */ /*S! o. */ ordinal)
+    ORDER BY webhook_due_at LIMIT ? /*S! ) */
     """)
 
-private let idsOfClaimed = Statement("SELECT id FROM outbox WHERE claim = ? ORDER BY created_at, place")
+private let idsOfClaimed = Statement("SELECT id FROM outbox WHERE lease = ? ORDER BY created_at, ordinal")
 
 private let claimed = Statement(
     """
-    SELECT o.id, o.event, o.website_id, w.name, w.callback, cb.secrets, cb.former_until, o.user_id, u.token,
-    o.created_at, o.expires_at, o.attempts, o.place, d.id, d.name, d.platform, d.public_key, d.binding,
+    SELECT o.id, o.event, o.website_id, w.name, w.webhook_url, ep.secrets, ep.previous_until, o.user_id, u.token,
+    o.created_at, o.expires_at, o.attempts, o.ordinal, d.id, d.name, d.platform, d.public_key, d.binding,
     """ + Challenges.columns + """
-         FROM outbox o JOIN website w ON w.id = o.website_id JOIN callback cb ON cb.website_id = w.id
+         FROM outbox o JOIN website w ON w.id = o.website_id JOIN webhook_endpoint ep ON ep.website_id = w.id
         JOIN user u ON u.id = o.user_id
         LEFT JOIN challenge c ON c.id = o.challenge_id LEFT JOIN device d ON d.id = o.device_id
-        WHERE o.claim = ? AND o.website_id = ? AND (? IS NULL OR o.id = ?) ORDER BY o.created_at, o.place
+        WHERE o.lease = ? AND o.website_id = ? AND (? IS NULL OR o.id = ?) ORDER BY o.created_at, o.ordinal
         """)
 
 private let stepsOfClaimed = Statement(
     """
     SELECT s.factor, s.state, s.at, s.reason, s.challenge_id FROM outbox o JOIN step s ON s.challenge_id = o.challenge_id
-    WHERE o.claim = ? AND (? IS NULL OR o.id = ?) ORDER BY s.challenge_id, s.ordinal
+    WHERE o.lease = ? AND (? IS NULL OR o.id = ?) ORDER BY s.challenge_id, s.ordinal
     """)
 
-private let oldestDue = Statement("SELECT min(" + firstDue + ") FROM callback cb WHERE cb.state = 'active'")
+private let oldestDue = Statement("SELECT min(" + firstDue + ") FROM webhook_endpoint ep WHERE ep.state = 'active'")
 
 /// Counts dead letters by an index alone, in which entries without a due time are adjacent.
 private let countDead = Statement(
     "SELECT count(*) FROM outbox WHERE due_at IS NULL AND dead_at IS NOT NULL AND kind = '\(WebhookRows.kind)'")
 
 private let countWebsites = Statement(
-    "SELECT count(*), count(CASE state WHEN 'disabled' THEN 1 END) FROM callback")
+    "SELECT count(*), count(CASE state WHEN 'disabled' THEN 1 END) FROM webhook_endpoint")

@@ -7,7 +7,7 @@ import World
 /// found, and the ids of its audit rows are derived from the operation.
 extension Store {
     public func settle(_ settled: WebhookSettlement, as operation: Operation) async throws(StoreFailure) -> Bool {
-        let mark: OperationID = operation.identifier("callback.disabled")
+        let mark: OperationID = operation.identifier("webhook.disabled")
         var writes = EndpointHealthRows.counted(settled, as: operation)
         for (index, effect) in settled.effects.enumerated() {
             // The first effect is that of the webhook that was attempted.
@@ -20,7 +20,7 @@ extension Store {
             case .suspended(let call, let failures):
                 writes.append(requeue(call, at: settled.at, failures, reason, settled))
             case .dead(let call, let failures):
-                let id: OperationID = operation.identifier("callback.dead \(call.text)")
+                let id: OperationID = operation.identifier("webhook.dead \(call.text)")
                 let held: [SQLValue] = [.id(call), .id(settled.relay)]
                 writes.append(
                     BoundStatement(
@@ -140,7 +140,7 @@ private let dropArrived = Statement("DELETE FROM outbox WHERE id = ? AND kind = 
 
 private let releaseEntry = Statement(
     """
-    UPDATE outbox SET attempts = ?, call_at = ?, reason = coalesce(?, reason), holder = NULL, claim = NULL
+    UPDATE outbox SET attempts = ?, webhook_due_at = ?, reason = coalesce(?, reason), holder = NULL, lease = NULL
     WHERE id = ? AND kind = '\(WebhookRows.kind)' AND dead_at IS NULL AND holder = ? AND attempts <= ?
     """)
 
@@ -148,61 +148,66 @@ private let releaseEntry = Statement(
 /// end's own webhook, whose id is the challenge's.
 private let delayFollowers = Statement(
     """
-    UPDATE outbox SET call_at = ? WHERE challenge_id = ? AND kind = '\(WebhookRows.kind)' AND place > 0
-    AND dead_at IS NULL AND holder IS NULL AND call_at < ?
+    UPDATE outbox SET webhook_due_at = ? WHERE challenge_id = ? AND kind = '\(WebhookRows.kind)' AND ordinal > 0
+    AND dead_at IS NULL AND holder IS NULL AND webhook_due_at < ?
     """)
 
 private let auditDead = Statement(
     Audit.columns + """
-         SELECT ?, ?, 'callback.dead', o.website_id, o.user_id, o.challenge_id, o.device_id, ?, NULL
+         SELECT ?, ?, 'webhook.dead', o.website_id, o.user_id, o.challenge_id, o.device_id, ?, NULL
         FROM outbox o WHERE o.id = ? AND o.kind = '\(WebhookRows.kind)' AND o.dead_at IS NULL AND o.holder = ?
         """ + Audit.once)
 
 private let die = Statement(
     """
-    UPDATE outbox SET dead_at = ?, attempts = ?, reason = coalesce(?, reason), call_at = NULL, holder = NULL, claim = NULL
+    UPDATE outbox SET dead_at = ?, attempts = ?, reason = coalesce(?, reason), webhook_due_at = NULL, holder = NULL, lease = NULL
     WHERE id = ? AND kind = '\(WebhookRows.kind)' AND dead_at IS NULL AND holder = ?
     """)
 
-private let later = " website_id = ? AND dead_at IS NULL AND call_at > ? AND call_at <= ? AND holder IS NULL"
+private let later =
+    " website_id = ? AND dead_at IS NULL AND webhook_due_at > ? AND webhook_due_at <= ? AND holder IS NULL"
 
 /// Makes some webhooks due; their creation time determines the order. It includes webhooks whose
 /// due time another relay's clock wrote. The order is that of the whole index, ascending. With the
 /// last column alone, or descending, MariaDB would sort all rows each time.
 private let hastenSome = Statement(
     """
-    UPDATE outbox SET call_at = CASE WHEN created_at < ? THEN created_at ELSE ? END,
+    UPDATE outbox SET webhook_due_at = CASE WHEN created_at < ? THEN created_at ELSE ? END,
     attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END
     WHERE /*S! id IN (SELECT id FROM outbox WHERE */
-    """ + later + " ORDER BY website_id, dead_at, call_at LIMIT 500 /*S! ) */")
+    """ + later + " ORDER BY website_id, dead_at, webhook_due_at LIMIT 500 /*S! ) */")
 
-private let furthest = Statement("SELECT call_at FROM outbox WHERE" + later + " ORDER BY call_at DESC LIMIT 1")
+private let furthest = Statement(
+    "SELECT webhook_due_at FROM outbox WHERE" + later + " ORDER BY webhook_due_at DESC LIMIT 1")
 
 private let works = Statement(
-    "UPDATE callback SET since = NULL, tries = 0 WHERE website_id = ? AND state = 'active' AND since IS NOT NULL")
+    """
+    UPDATE webhook_endpoint SET failing_since = NULL, failed_attempts = 0
+    WHERE website_id = ? AND state = 'active' AND failing_since IS NOT NULL
+    """)
 
 /// The condition that the endpoint still has the URL that was attempted.
-private let stillThere = "EXISTS (SELECT 1 FROM website w WHERE w.id = website_id AND w.callback = ?)"
+private let stillThere = "EXISTS (SELECT 1 FROM website w WHERE w.id = website_id AND w.webhook_url = ?)"
 
 /// Counts a failure. It must precede the change of the webhook's own entry, and counts only if the
 /// entry is as it was at the attempt.
 private let fails = Statement(
     """
-    UPDATE callback SET since = coalesce(since, ?), tries = tries + 1 WHERE website_id = ? AND state = 'active'
-    AND EXISTS (SELECT 1 FROM outbox o WHERE o.id = ? AND o.holder = ? AND o.attempts < ?) AND \(stillThere)
+    UPDATE webhook_endpoint SET failing_since = coalesce(failing_since, ?), failed_attempts = failed_attempts + 1
+    WHERE website_id = ? AND state = 'active' AND EXISTS (SELECT 1 FROM outbox o WHERE o.id = ? AND o.holder = ? AND o.attempts < ?) AND \(stillThere)
     """)
 
 /// Disables the endpoint once. If the statement is repeated, an operator may have enabled the
 /// endpoint in between.
 private let disable = Statement(
     """
-    UPDATE callback SET state = 'disabled', stopped_by = ?, since = ?, operation = ?
-    WHERE website_id = ? AND state = 'active' AND (? = 1 OR (since <= ? AND tries >= ?))
+    UPDATE webhook_endpoint SET state = 'disabled', disabled_by = ?, disabled_at = ?, operation = ?
+    WHERE website_id = ? AND state = 'active' AND (? = 1 OR (failing_since <= ? AND failed_attempts >= ?))
     AND \(stillThere) AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.operation = ?)
     """)
 
 private let auditDisabled = Statement(
     Audit.columns + """
-         SELECT ?, ?, 'callback.disabled', cb.website_id, NULL, NULL, NULL, cb.stopped_by, NULL
-        FROM callback cb WHERE cb.website_id = ? AND cb.operation = ?
+         SELECT ?, ?, 'webhook.disabled', ep.website_id, NULL, NULL, NULL, ep.disabled_by, NULL
+        FROM webhook_endpoint ep WHERE ep.website_id = ? AND ep.operation = ?
         """ + Audit.once)

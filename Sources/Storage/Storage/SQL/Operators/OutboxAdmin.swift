@@ -50,7 +50,7 @@ public enum OutboxAdmin {
 
         /// Whether the entry is deleted at the end of its login. Webhooks stay in the outbox. A
         /// dead entry of a login was not written by a relay, and stays, too.
-        public var goesWithLogin: Bool { challenge != nil && kind != "callback" && deadAt == nil }
+        public var goesWithLogin: Bool { challenge != nil && kind != "webhook" && deadAt == nil }
     }
 
     /// A filter for entries; nil for all.
@@ -123,10 +123,10 @@ extension Row {
 }
 
 private let columns = """
-    SELECT o.id, o.kind, o.event, w.name, u.username, o.challenge_id, o.created_at, coalesce(o.due_at, o.call_at),
+    SELECT o.id, o.kind, o.event, w.name, u.username, o.challenge_id, o.created_at, coalesce(o.due_at, o.webhook_due_at),
     o.expires_at, o.dead_at, o.attempts, o.reason, o.holder,
     CASE WHEN EXISTS (SELECT 1 FROM relay r WHERE r.id = o.holder) THEN 1 ELSE 0 END,
-    CASE WHEN EXISTS (SELECT 1 FROM callback cb WHERE cb.website_id = o.website_id AND cb.state = 'disabled')
+    CASE WHEN EXISTS (SELECT 1 FROM webhook_endpoint ep WHERE ep.website_id = o.website_id AND ep.state = 'disabled')
     THEN 1 ELSE 0 END
     FROM outbox o LEFT JOIN challenge c ON c.id = o.challenge_id
     LEFT JOIN user u ON u.id = coalesce(o.user_id, c.user_id)
@@ -149,16 +149,16 @@ private let auditReplay = Statement(
 
 private let auditDrop = Statement(
     Audit.columns + " SELECT ?, ?, 'outbox.dropped'," + ofEntry
-        + " WHERE o.id = ? AND (o.challenge_id IS NULL OR o.kind = 'callback' OR o.dead_at IS NOT NULL)" + Audit.once)
+        + " WHERE o.id = ? AND (o.challenge_id IS NULL OR o.kind = 'webhook' OR o.dead_at IS NOT NULL)" + Audit.once)
 
 private let revive = Statement(
     """
-    UPDATE outbox SET dead_at = NULL, doubted_at = NULL, attempts = 0, due_at = ?, expires_at = ?
-    WHERE id = ? AND kind <> 'callback' AND
+    UPDATE outbox SET dead_at = NULL, ambiguous_at = NULL, attempts = 0, due_at = ?, expires_at = ?
+    WHERE id = ? AND kind <> 'webhook' AND
     """ + StepSettlement.settled)
 
 private let reviveWebhook = Statement(
     """
-    UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, claim = NULL, call_at = ?, expires_at = ?
-    WHERE id = ? AND kind = 'callback' AND
+    UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, lease = NULL, webhook_due_at = ?, expires_at = ?
+    WHERE id = ? AND kind = 'webhook' AND
     """ + StepSettlement.settled)

@@ -50,15 +50,15 @@ public struct StoreStatus: Sendable, Equatable {
 
 private let countWebsites = Statement("SELECT count(*) FROM website WHERE state = 'active'")
 private let countDisabled = Statement(
-    "SELECT count(*) FROM callback cb JOIN website w ON w.id = cb.website_id "
-        + "WHERE cb.state = 'disabled' AND w.callback IS NOT NULL")
+    "SELECT count(*) FROM webhook_endpoint ep JOIN website w ON w.id = ep.website_id "
+        + "WHERE ep.state = 'disabled' AND w.webhook_url IS NOT NULL")
 
 /// Counts the entries. Webhooks of disabled endpoints do not count as due.
 private let countEntries = Statement(
     """
-    SELECT o.kind, count(CASE WHEN cb.website_id IS NULL THEN coalesce(o.due_at, o.call_at) END),
-    min(CASE WHEN cb.website_id IS NULL THEN coalesce(o.due_at, o.call_at) END), count(o.dead_at),
-    count(CASE WHEN cb.website_id IS NOT NULL THEN o.call_at END)
-    FROM outbox o LEFT JOIN callback cb ON cb.website_id = o.website_id AND cb.state = 'disabled'
+    SELECT o.kind, count(CASE WHEN ep.website_id IS NULL THEN coalesce(o.due_at, o.webhook_due_at) END),
+    min(CASE WHEN ep.website_id IS NULL THEN coalesce(o.due_at, o.webhook_due_at) END), count(o.dead_at),
+    count(CASE WHEN ep.website_id IS NOT NULL THEN o.webhook_due_at END)
+    FROM outbox o LEFT JOIN webhook_endpoint ep ON ep.website_id = o.website_id AND ep.state = 'disabled'
     GROUP BY o.kind ORDER BY o.kind
     """)

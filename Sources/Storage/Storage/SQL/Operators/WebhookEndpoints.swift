@@ -30,7 +30,7 @@ public enum WebhookEndpoints {
     public struct View: Sendable {
         public let sealed: [UInt8]
         /// The time until which a second secret is valid, too; nil if there is one secret.
-        public let formerUntil: Timestamp?
+        public let previousUntil: Timestamp?
         public let health: WebhookHealth
         /// The number of webhooks that wait. `oldest` is the creation time of the oldest one.
         public let waiting: Int64
@@ -41,11 +41,11 @@ public enum WebhookEndpoints {
 
     /// Finds the endpoint of a website; nil if it has none.
     public static func find(_ website: WebsiteID) -> Query<View?> {
-        let reads = [BoundStatement(callback, .id(website)), BoundStatement(countWebhooks, .id(website))]
-        return Query(script: Script("callback", reads: reads)) { rows throws(StoreFailure) in
+        let reads = [BoundStatement(endpoint, .id(website)), BoundStatement(countWebhooks, .id(website))]
+        return Query(script: Script("webhook endpoint", reads: reads)) { rows throws(StoreFailure) in
             guard let row = rows[0].first, let counts = rows[1].first else { return nil }
             return View(
-                sealed: try row.blob(0), formerUntil: try row.optionalMoment(1), health: try row.health(2),
+                sealed: try row.blob(0), previousUntil: try row.optionalMoment(1), health: try row.health(2),
                 waiting: try counts.integer(0), oldest: try counts.optionalMoment(1), dead: try counts.integer(2))
         }
     }
@@ -54,13 +54,13 @@ public enum WebhookEndpoints {
 
     /// Replaces the secrets. The answer is false if somebody else has changed them meanwhile.
     public static func rotate(
-        _ website: WebsiteID, from old: [UInt8], to new: Secrets, formerUntil: Timestamp?, at now: Timestamp,
+        _ website: WebsiteID, from old: [UInt8], to new: Secrets, previousUntil: Timestamp?, at now: Timestamp,
         as operation: Operation
     ) -> Query<Bool> {
         change(
-            "rotate", website, "callback.rotated", at: now, as: operation,
+            "rotate", website, "webhook.rotated", at: now, as: operation,
             BoundStatement(
-                changeSecrets, .blob(new.sealed), .text(new.sealedBy), .timestamp(formerUntil), .id(operation),
+                changeSecrets, .blob(new.sealed), .text(new.sealedBy), .timestamp(previousUntil), .id(operation),
                 .id(website), .blob(old)))
     }
 
@@ -68,7 +68,7 @@ public enum WebhookEndpoints {
     /// already.
     public static func disable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
-            "disable", website, "callback.disabled", at: now, as: operation,
+            "disable", website, "webhook.disabled", at: now, as: operation,
             BoundStatement(stop, .word(WebhookHealth.Reason.operator), .timestamp(now), .id(operation), .id(website)))
     }
 
@@ -76,7 +76,7 @@ public enum WebhookEndpoints {
     /// is false if the endpoint is not disabled.
     public static func enable(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
-            "enable", website, "callback.enabled", at: now, as: operation,
+            "enable", website, "webhook.enabled", at: now, as: operation,
             BoundStatement(start, .id(operation), .id(website)))
     }
 
@@ -92,7 +92,7 @@ public enum WebhookEndpoints {
 
     /// Audits the replay of dead letters, once; `replayDead` then changes the entries.
     public static func replay(_ website: WebsiteID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
-        Query(change: Change("replay", operation, [audit("callback.replayed", website, at: now, as: operation)])) {
+        Query(change: Change("replay", operation, [audit("webhook.replayed", website, at: now, as: operation)])) {
             $0.happened
         }
     }
@@ -158,14 +158,14 @@ public enum WebhookEndpoints {
 }
 
 extension Row {
-    /// Reads the health from four columns: state, stopped_by, since, tries.
+    /// Reads the health from five columns: state, disabled_by, disabled_at, failing_since,
+    /// failed_attempts.
     func health(_ column: Int) throws(StoreFailure) -> WebhookHealth {
-        let since = try optionalMoment(column + 2)
         switch try text(column) {
         case "active":
-            let tries = try integer(column + 3)
-            guard let since, tries > 0 else { return WebhookHealth() }
-            return WebhookHealth(.failing(since: since, attempts: Int(tries)))
+            let attempts = try integer(column + 4)
+            guard let since = try optionalMoment(column + 3), attempts > 0 else { return WebhookHealth() }
+            return WebhookHealth(.failing(since: since, attempts: Int(attempts)))
         case "disabled":
             let reason: WebhookHealth.Reason = try word(column + 1)
             return WebhookHealth(.disabled(reason, since: try timestamp(column + 2)))
@@ -174,15 +174,15 @@ extension Row {
     }
 }
 
-private let callback = Statement(
+private let endpoint = Statement(
     """
-    SELECT cb.secrets, cb.former_until, cb.state, cb.stopped_by, cb.since, cb.tries FROM callback cb
-    JOIN website w ON w.id = cb.website_id WHERE cb.website_id = ? AND w.callback IS NOT NULL
+    SELECT ep.secrets, ep.previous_until, ep.state, ep.disabled_by, ep.disabled_at, ep.failing_since,
+    ep.failed_attempts FROM webhook_endpoint ep JOIN website w ON w.id = ep.website_id WHERE ep.website_id = ? AND w.webhook_url IS NOT NULL
     """)
 
 private let countWebhooks = Statement(
-    "SELECT count(call_at), min(CASE WHEN dead_at IS NULL THEN created_at END), count(dead_at) FROM outbox "
-        + "/*M! FORCE INDEX (outbox_call) */ WHERE website_id = ?")
+    "SELECT count(webhook_due_at), min(CASE WHEN dead_at IS NULL THEN created_at END), count(dead_at) FROM outbox "
+        + "/*M! FORCE INDEX (outbox_webhook) */ WHERE website_id = ?")
 
 // MARK: Changes with the website
 
@@ -190,18 +190,19 @@ private let ownOperation = " EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND 
 
 private let begin = Statement(
     """
-    INSERT INTO callback (website_id, secrets, sealed_by, state, tries, operation)
+    INSERT INTO webhook_endpoint (website_id, secrets, sealed_by, state, failed_attempts, operation)
     SELECT w.id, ?, ?, 'active', 0, ? FROM website w WHERE w.id = ? AND w.operation = ?
     """)
 
-private let end = Statement("DELETE FROM callback WHERE website_id = ? AND" + ownOperation)
+private let end = Statement("DELETE FROM webhook_endpoint WHERE website_id = ? AND" + ownOperation)
 
 /// Clears the failures after a change of the URL, because they belong to the former one. A disabled
 /// endpoint stays disabled.
 private let move = Statement(
-    "UPDATE callback SET since = NULL, tries = 0 WHERE website_id = ? AND state = 'active' AND" + ownOperation)
+    "UPDATE webhook_endpoint SET failing_since = NULL, failed_attempts = 0 WHERE website_id = ? AND state = 'active' AND"
+        + ownOperation)
 
-private let leftovers = "website_id = ? AND EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.callback IS NULL)"
+private let leftovers = "website_id = ? AND EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.webhook_url IS NULL)"
 
 private let dropWebhooks = Statement(
     """
@@ -214,30 +215,33 @@ private let anyWebhook = Statement("SELECT 1 FROM outbox WHERE " + leftovers + "
 // MARK: Changes of the endpoint alone
 
 private let changeSecrets = Statement(
-    "UPDATE callback SET secrets = ?, sealed_by = ?, former_until = ?, operation = ? WHERE website_id = ? AND secrets = ?"
-)
+    """
+    UPDATE webhook_endpoint SET secrets = ?, sealed_by = ?, previous_until = ?, operation = ?
+    WHERE website_id = ? AND secrets = ?
+    """)
 
 private let stop = Statement(
     """
-    UPDATE callback SET state = 'disabled', stopped_by = ?, since = ?, operation = ?
+    UPDATE webhook_endpoint SET state = 'disabled', disabled_by = ?, disabled_at = ?, operation = ?
     WHERE website_id = ? AND state = 'active'
     """)
 
 private let start = Statement(
     """
-    UPDATE callback SET state = 'active', stopped_by = NULL, since = NULL, tries = 0, operation = ?
+    UPDATE webhook_endpoint SET state = 'active', disabled_by = NULL, disabled_at = NULL, failing_since = NULL,
+    failed_attempts = 0, operation = ?
     WHERE website_id = ? AND state = 'disabled'
     """)
 
 private let auditChange = Statement(
     Audit.columns + """
-         SELECT ?, ?, ?, cb.website_id, NULL, NULL, NULL, 'operator', NULL FROM callback cb
-        WHERE cb.website_id = ? AND cb.operation = ?
+         SELECT ?, ?, ?, ep.website_id, NULL, NULL, NULL, 'operator', NULL FROM webhook_endpoint ep
+        WHERE ep.website_id = ? AND ep.operation = ?
         """ + Audit.once)
 
 private let auditWord = Statement(
     Audit.columns + """
-         SELECT ?, ?, ?, cb.website_id, NULL, NULL, NULL, 'operator', NULL FROM callback cb WHERE cb.website_id = ?
+         SELECT ?, ?, ?, ep.website_id, NULL, NULL, NULL, 'operator', NULL FROM webhook_endpoint ep WHERE ep.website_id = ?
         """ + Audit.once)
 
 private let dead = "website_id = ? AND dead_at <= ? AND (? IS NULL OR created_at >= ?)"
@@ -246,7 +250,7 @@ private let deadWebhooks = Statement("SELECT count(*) FROM outbox WHERE " + dead
 
 private let revive = Statement(
     """
-    UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, claim = NULL, call_at = ?, expires_at = ? WHERE
+    UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, lease = NULL, webhook_due_at = ?, expires_at = ? WHERE
     /*M! \(dead) LIMIT 500 */
     /*S! rowid IN (SELECT rowid FROM outbox WHERE \(dead) LIMIT 500) */
     """)

@@ -16,14 +16,14 @@ public enum Websites {
         public let createdAt: Timestamp
 
         public init(
-            id: WebsiteID, name: String, displayName: String, policy: String, callback: WebhookEndpoints.New?,
+            id: WebsiteID, name: String, displayName: String, policy: String, webhook: WebhookEndpoints.New?,
             keyThumbprint: [UInt8], createdAt: Timestamp
         ) {
             self.id = id
             self.name = name
             self.displayName = displayName
             self.policy = policy
-            self.endpoint = callback
+            self.endpoint = webhook
             self.keyThumbprint = keyThumbprint
             self.createdAt = createdAt
         }
@@ -36,10 +36,10 @@ public enum Websites {
         public var policy: String
         public var webhookURL: String?
 
-        public init(displayName: String, policy: String, callback: String?) {
+        public init(displayName: String, policy: String, webhook: String?) {
             self.displayName = displayName
             self.policy = policy
-            self.webhookURL = callback
+            self.webhookURL = webhook
         }
     }
 
@@ -121,7 +121,7 @@ extension Rows {
                 Websites.Listed(
                     id: try row.id(0), name: try row.text(1),
                     traits: Websites.Traits(
-                        displayName: try row.text(2), policy: try row.text(4), callback: try row.optionalText(5)),
+                        displayName: try row.text(2), policy: try row.text(4), webhook: try row.optionalText(5)),
                     state: try row.text(3), users: try row.integer(6), createdAt: try row.timestamp(7),
                     health: try row.isNull(8) ? nil : row.health(8)))
         }
@@ -132,7 +132,7 @@ extension Rows {
 private let insertWebsite = Statement(
     into: .website, once: true,
     """
-    INSERT INTO website (id, name, display_name, state, policy, callback, created_at, operation)
+    INSERT INTO website (id, name, display_name, state, policy, webhook_url, created_at, operation)
     SELECT ?, ?, ?, 'active', ?, ?, ?, ? /*M! FROM DUAL */ WHERE 1 = 1
     """)
 
@@ -151,8 +151,8 @@ private let auditWebsite = Statement(
 
 private let updateWebsite = Statement(
     """
-    UPDATE website SET display_name = ?, policy = ?, callback = ?, operation = ?
-    WHERE id = ? AND display_name = ? AND policy = ? AND callback /*M! <=> */ /*S! IS */ ?
+    UPDATE website SET display_name = ?, policy = ?, webhook_url = ?, operation = ?
+    WHERE id = ? AND display_name = ? AND policy = ? AND webhook_url /*M! <=> */ /*S! IS */ ?
     """)
 
 private let auditEdit = Statement(
@@ -162,10 +162,10 @@ private let auditEdit = Statement(
         """ + Audit.once)
 
 private let websites = """
-    SELECT w.id, w.name, w.display_name, w.state, w.policy, w.callback,
+    SELECT w.id, w.name, w.display_name, w.state, w.policy, w.webhook_url,
         (SELECT count(*) FROM user u WHERE u.website_id = w.id), w.created_at,
-        cb.state, cb.stopped_by, cb.since, cb.tries
-    FROM website w LEFT JOIN callback cb ON cb.website_id = w.id AND w.callback IS NOT NULL
+        ep.state, ep.disabled_by, ep.disabled_at, ep.failing_since, ep.failed_attempts
+    FROM website w LEFT JOIN webhook_endpoint ep ON ep.website_id = w.id AND w.webhook_url IS NOT NULL
     """
 private let listWebsites = Statement(websites + " ORDER BY w.name")
 private let websiteByName = Statement(websites + " WHERE w.name = ?")

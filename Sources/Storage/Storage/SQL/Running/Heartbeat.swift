@@ -27,7 +27,7 @@ extension Store: HeartbeatStore {
             writes: [
                 BoundStatement(holdRelay, values: row),
                 BoundStatement(freeEntries, values: [at, at, .id(relay), count] + row.dropLast()),
-                BoundStatement(freeChore, values: [.id(relay), count] + row.dropLast()),
+                BoundStatement(releaseTask, values: [.id(relay), count] + row.dropLast()),
                 BoundStatement(dropRelay, values: row),
             ])
         try await run(Query(script: script) { _ in () })
@@ -52,12 +52,12 @@ private let thatRelay = "id = ? AND (? IS NULL OR beat = ?)"
 private let holdRelay = Statement("UPDATE relay SET beat = beat WHERE " + thatRelay)
 private let ofThatRelay = " holder = ? AND (? IS NULL OR EXISTS (SELECT 1 FROM relay r WHERE r.id = ? AND r.beat = ?))"
 
-/// Releases the dead relay's entries. A webhook's due time is in `call_at`, that of all other
+/// Releases the dead relay's entries. A webhook's due time is in `webhook_due_at`, that of all other
 /// entries in `due_at`.
 private let freeEntries = Statement(
     """
     UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE ? END,
-    call_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE call_at END, holder = NULL, claim = NULL WHERE
+    webhook_due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE webhook_due_at END, holder = NULL, lease = NULL WHERE
     """ + ofThatRelay)
-private let freeChore = Statement("UPDATE chore SET holder = NULL WHERE" + ofThatRelay)
+private let releaseTask = Statement("UPDATE task_lease SET holder = NULL WHERE" + ofThatRelay)
 private let dropRelay = Statement("DELETE FROM relay WHERE " + thatRelay)

@@ -84,10 +84,10 @@ private let sealAnew = Statement("UPDATE factor SET secret = ?, sealed_by = ? WH
 
 /// Reads the sealed secrets of webhook endpoints, with one row for each website.
 private let sealedEndpoints = Statement(
-    "SELECT website_id, secrets FROM callback WHERE sealed_by = ? ORDER BY website_id LIMIT 100 OFFSET ?")
+    "SELECT website_id, secrets FROM webhook_endpoint WHERE sealed_by = ? ORDER BY website_id LIMIT 100 OFFSET ?")
 private let resealEndpoint = Statement(
-    "UPDATE callback SET secrets = ?, sealed_by = ? WHERE website_id = ? AND secrets = ?")
-private let endpointsByKey = Statement("SELECT sealed_by, count(*) FROM callback GROUP BY sealed_by")
+    "UPDATE webhook_endpoint SET secrets = ?, sealed_by = ? WHERE website_id = ? AND secrets = ?")
+private let endpointsByKey = Statement("SELECT sealed_by, count(*) FROM webhook_endpoint GROUP BY sealed_by")
 
 private let factorsByKey = Statement(
     "SELECT sealed_by, count(*) FROM factor WHERE sealed_by IS NOT NULL GROUP BY sealed_by")

@@ -6,10 +6,10 @@ extension Store: RetentionStore {
     public func drop(_ rubbish: ExpiredRows, by relay: RelayID) async throws(StoreFailure) -> DeletionResult? {
         let found = try await run(ExpiredRowSearch.find(rubbish))
         let script = Script(
-            "tidy",
+            "retention",
             writes: [
-                BoundStatement(addChore), BoundStatement(takeChore, .id(relay), .id(relay)),
-            ] + ExpiredRowSearch.drop(rubbish, found, by: relay), reads: [BoundStatement(hasChore, .id(relay))])
+                BoundStatement(addTask), BoundStatement(takeChore, .id(relay), .id(relay)),
+            ] + ExpiredRowSearch.drop(rubbish, found, by: relay), reads: [BoundStatement(holdsTask, .id(relay))])
         let isMine = try await run(Query(script: script) { rows in rows.first?.isEmpty == false })
         return isMine ? DeletionResult(count: found.count, mark: found.mark, isLast: found.isLast) : nil
     }
@@ -40,7 +40,7 @@ private enum ExpiredRowSearch {
                 BoundStatement(findChallenges, .timestamp(Timestamp(milliseconds: rubbish.mark)), before, limit)
             case .audit: BoundStatement(findAudit, before, .integer(rubbish.mark), limit)
             }
-        return Query(script: Script("tidy", reads: [step])) { rows throws(StoreFailure) in
+        return Query(script: Script("retention", reads: [step])) { rows throws(StoreFailure) in
             var found = Found()
             found.isLast = rows[0].count < rubbish.limit
             found.count = rows[0].count
@@ -71,7 +71,7 @@ private enum ExpiredRowSearch {
         }
     }
 
-    /// Deletes the rows that were found, if the relay still holds the chore. A relay that was
+    /// Deletes the rows that were found, if the relay still holds the task's lease. A relay that was
     /// stopped meanwhile therefore deletes nothing.
     static func drop(_ rubbish: ExpiredRows, _ found: Found, by relay: RelayID) -> [BoundStatement] {
         guard found.count > 0 else { return [] }
@@ -106,18 +106,18 @@ private enum ExpiredRowSearch {
 private let places = 100
 private let those = "IN (" + Array(repeating: "?", count: places).joined(separator: ", ") + ")"
 
-private let addChore = Statement(
+private let addTask = Statement(
     """
-    INSERT INTO chore (name, holder) VALUES ('tidy', NULL)
-    /*M! ON DUPLICATE KEY UPDATE name = chore.name */ /*S! ON CONFLICT DO NOTHING */
+    INSERT INTO task_lease (name, holder) VALUES ('retention', NULL)
+    /*M! ON DUPLICATE KEY UPDATE name = task_lease.name */ /*S! ON CONFLICT DO NOTHING */
     """)
 private let takeChore = Statement(
     """
-    UPDATE chore SET holder = ? WHERE name = 'tidy' AND
-    (holder IS NULL OR holder = ? OR NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = chore.holder))
+    UPDATE task_lease SET holder = ? WHERE name = 'retention' AND
+    (holder IS NULL OR holder = ? OR NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = task_lease.holder))
     """)
-private let hasChore = Statement("SELECT 1 FROM chore WHERE name = 'tidy' AND holder = ?")
-private let isMine = " EXISTS (SELECT 1 FROM chore WHERE name = 'tidy' AND holder = ?) "
+private let holdsTask = Statement("SELECT 1 FROM task_lease WHERE name = 'retention' AND holder = ?")
+private let isMine = " EXISTS (SELECT 1 FROM task_lease WHERE name = 'retention' AND holder = ?) "
 
 /// Returns a statement that deletes the first rows of a table in the order of an index.
 private func first(_ table: String, _ condition: String, by order: String) -> String {
@@ -137,18 +137,18 @@ private let dropSecrets = Statement(first("operation_secret", "expires_at < ?", 
 /// The tallies of hours and users before that day, which no limit uses any more. The tallies of
 /// days stay for the accounts.
 private let oldTallies = "period < ? AND (length(period) = 13 OR length(scope) = 32)"
-private let findTallies = Statement("SELECT 1 FROM text_tally WHERE " + oldTallies + " LIMIT ?")
-private let dropTallies = Statement(first("text_tally", oldTallies, by: "period, scope"))
+private let findTallies = Statement("SELECT 1 FROM sms_usage WHERE " + oldTallies + " LIMIT ?")
+private let dropTallies = Statement(first("sms_usage", oldTallies, by: "period, scope"))
 
 private let findDead = Statement("SELECT id FROM outbox WHERE due_at IS NULL AND dead_at < ? LIMIT ?")
 private let findWebhooks = Statement(
     """
-    SELECT id FROM outbox WHERE due_at IS NULL AND dead_at IS NULL AND kind = 'callback' AND expires_at < ? LIMIT ?
+    SELECT id FROM outbox WHERE due_at IS NULL AND dead_at IS NULL AND kind = 'webhook' AND expires_at < ? LIMIT ?
     """)
 /// Deletes the entries that were found, except those that an operator has replayed since then.
 private let dropEntries = Statement(
     "DELETE FROM outbox WHERE id " + those
-        + " AND (dead_at < ? OR (dead_at IS NULL AND kind = 'callback' AND expires_at < ?)) AND" + isMine)
+        + " AND (dead_at < ? OR (dead_at IS NULL AND kind = 'webhook' AND expires_at < ?)) AND" + isMine)
 
 private let findActivations = Statement("SELECT 1 FROM activation WHERE expires_at < ? LIMIT ?")
 private let dropActivations = Statement(first("activation", "expires_at < ?", by: "expires_at"))

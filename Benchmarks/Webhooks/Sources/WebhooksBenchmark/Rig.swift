@@ -67,7 +67,7 @@ final class Rig: Sendable {
     }
 
     /// A website that answers for its users itself, and is told at that URL.
-    func website(_ name: String, callback: String) async throws -> Website {
+    func website(_ name: String, webhook: String) async throws -> Website {
         var policy = Policy()
         try policy.set("answers", to: "website")
         try policy.set("number", to: "0")
@@ -79,8 +79,8 @@ final class Rig: Sendable {
         let key = SHA256.hash(Array(name.utf8))
         let new = Websites.New(
             id: id, name: name, displayName: "The \(name)", policy: policy.json,
-            callback: WebhookEndpoints.New(
-                url: callback, secrets: WebhookEndpoints.Secrets(sealed: sealed, sealedBy: sealer.currentID)),
+            webhook: WebhookEndpoints.New(
+                url: webhook, secrets: WebhookEndpoints.Secrets(sealed: sealed, sealedBy: sealer.currentID)),
             keyThumbprint: key, createdAt: SystemTime().now())
         return try await on { rig in
             guard try await rig.store.run(Websites.add(new, as: rig.relay.operations.new())) else {

@@ -81,7 +81,7 @@ final class Receiver: Handler {
 
     func tooLarge() -> Response { Response(status: 413) }
 
-    /// Listens; where, as a callback names it.
+    /// Listens; where, as a webhook URL names it.
     func listen(on loop: EventLoop, as issued: IssuedCertificate) async throws -> String {
         let tls = try TLSServerContext(certificateChainPEM: issued.certificatePEM(), privateKeyPEM: issued.keyPEM())
         guard let address = SocketAddress(host: "127.0.0.1", port: 0) else { throw Unmeasured("no address") }

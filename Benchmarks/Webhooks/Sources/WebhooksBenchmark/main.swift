@@ -8,8 +8,8 @@ import Synchronization
 import World
 
 private let usage = """
-    usage: CallbacksBenchmark URL ROUNDS SECONDS RATE
-    (Benchmarks/Callbacks/run starts what is needed and gives all of it)
+    usage: WebhooksBenchmark URL ROUNDS SECONDS RATE
+    (Benchmarks/Webhooks/run starts what is needed and gives all of it)
     """
 
 /// A website, and those of its users whose logins end.
@@ -108,7 +108,7 @@ func main(_ words: [String]) async throws {
         let receiver = Receiver()
         let url = try await receiver.listen(
             on: loop, as: try authority.issueServer(names: ["localhost"], days: 10, at: now))
-        let website = try await rig.website(name, callback: url)
+        let website = try await rig.website(name, webhook: url)
         let users = try await rig.users(seconds * rate, of: website)
         sites.append(Site(website: website, users: users, receiver: receiver))
     }

@@ -8,19 +8,19 @@ import Testing
 @testable import Daemon
 
 @Suite struct WebhookSettingsTests {
-    private func said(against callbacks: String) -> [String] { complaints(below: "callbacks:\n" + callbacks) }
+    private func said(against webhooks: String) -> [String] { complaints(below: "webhooks:\n" + webhooks) }
 
     @Test func incompleteWebhookSettingsAreRefused() {
         #expect(said(against: "  allow: 10.0.0.0/8\n  ca: ca.pem\n  certificate: c.pem\n  key: c.key\n") == [])
-        let together = "t.yaml:5:3: callbacks.certificate and callbacks.key must be set together"
+        let together = "t.yaml:5:3: webhooks.certificate and webhooks.key must be set together"
         #expect(said(against: "  certificate: c.pem\n") == [together])
         #expect(said(against: "  key: c.key\n") == [together])
     }
 
     @Test(arguments: [
-        ("allow: 10.0.0.1/8", "t.yaml:5:10: callbacks.allow must be ranges such as 10.20.0.0/16"),
-        ("allow: intranet.example", "callbacks.allow must be ranges"),
-        ("alow: 10.0.0.0/8", "alow is no setting in callbacks; did you mean allow?"),
+        ("allow: 10.0.0.1/8", "t.yaml:5:10: webhooks.allow must be ranges such as 10.20.0.0/16"),
+        ("allow: intranet.example", "webhooks.allow must be ranges"),
+        ("alow: 10.0.0.0/8", "alow is no setting in webhooks; did you mean allow?"),
     ])
     func invalidWebhookSettingsAreReported(_ line: String, _ message: String) {
         let said = self.said(against: "  \(line)\n")
@@ -48,13 +48,13 @@ import Testing
         settings.directory = place.path
         change(&settings.webhooks)
         var reading = LoadedFilesReader(settings: settings, now: certificates.now)
-        let callbacks = reading.webhooks()
-        return (callbacks, reading.problems)
+        let webhooks = reading.webhooks()
+        return (webhooks, reading.problems)
     }
 
     @Test func webhookSettingsAreOptional() {
-        let (callbacks, problems) = read { _ in }
-        #expect(problems == [] && callbacks.allowed == [] && callbacks.authority == nil && callbacks.certificate == nil)
+        let (webhooks, problems) = read { _ in }
+        #expect(problems == [] && webhooks.allowed == [] && webhooks.authority == nil && webhooks.certificate == nil)
     }
 
     @Test func allWebhookSettingsAreRead() throws {
@@ -62,27 +62,27 @@ import Testing
         try write(issued, "relay")
         try TextFile.write(certificates.websites.certificatePEM(), to: place("inside.pem"))
         let ranges = try AddressRanges(settingsText: "10.0.0.0/8")
-        let (callbacks, problems) = read {
+        let (webhooks, problems) = read {
             $0.allowed = ranges
             $0.authority = FileName("inside.pem")
             $0.certificate = FileName("relay.pem")
             $0.key = FileName("relay.key")
         }
         #expect(problems == [])
-        #expect(callbacks.allowed == ranges.all)
-        #expect(try callbacks.authority == certificates.websites.certificatePEM())
-        #expect(try callbacks.certificate?.chain == issued.certificatePEM())
-        #expect(try callbacks.certificate?.key.reveal() == issued.keyPEM().reveal())
+        #expect(webhooks.allowed == ranges.all)
+        #expect(try webhooks.authority == certificates.websites.certificatePEM())
+        #expect(try webhooks.certificate?.chain == issued.certificatePEM())
+        #expect(try webhooks.certificate?.key.reveal() == issued.keyPEM().reveal())
     }
 
     @Test func mismatchedCertificateAndKeyAreRefused() throws {
         try write(try certificates.client(), "relay")
         try write(try certificates.client(), "other")
-        let (callbacks, problems) = read {
+        let (webhooks, problems) = read {
             $0.certificate = FileName("relay.pem")
             $0.key = FileName("other.key")
         }
-        #expect(callbacks.certificate == nil)
+        #expect(webhooks.certificate == nil)
         #expect(problems.count == 1)
         #expect(problems.first?.hasPrefix(place("other.key") + ": cannot be used with " + place("relay.pem")) == true)
         #expect(problems.first?.contains("does not belong to the certificate") == true, "\(problems)")
@@ -108,7 +108,7 @@ import Testing
 
 @Suite struct WebhookURLTests {
     private func fault(_ url: String, _ ranges: String...) throws -> String? {
-        WebsiteFields.fault(inCallback: url, allowed: try ranges.map { try #require(AddressRange($0)) })
+        WebsiteFields.fault(inWebhookURL: url, allowed: try ranges.map { try #require(AddressRange($0)) })
     }
 
     @Test(arguments: [
@@ -132,7 +132,7 @@ import Testing
 
     @Test func plainHTTPIsAcceptedOnlyForAllowedRanges() throws {
         #expect(try fault("http://shop.example.com/")?.contains("be https: http goes only to") == true)
-        #expect(try fault("http://10.1.2.3/")?.contains("'callbacks.allow'") == true)
+        #expect(try fault("http://10.1.2.3/")?.contains("'webhooks.allow'") == true)
         #expect(try fault("http://10.1.2.3/", "10.1.0.0/16") == nil)
         #expect(try fault("http://10.2.2.3/", "10.1.0.0/16")?.contains("be https") == true)
         // Where a name leads is looked at when something is sent.
@@ -142,7 +142,7 @@ import Testing
     @Test func privateAddressNeedsAnAllowedRange() throws {
         for host in ["127.0.0.1", "10.1.2.3", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "[fd00::1]"] {
             let said = try #require(try fault("https://\(host)/x"))
-            #expect(said.contains("'callbacks.allow' in the settings does not name it"), "\(said)")
+            #expect(said.contains("'webhooks.allow' in the settings does not name it"), "\(said)")
             #expect(try fault("https://\(host)/x", "0.0.0.0/0", "::/0") == nil)
         }
     }
