@@ -9,7 +9,8 @@ public protocol Pages: Sendable {
 /// The limits for a caller of a server of pages.
 public struct PageLimits: Sendable {
     public var connections: UInt32 = 32
-    public var bodyBytes = 65_536
+    /// The length of a request body. Longer ones are refused with 413.
+    public var bodyBytes = Request.bodyLimit
     /// From the beginning of a connection, or the end of its last answer, to the end of the next
     /// answer. Time that the handler needs does not count.
     public var timeout: Duration = .seconds(30)

@@ -27,7 +27,7 @@ import Testing
         #expect(posted.output.contains("POST [/form] [-]") && posted.output.hasSuffix("\nname=J%C3%BCrgen"))
         let directory = try TemporaryDirectory()
         // curl asks first whether it may (Expect: 100-continue).
-        let large = String(repeating: "0123456789abcdef", count: 4096)
+        let large = String(repeating: "0123456789abcdef", count: Request.bodyLimit / 16)
         try TextFile.write(large, to: directory("large"))
         let sent = try await rig.curl(
             "/", "--data-binary", "@\(directory("large"))", "--header", "expect: 100-continue")
@@ -40,7 +40,7 @@ import Testing
     @Test func oversizedBodyIsRefused() async throws {
         let rig = try await Rig(Mirror())
         let directory = try TemporaryDirectory()
-        try TextFile.write(String(repeating: "x", count: 65_537), to: directory("large"))
+        try TextFile.write(String(repeating: "x", count: Request.bodyLimit + 1), to: directory("large"))
         let announced = try await rig.curl("/", "--data-binary", "@\(directory("large"))")
         #expect(announced.output.contains("HTTP/1.1 413"), "\(announced)")
         let chunked = try await rig.curl(
