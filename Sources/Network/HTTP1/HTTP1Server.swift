@@ -4,8 +4,8 @@ import Glibc
 import HTTP
 import Log
 
-/// An HTTP/1.1 server for pages, for callers on this machine only, on one loop. Created, used and
-/// stopped on that loop only.
+/// An HTTP/1.1 server for pages, on one loop. It serves only callers on this machine. It must be
+/// created, used and stopped on its loop.
 ///
 /// libmicrohttpd reads and writes. The loop watches its epoll descriptor, and our listener accepts
 /// the connections. Tests: `PageTests`, `LocalAccessTests`.
@@ -27,7 +27,7 @@ public final class HTTP1Server {
     private var mustRunAgain = false
     /// Exchanges that wait for their answer. Each must be answered before libmicrohttpd is stopped.
     private var waiting: [ObjectIdentifier: PageExchange] = [:]
-    /// The connection that is just being handed to libmicrohttpd, for its callback.
+    /// The connection that is being passed to libmicrohttpd. Its callback reads it.
     var arriving: (fd: Int32, remote: String) = (-1, "")
 
     /// Binds the port. Refuses an address that is not loopback, because pages do not authenticate
@@ -35,7 +35,9 @@ public final class HTTP1Server {
     public init(
         loop: EventLoop, address: SocketAddress, pages: any Pages, limits: PageLimits = PageLimits(), log: Log
     ) throws(SystemFailure) {
-        guard address.isLoopback else { throw SystemFailure("pages are for this machine alone", EACCES) }
+        guard address.isLoopback else {
+            throw SystemFailure("listen on \(address), which is not a loopback address", EACCES)
+        }
         // Listeners that share a port do not notice each other.
         if address.port != 0 { try Socket.requireFree(address) }
         self.loop = loop
@@ -120,16 +122,16 @@ public final class HTTP1Server {
         }
     }
 
-    func waits(_ exchange: PageExchange) { waiting[ObjectIdentifier(exchange)] = exchange }
+    func suspended(_ exchange: PageExchange) { waiting[ObjectIdentifier(exchange)] = exchange }
 
-    func goesOn(_ exchange: PageExchange) {
+    func resumed(_ exchange: PageExchange) {
         waiting[ObjectIdentifier(exchange)] = nil
         run()
     }
 }
 
 extension Response {
-    static let unavailable = plain(503, "There is no answer at the moment.\n")
+    static let unavailable = plain(503, "The server cannot answer at the moment. Try again later.\n")
 
     package static func plain(_ status: Int, _ text: String, _ fields: [Fields.Field] = []) -> Response {
         let type = Fields.Field("content-type", "text/plain; charset=utf-8")

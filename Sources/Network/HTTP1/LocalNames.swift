@@ -2,9 +2,10 @@ import EventLoop
 
 /// The names by which a caller on this machine may address a server on it.
 ///
-/// A browser on this machine also sends requests for other sites' pages. Two checks detect that. A
-/// page of another site may make its name resolve to this machine (DNS rebinding), but it sends its
-/// own name in `Host`. A page that posts here from elsewhere sends its own name in `Origin`.
+/// A browser on this machine also sends requests on behalf of pages of other sites. Two checks
+/// detect that. Another site may make its name resolve to this machine (DNS rebinding), but then
+/// the browser sends that name in `Host`. If a page of another site posts to this server, the
+/// browser sends that site's name in `Origin`.
 struct LocalNames: Sendable {
     private let authorities: [String]
 
@@ -15,12 +16,12 @@ struct LocalNames: Sendable {
         authorities = names.map { "\($0):\(address.port)" } + (address.port == 80 ? names : [])
     }
 
-    func areMeant(byHost host: String) -> Bool {
+    func contain(host: String) -> Bool {
         let host = host.lowercased()
         return authorities.contains { $0.utf8.elementsEqual(host.utf8) }
     }
 
-    func areMeant(byOrigin origin: String) -> Bool {
-        origin.hasPrefix("http://") && areMeant(byHost: String(origin.dropFirst(7)))
+    func contain(origin: String) -> Bool {
+        origin.hasPrefix("http://") && contain(host: String(origin.dropFirst(7)))
     }
 }

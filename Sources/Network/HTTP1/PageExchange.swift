@@ -3,8 +3,8 @@ import EventLoop
 import HTTP
 import Log
 
-/// A request and its answer. Its state changes with the calls of libmicrohttpd and with the answer.
-/// Each call returns whether the connection continues.
+/// A request and its answer. Calls of libmicrohttpd and the answer of `Pages` change its state.
+/// Each call returns to libmicrohttpd whether the connection continues.
 final class PageExchange {
     private enum State {
         case receiving
@@ -59,12 +59,12 @@ final class PageExchange {
     func proceed() -> MHD_Result {
         switch state {
         case .receiving:
-            if isTooLarge { return queue(Self.tooLarge) }
+            if isTooLarge { return queue(tooLarge) }
             ask()
             if case .ready(let response) = state { return queue(response) }
             state = .waiting
             MHD_suspend_connection(handle)
-            server.waits(self)
+            server.suspended(self)
             return .YES
         case .ready(let response): return queue(response)
         case .answering, .waiting, .over: return .NO
@@ -85,14 +85,14 @@ final class PageExchange {
         }
     }
 
-    /// Takes the first answer: of the handler, or of the deadline.
+    /// Takes the first answer, from `Pages` or from the deadline. Later ones are ignored.
     func answered(_ response: Response) {
         switch state {
         case .answering: state = .ready(response)
         case .waiting:
             state = .ready(response)
             MHD_resume_connection(handle)
-            server.goesOn(self)
+            server.resumed(self)
         case .receiving, .ready, .over: return
         }
         if let deadline { server.loop.cancel(deadline) }
@@ -108,22 +108,28 @@ final class PageExchange {
 
     // MARK: Refusals before the body is read
 
-    static let tooLarge = Response.plain(413, "The body is too large.\n")
+    private var tooLarge: Response {
+        .plain(413, "The body is too large. It may have at most \(server.limits.bodyBytes) bytes.\n")
+    }
 
     private var refusal: Response? {
         guard ["GET", "HEAD", "POST"].contains(request.method) else {
-            return .plain(405, "GET, HEAD and POST are understood here.\n", [Fields.Field("allow", "GET, HEAD, POST")])
+            return .plain(
+                405, "This server accepts only GET, HEAD and POST.\n", [Fields.Field("allow", "GET, HEAD, POST")])
         }
         let hosts = request.fields.values("host")
-        guard hosts.count == 1, request.path.hasPrefix("/") else { return .plain(400, "This is no such request.\n") }
-        guard server.names.areMeant(byHost: hosts[0]) else {
-            return .plain(421, "This server is on this machine, and is for callers on it: ask for localhost.\n")
+        guard hosts.count == 1, request.path.hasPrefix("/") else {
+            return .plain(400, "The request must have one Host field and a path that begins with a slash.\n")
         }
-        if request.method == "POST", !request.fields.values("origin").allSatisfy(server.names.areMeant(byOrigin:)) {
-            return .plain(403, "This comes from a page of somebody else's.\n")
+        guard server.names.contain(host: hosts[0]) else {
+            return .plain(
+                421, "This server answers only requests from this machine. Use http://localhost:\(server.port)/.\n")
+        }
+        if request.method == "POST", !request.fields.values("origin").allSatisfy(server.names.contain(origin:)) {
+            return .plain(403, "This server does not accept POST from pages of other sites.\n")
         }
         if let length = request.fields["content-length"], Int(length).map({ $0 > server.limits.bodyBytes }) ?? true {
-            return Self.tooLarge
+            return tooLarge
         }
         return nil
     }
@@ -148,7 +154,7 @@ final class PageExchange {
         return MHD_queue_response(handle, UInt32(response.status), answer)
     }
 
-    /// Fields of every answer: it may not be cached, and its type may not be guessed.
+    /// The fields of every answer: no cache may store it, and no browser may guess its type.
     private static let always = [
         Fields.Field("cache-control", "no-store"), Fields.Field("x-content-type-options", "nosniff"),
     ]
