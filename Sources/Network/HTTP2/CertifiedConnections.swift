@@ -49,7 +49,7 @@ extension ServerConnection {
     /// authenticated again, and their answers have one drain step to be sent.
     fileprivate func revoke() {
         for stream in streams.values { stream.exchange?.finishHolding() }
-        finalGoAway()
+        refuseFurtherStreams()
         loop.schedule(after: limits.drainStep) { [weak self] in self?.abort() }
     }
 }

@@ -18,11 +18,15 @@ struct ConnectionClock {
         case overdue(Overdue)
     }
 
+    /// What the client must still do before requests and silence alone count.
+    private enum Setup {
+        case handshake(by: Instant)
+        case settings(by: Instant)
+        case complete
+    }
+
     private let limits: ServerLimits
-    private var handshakeBy: Instant?
-    /// When the handshake began to wait for its turn; nil if it does not wait.
-    private var handshakeQueued: Instant?
-    private var settingsBy: Instant?
+    private var setup: Setup
     private var lastActivity: Instant
     /// When output began to wait for the peer, and the number of bytes sent until then; nil if no
     /// output waits.
@@ -30,29 +34,23 @@ struct ConnectionClock {
 
     init(limits: ServerLimits, now: Instant) {
         self.limits = limits
-        handshakeBy = now + limits.handshake
+        setup = .handshake(by: now + limits.handshake)
         lastActivity = now
     }
 
-    /// Records that the client has begun, and that its handshake waits for its turn. It waits at
-    /// most until the handshake would be overdue.
-    mutating func queuedHandshake(_ now: Instant) { handshakeQueued = now }
-
-    /// Records that the turn of the handshake has come. The client did not cause the wait, so it
-    /// has as much time left as before.
-    mutating func beganHandshake(_ now: Instant) {
-        guard let by = handshakeBy, let since = handshakeQueued else { return }
-        handshakeBy = by + (now - since)
-        handshakeQueued = nil
+    /// Records that the handshake has waited for its turn. The client did not cause the wait, so it
+    /// has as much time left as before. The wait itself ends when the handshake would be overdue.
+    mutating func handshakeWaited(_ duration: Duration) {
+        guard case .handshake(let by) = setup else { return }
+        setup = .handshake(by: by + duration)
     }
 
     mutating func handshakeEnded(_ now: Instant) {
-        handshakeBy = nil
-        settingsBy = now + limits.settingsAcknowledgement
+        setup = .settings(by: now + limits.settingsAcknowledgement)
         lastActivity = now
     }
 
-    mutating func settingsAcknowledged() { settingsBy = nil }
+    mutating func settingsAcknowledged() { setup = .complete }
 
     mutating func active(_ now: Instant) { lastActivity = now }
 
@@ -74,14 +72,14 @@ struct ConnectionClock {
     /// - Parameter oldestRequest: when the oldest incomplete request began; nil if there is none.
     /// - Parameter isIdle: whether no stream is open.
     mutating func verdict(_ now: Instant, sent: UInt64, oldestRequest: Instant?, isIdle: Bool) -> Verdict {
-        if let handshakeBy {
-            return now >= handshakeBy ? .overdue(.handshake) : .fine(askAgain: handshakeBy)
-        }
         var next = now + limits.idle
         func wait(until moment: Instant) { next = min(next, moment) }
-        if let settingsBy {
-            if now >= settingsBy { return .overdue(.settings) }
-            wait(until: settingsBy)
+        switch setup {
+        case .handshake(let by): return now >= by ? .overdue(.handshake) : .fine(askAgain: by)
+        case .settings(let by):
+            if now >= by { return .overdue(.settings) }
+            wait(until: by)
+        case .complete: break
         }
         if let oldestRequest {
             if now >= oldestRequest + limits.request { return .overdue(.request) }

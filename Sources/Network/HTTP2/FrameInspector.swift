@@ -51,9 +51,9 @@ struct FrameInspector {
     private var incompleteFrame = 0
     /// When the first header block of the last inspected bytes began, if it began in earlier bytes.
     private var firstHeadBegan: Instant?
-    /// Whether frames on streams that are not open are tolerated: after GOAWAY they may belong to
-    /// streams that we ignore.
-    var ignoresUnknownStreams = false
+    /// Whether frames on streams that are not open are tolerated in the bytes that are being
+    /// inspected.
+    private var ignoresStreams = false
 
     init(maxBlockBytes: Int) { self.maxBlockBytes = maxBlockBytes }
 
@@ -69,11 +69,14 @@ struct FrameInspector {
     }
 
     /// Inspects bytes as they arrive.
+    /// - Parameter ignoresStreams: whether frames on streams that are not open are tolerated. After
+    ///   a GOAWAY they may belong to streams that we ignore.
     /// - Parameter isOpen: whether a stream is open; its header block was complete before these
     ///   bytes.
     mutating func inspect(
-        _ bytes: UnsafeRawBufferPointer, now: Instant, isOpen: (Int32) -> Bool
+        _ bytes: UnsafeRawBufferPointer, now: Instant, ignoresStreams: Bool, isOpen: (Int32) -> Bool
     ) -> Finding {
+        self.ignoresStreams = ignoresStreams
         let headIsComing = headIsComing
         // A stream whose header block is incomplete cannot be open yet.
         let settled = headIsComing ? highest - 1 : highest
@@ -144,7 +147,7 @@ struct FrameInspector {
         }
         guard !isOpen(stream) else { return }
         finding.cost += AbuseBudget.closedStream
-        guard !ignoresUnknownStreams, !resets.contains(stream) else { return }
+        guard !ignoresStreams, !resets.contains(stream) else { return }
         finding.violation = stream > second && stream < highest ? .protocolError : .streamClosed
     }
 

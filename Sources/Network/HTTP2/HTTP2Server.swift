@@ -148,10 +148,10 @@ public final class HTTP2Server {
             return
         }
         let connection = ServerConnection(
-            server: self, fd: fd, number: accepted, tls: tls, remote: remote.host, proxy: proxy, ticket: ticket)
+            server: self, fd: fd, number: accepted, tls: tls, remote: remote.host, ticket: ticket)
         connections[ObjectIdentifier(connection)] = connection
         memory.grown(to: connections.count)
-        if isIgnored { connection.ignore() } else { connection.start() }
+        if isIgnored { connection.ignore() } else { connection.start(proxy: proxy) }
         if ticket != nil { scheduleSweep() }
     }
 

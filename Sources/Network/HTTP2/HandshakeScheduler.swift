@@ -26,7 +26,7 @@ final class HandshakeScheduler {
         if queue.add(connection, from: connection.ticket?.source) { connection.ticket?.putOff(1) }
         // Closed connections stay in the queue until their turn. A flood of them must not make it
         // grow.
-        if queue.count > 2 * open + 64 { queue.keep { $0.link.isOpen } }
+        if queue.count > 2 * open + 64 { queue.keep { $0.state.isLive } }
         schedule()
     }
 

@@ -13,10 +13,12 @@ import World
 /// after libnghttp2 has returned, so libnghttp2 is never called from within a callback. Answers are
 /// submitted during the turn, and written together at its end.
 ///
+/// `ServerConnectionState` holds the state of the connection, and decides what each event leads to.
+///
 /// Invariants: at most `allowedStreams` streams are open, `limits.inFlight` requests in work, and
-/// `limits.pendingBodyBytes` of bodies incomplete. A stream is answered at most once. After a
-/// GOAWAY no stream above `lastStream` is handled. `ConnectionClock` ends the connection if the
-/// peer is too slow, and `AbuseBudget` if the peer costs too much.
+/// `limits.pendingBodyBytes` of bodies incomplete. A stream is answered at most once. A stream
+/// that a GOAWAY refuses is not handled. `ConnectionClock` ends the connection if the peer is too
+/// slow, and `AbuseBudget` if the peer costs too much.
 ///
 /// Risk: an event may end the connection, so every loop over events checks `session`. libnghttp2
 /// points to the `ServerStream` objects as `BodySource`; so the session is freed before them.
@@ -29,8 +31,6 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     let log: Log
     /// The address of the caller; the balancer's address until its PROXY header has come.
     public private(set) var remote: String
-    /// The balancer that must send a PROXY header; nil for a direct connection.
-    private let proxy: SocketAddress?
     /// The admission of this connection; nil if the server has no `AdmissionControl`.
     let ticket: AdmissionTicket?
     /// Ordinal of this connection within its server, from 1.
@@ -43,15 +43,13 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
 
     /// MAX_CONCURRENT_STREAMS in the first SETTINGS; nil: not sent, and no limit.
     public var streamLimit: UInt32?
-    /// The highest stream that is handled. Requests on higher streams are ignored. The client
-    /// learned that from GOAWAY, unless the connection is frozen.
-    var lastStream = Int32.max
 
-    var session: Session?
-    /// Whether a whole request has come.
+    /// Unchecked exclusivity: no code that runs during a transition can access it again.
+    @exclusivity(unchecked) var state = ServerConnectionState<Session>.accepted
+    var session: Session? { state.session }
+    /// Whether a whole request has come. The admission counts only the first one.
     private var hasRequested = false
-    /// Whether the SETTINGS have been submitted.
-    private var hasBegun = false
+    /// The verified client certificate; nil before the handshake is complete, or if there is none.
     private(set) var certificate: ClientCertificate?
     var inspector: FrameInspector
     private var budget: AbuseBudget
@@ -70,13 +68,9 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     /// The number of answers that are not completely sent yet.
     var unsent = 0
     private var flushAtTurnEnd = false
-    var drain = DrainState.none
-    var isDraining: Bool { drain != .none }
-    var isTerminated = false
 
     init(
-        server: HTTP2Server, fd: Int32, number: Int, tls: TLSServerContext?, remote: String, proxy: SocketAddress?,
-        ticket: AdmissionTicket?
+        server: HTTP2Server, fd: Int32, number: Int, tls: TLSServerContext?, remote: String, ticket: AdmissionTicket?
     ) {
         self.ticket = ticket
         self.server = server
@@ -86,7 +80,6 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         handler = server.handler
         log = server.log
         self.remote = remote
-        self.proxy = proxy
         link = Transport(loop: loop, fd: fd, tls: nil, context: tls, buffers: server.buffers)
         scratch = server.buffers.session
         requestNanoseconds = limits.request.wholeNanoseconds
@@ -97,7 +90,10 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         clock = ConnectionClock(limits: limits, now: now)
     }
 
-    func start() {
+    /// Starts reading.
+    /// - Parameter proxy: the balancer that must send a PROXY header; nil for a direct connection.
+    func start(proxy: SocketAddress?) {
+        state.start(awaitsProxyHeader: proxy != nil)
         do throws(SystemFailure) {
             bindTicket()
             let reader = proxy.map { proxy -> Transport.Introduced in
@@ -123,18 +119,22 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             server.proxies.refuse(remote, fault, at: loop.now, log)
             return
         }
+        state.proxyHeaderRead()
         if ticket?.proxyHeaderRead(as: source) == false { link.reset() }
     }
 
     /// Instead of `start`: keeps the socket open without reading or writing.
-    func ignore() { link.stand(owner: self) }
+    func ignore() {
+        _ = state.freeze()
+        link.stand(owner: self)
+    }
 
     // MARK: The link
 
     func transportIsUp() {
         let session = Session(
             role: .server, headerBytes: limits.headerBytes, headerCount: limits.headerCount, scratch: scratch)
-        self.session = session
+        state.handshakeCompleted(with: session)
         certificate = link.peer.map { peer in
             ClientCertificate(
                 authority: peer.authority == .websites ? .websites : .phones, uris: peer.uris,
@@ -150,10 +150,8 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             self.keeper = keeper.opened(self)
             // nghttp2 sends SETTINGS before anything that waits in its queue.
             if session.wantsWrite { link.flush() }
-            // The controller may have ended the connection.
-            guard link.isOpen else { return }
         }
-        hasBegun = true
+        guard state.finishOpening() else { return }
         let settings: [(nghttp2_settings_id, UInt32)] = [
             (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
             (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(limits.headerBytes)),
@@ -168,10 +166,10 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     }
 
     func transportReceived(_ bytes: UnsafeRawBufferPointer) {
-        guard let session, !isTerminated else { return }
+        guard let session = state.receivingSession else { return }
         let now = loop.now
         clock.active(now)
-        let finding = inspector.inspect(bytes, now: now) { streams[$0] != nil }
+        let finding = inspector.inspect(bytes, now: now, ignoresStreams: state.ignoresStreams) { streams[$0] != nil }
         guard charge(finding.cost, now) else { return }
         if let violation = finding.violation {
             end(violation)
@@ -210,13 +208,15 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         // is no more.
         handleEvents(loop.now)
         // The shutdown notice leaves in one piece with the answer before it.
-        if isDraining, self.session === session, !session.send(into: &output, enough: enough) { link.end(.finished) }
+        if state.isDraining, !session.send(into: &output, enough: enough) { link.end(.finished) }
     }
 
     func transportIsDrained() -> Bool {
-        guard let session, hasBegun else { return false }
+        guard state.mayLinger, let session else { return false }
         notePending()
-        return session.isFinished
+        guard session.isFinished else { return false }
+        state.linger()
+        return true
     }
 
     func transportIsBlocked() { notePending() }
@@ -231,7 +231,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         incomplete = 0
         for stream in streams { stream.exchange?.cancel() }
         // nghttp2 points to the streams, so it is freed before them.
-        session = nil
+        state.end()
         withExtendedLifetime(streams) {}
         keeper?.ended()
         keeper = nil
@@ -254,7 +254,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
 
     private func handleEvents(_ now: Instant) {
         var index = 0
-        while index < scratch.events.count, session != nil {
+        while index < scratch.events.count, state.hasSession {
             handle(scratch.events[index], now)
             index += 1
         }
@@ -277,7 +277,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             charge(AbuseBudget.reset, now)
         case .settingsAcknowledged: clock.settingsAcknowledged()
         case .pingAcknowledged(let payload):
-            if payload == Self.drainPing { drainPingCame() }
+            if payload == Self.drainPing { drainPingAcknowledged() }
         case .settings, .goAway: break
         }
     }
@@ -334,7 +334,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         incomplete -= 1
         stream.isWhole = true
         pendingBodyBytes -= stream.body.count
-        guard !stream.isDiscarded, id <= lastStream else { return }
+        guard !stream.isDiscarded, state.handles(id) else { return }
         guard inFlight < limits.inFlight else {
             reset(stream, NGHTTP2_REFUSED_STREAM)
             return
@@ -371,7 +371,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
                 server.workEnded()
             })
         stream.exchange = exchange
-        if isDraining { exchange.finishHolding() }
+        if state.isDraining { exchange.finishHolding() }
         exchange.start(work)
     }
 
@@ -394,7 +394,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         stream.isSentToTheEnd = true
         unsent -= 1
         // The rest of the request is read and dropped, except in a drain.
-        if !stream.isWhole, isDraining { resetAnswered(stream) }
+        if !stream.isWhole, state.isDraining { resetAnswered(stream) }
     }
 
     /// Asks the client to stop sending a request that has been answered.
@@ -418,6 +418,6 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         }
         stream.exchange?.cancel()
         keeper?.closed(stream: id)
-        if isDraining, streams.isEmpty { streamsEnded() }
+        if state.isDraining, streams.isEmpty { lastStreamEnded() }
     }
 }

@@ -20,19 +20,20 @@ extension ServerConnection {
 
     /// Queues the handshake, because its first byte has come.
     func transportHasFirstByte() {
-        clock.queuedHandshake(loop.now)
+        state.firstByteArrived(at: loop.now)
         server.queueHandshake(self)
     }
 
     /// Called when its turn among the handshakes of the loop has come. Takes a handshake from the
     /// budget of its source, if the connection is still open.
     func takeHandshake() -> HandshakeDecision {
-        guard link.isOpen else { return .drop }
+        guard state.isLive else { return .drop }
         return ticket?.takeHandshake() ?? .begin
     }
 
     func beginHandshake() {
-        clock.beganHandshake(loop.now)
+        guard let waited = state.handshakeBegan(at: loop.now) else { return }
+        clock.handshakeWaited(waited)
         link.beginHandshake()
     }
 }

@@ -2,8 +2,8 @@ import CNghttp2
 import EventLoop
 import HTTP
 
-/// The actions that a `ConnectionController` can take. They have no effect on a connection that has
-/// ended.
+/// The actions that a `ConnectionController` can take. They have no effect on a connection that is
+/// frozen or has ended.
 extension ServerConnection {
     /// Changes the number of streams that the client may have open. Streams above it are refused,
     /// also those on their way.
@@ -18,10 +18,8 @@ extension ServerConnection {
     /// the controller sees only those that it has seen before. Open streams may end, and then the
     /// connection ends.
     public func goAway(lastStream: Int32, _ code: ErrorCode = .noError) {
-        guard let session else { return }
-        self.lastStream = min(lastStream, self.lastStream)
-        inspector.ignoresUnknownStreams = true
-        session.submitGoAway(code.rawValue, lastStream: self.lastStream)
+        guard let (session, lastStream) = state.goAway(lastStream: lastStream) else { return }
+        session.submitGoAway(code.rawValue, lastStream: lastStream)
         flushSoon()
     }
 
@@ -39,10 +37,9 @@ extension ServerConnection {
     }
 
     /// Keeps the socket open, but stops reading and writing. This simulates a half-open connection
-    /// to a peer that has disappeared.
+    /// to a peer that has disappeared. Requests that have arrived in the same read are not handled.
     public func freeze() {
-        lastStream = 0
-        link.freeze()
+        if state.freeze() { link.freeze() }
     }
 
     /// Resets the TCP connection, without sending anything before.

@@ -16,7 +16,7 @@ extension ServerConnection {
 
     /// Makes sure that `check` runs by then.
     func check(by moment: Instant) {
-        guard link.isOpen, let timer, timer.due > moment else { return }
+        guard state.isLive, let timer, timer.due > moment else { return }
         loop.cancel(timer.id)
         schedule(moment)
     }
@@ -30,7 +30,7 @@ extension ServerConnection {
     }
 
     func check() {
-        guard link.isOpen else { return }
+        guard state.isLive else { return }
         let now = loop.time.instant()
         let dropsEnd = discardDeadline(now)
         var oldest = streams.values.lazy.filter(\.isAwaited).map(\.began).min()
@@ -63,7 +63,7 @@ extension ServerConnection {
         log.debug("connection.overdue", [.remote: remote, .reason: "\(what)"])
         switch what {
         case .handshake:
-            if link.isIntroducing { server.proxies.refuse(remote, .late, at: loop.now, log) }
+            if state.isAwaitingProxyHeader { server.proxies.refuse(remote, .late, at: loop.now, log) }
             link.end(.finished)
         case .write: link.reset()
         case .settings: terminate(NGHTTP2_SETTINGS_TIMEOUT)
@@ -76,9 +76,7 @@ extension ServerConnection {
 
     /// Ends the connection, because its peer has used up its abuse budget.
     func calm() {
-        guard !isTerminated else { return }
-        server.noteAbuse(by: remote)
-        terminate(NGHTTP2_ENHANCE_YOUR_CALM)
+        if terminate(NGHTTP2_ENHANCE_YOUR_CALM) { server.noteAbuse(by: remote) }
     }
 
     /// Ends the connection, because the client's frames have an error.
@@ -91,9 +89,10 @@ extension ServerConnection {
         }
     }
 
-    private func terminate(_ code: nghttp2_error_code) {
-        guard let session, !isTerminated else { return }
-        isTerminated = true
+    /// Sends a GOAWAY with this error code. Returns false if the connection ends already.
+    @discardableResult
+    private func terminate(_ code: nghttp2_error_code) -> Bool {
+        guard let session = state.close() else { return false }
         session.terminate(code)
         flushSoon()
         // A peer that does not read the GOAWAY is reset after two seconds.
@@ -104,6 +103,7 @@ extension ServerConnection {
             self?.link.reset()
         }
         timer = (id, moment)
+        return true
     }
 
     func abort() { link.end(.finished) }

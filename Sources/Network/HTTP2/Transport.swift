@@ -130,8 +130,7 @@ final class Transport {
 
     var hasSession: Bool { tls != nil }
     var isBlocked: Bool { leftoverStart < leftover.count }
-    var isOpen: Bool { state == .introduction || state == .silent || state == .handshake || state == .up }
-    var isIntroducing: Bool { state == .introduction }
+    private var isOpen: Bool { state == .introduction || state == .silent || state == .handshake || state == .up }
     var peer: PeerCertificate? { tls?.peer }
     var tlsVersion: String? { tls?.version }
 

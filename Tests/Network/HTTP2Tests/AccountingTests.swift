@@ -98,10 +98,9 @@ struct ConnectionClockTests {
     /// The wait is bounded like the handshake itself, and none of it is taken from the client's own time.
     @Test func queuedHandshakeTimeIsNotChargedToTheClient() {
         var clock = ConnectionClock(limits: limits, now: at(0))
-        clock.queuedHandshake(at(1))
         var verdict = clock.verdict(at(10), sent: 0, oldestRequest: nil, isIdle: true)
         #expect(verdict == .overdue(.handshake))
-        clock.beganHandshake(at(9))
+        clock.handshakeWaited(.seconds(8))
         verdict = clock.verdict(at(10), sent: 0, oldestRequest: nil, isIdle: true)
         #expect(verdict == .fine(askAgain: at(18)))
         verdict = clock.verdict(at(18), sent: 0, oldestRequest: nil, isIdle: true)

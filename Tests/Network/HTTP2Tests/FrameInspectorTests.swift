@@ -17,9 +17,12 @@ struct FrameInspectorTests {
     }
 
     private static func inspect(
-        _ inspector: inout FrameInspector, _ bytes: [UInt8], at seconds: Double = 0, open: Set<Int32> = []
+        _ inspector: inout FrameInspector, _ bytes: [UInt8], at seconds: Double = 0, open: Set<Int32> = [],
+        ignoresStreams: Bool = false
     ) -> FrameInspector.Finding {
-        bytes.withUnsafeBytes { inspector.inspect($0, now: at(seconds)) { open.contains($0) } }
+        bytes.withUnsafeBytes {
+            inspector.inspect($0, now: at(seconds), ignoresStreams: ignoresStreams) { open.contains($0) }
+        }
     }
 
     private static func request(_ stream: UInt32, end: Bool = false) -> [UInt8] {
@@ -87,8 +90,7 @@ struct FrameInspectorTests {
     @Test func unknownStreamAfterGoAwayIsIgnored() {
         var inspector = inspector()
         _ = Self.inspect(&inspector, Self.request(1))
-        inspector.ignoresUnknownStreams = true
-        let finding = Self.inspect(&inspector, Self.data(1))
+        let finding = Self.inspect(&inspector, Self.data(1), ignoresStreams: true)
         #expect(finding.violation == nil)
         #expect(finding.cost > 0)
     }
