@@ -64,7 +64,7 @@ extension HTTP2Client {
                 return .tls(error.description)
             }
         }
-        let link = Transport(loop: loop, fd: fd, tls: session, buffers: buffers)
+        let link = Transport(loop: loop, fd: fd, client: session, buffers: buffers)
         return await open(link, within: limit - (loop.time.instant() - start))
     }
 

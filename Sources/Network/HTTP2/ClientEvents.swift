@@ -33,11 +33,11 @@ extension HTTP2Client: TransportOwner {
         let cost = cost(of: bytes)
         if cost > 0, !budget.charge(cost, now: loop.time.instant()) {
             log.warning("client.abuse", [.host: host])
-            link?.end(.failed(TLSFailure("the server sends frames without end")))
+            link?.end(.failed(.http2("the server sent too many frames that carry no answer")))
             return
         }
         guard session.receive(bytes) else {
-            link?.end(.failed(TLSFailure("the server does not speak HTTP/2")))
+            link?.end(.failed(.http2("the server sent invalid frames")))
             return
         }
         handleEvents()
@@ -62,7 +62,7 @@ extension HTTP2Client: TransportOwner {
         guard let session else { return }
         guard session.send(into: &output, enough: enough) else {
             output.removeAll()
-            link?.end(.failed(TLSFailure("HTTP/2 failed")))
+            link?.end(.failed(.http2("libnghttp2 could not make the next frame")))
             return
         }
         handleEvents()
@@ -85,7 +85,7 @@ extension HTTP2Client: TransportOwner {
         var failure = ConnectionFailure.closed(reason)
         // In TLS 1.3 the client's handshake is complete before the server checks our certificate.
         // The server's alert arrives at the first read.
-        if case .failed(let cause) = end, session == nil || cause.what == "read" { failure = .tls(reason) }
+        if case .failed(.tls(let cause)) = end { failure = .tls(cause.description) }
         let opening = opening
         self.opening = nil
         if state == .connecting {

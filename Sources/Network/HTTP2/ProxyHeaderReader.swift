@@ -1,6 +1,5 @@
 import EventLoop
 import Glibc
-import TLS
 
 /// Reads the PROXY header of a connection from its socket, in any number of pieces. It reads no
 /// byte behind the header, because those belong to TLS, which reads the socket itself.
@@ -11,7 +10,7 @@ struct ProxyHeaderReader {
         /// The peer closed the connection before it sent a byte.
         case closed
         case refused(ProxyHeader.Fault)
-        case failed(TLSFailure)
+        case failed(SystemFailure)
     }
 
     private var bytes: [UInt8] = []
@@ -35,7 +34,7 @@ struct ProxyHeaderReader {
             if count > 0 { continue }
             if count == 0 { return start == 0 ? .closed : .refused(.cut) }
             if code == EAGAIN || code == EINTR { return .incomplete }
-            return start == 0 ? .failed(TLSFailure("recv", [String(cString: strerror(code))])) : .refused(.cut)
+            return start == 0 ? .failed(SystemFailure("recv", code)) : .refused(.cut)
         }
     }
 }

@@ -80,7 +80,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         handler = server.handler
         log = server.log
         self.remote = remote
-        link = Transport(loop: loop, fd: fd, tls: nil, context: tls, buffers: server.buffers)
+        link = Transport(loop: loop, fd: fd, server: tls, buffers: server.buffers)
         scratch = server.buffers.session
         requestNanoseconds = limits.request.wholeNanoseconds
         streamLimit = limits.streams

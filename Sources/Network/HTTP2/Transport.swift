@@ -2,58 +2,11 @@ import EventLoop
 import Glibc
 import TLS
 
-/// The reason why a connection ended.
-enum TransportEnd: Sendable {
-    /// We ended it.
-    case finished
-    /// The peer closed it.
-    case closed
-    case failed(TLSFailure)
-}
-
-/// The protocol above a transport.
-protocol TransportOwner: AnyObject {
-    /// The first byte of a client's handshake has come. The owner must call `beginHandshake`; until
-    /// then the connection has no TLS session.
-    func transportHasFirstByte()
-    /// TLS is complete (or the plain connection is up).
-    func transportIsUp()
-    /// The bytes are valid only during the call.
-    func transportReceived(_ bytes: UnsafeRawBufferPointer)
-    /// The peer has changed its TLS keys `count` times since the last call.
-    func transportUpdatedKeys(_ count: Int)
-    /// Appends bytes to send, about `enough` of them.
-    func transportOutput(_ output: inout [UInt8], enough: Int)
-    /// All bytes from `transportOutput` were written to the socket. Returns true if the transport
-    /// can close.
-    func transportIsDrained() -> Bool
-    /// The socket accepts no more bytes at the moment.
-    func transportIsBlocked()
-    /// The last call. The descriptor is closed.
-    func transportEnded(_ end: TransportEnd)
-}
-
-extension TransportOwner {
-    /// Does nothing: a client's transport begins its handshake itself.
-    func transportHasFirstByte() {}
-    func transportUpdatedKeys(_ count: Int) {}
-}
-
-/// The buffers that the connections of one loop share. A connection uses them within one turn only.
-final class SharedBuffers {
-    let input = UnsafeMutableRawBufferPointer.allocate(byteCount: 32_768, alignment: 16)
-    var output: [UInt8] = []
-    let session = SessionScratch()
-
-    init() { output.reserveCapacity(40_960) }
-    deinit { input.deallocate() }
-}
-
 /// A socket with optional TLS as an asynchronous byte stream, on one loop.
 ///
 /// Purpose: the owner gets bytes and gives bytes; the transport handles TLS, partial writes and the
-/// end. A server's connection goes through introduction (PROXY header), silent, handshake, up and
-/// lingering.
+/// end. A server's transport goes through the states `introduction` (PROXY header), `silent`,
+/// `handshake`, `up` and `lingering`; a client's transport begins with `handshake`.
 ///
 /// Invariant: it does not read while the peer does not take its output. So the memory that a peer
 /// can occupy is bounded by one read and one write. Each turn reads and writes a limited amount, so
@@ -68,19 +21,39 @@ final class SharedBuffers {
 final class Transport {
     typealias Introduced = (Result<ProxyHeader, ProxyHeader.Fault>) -> Void
 
+    /// The side of TLS that this end takes.
+    private enum Side {
+        case plain
+        case client(TLSSession)
+        /// The TLS session is made when the handshake begins, so that a silent connection costs
+        /// little memory.
+        case server(TLSServerContext)
+    }
+
     private enum State {
-        /// Waits for the PROXY header of a balancer.
-        case introduction
+        /// Not started.
+        case created(Side)
+        /// Waits for the PROXY header of a balancer. The function is called with the result.
+        case introduction(ProxyHeaderReader, Introduced, Side)
         /// No byte of a handshake has come, or its turn has not come.
-        case silent
-        case handshake
-        case up
-        /// Everything is sent. Waits until the peer has read it, because a close with unread bytes
-        /// would send a reset.
-        case lingering
+        case silent(TLSServerContext)
+        case handshake(TLSSession)
+        /// Bytes can be read and written; without TLS if there is no session.
+        case up(TLSSession?)
+        /// Everything is sent. Waits until the peer has read it or the timer fires, because a close
+        /// with unread bytes would send a reset.
+        case lingering(TLSSession?, TimerID)
         /// The socket stays open, but is neither read nor written.
         case frozen
         case ended
+    }
+
+    /// The result of a read from the socket, through TLS if there is a session.
+    private enum Input {
+        case bytes(Int)
+        case incomplete(Interest)
+        case closed
+        case failed(TransportFailure)
     }
 
     /// About one TLS record.
@@ -88,17 +61,10 @@ final class Transport {
 
     let fd: Int32
     private let loop: EventLoop
-    private var tls: TLSSession?
-    /// For a server: the TLS session is made when the handshake begins, so that a silent connection
-    /// costs little memory.
-    private let context: TLSServerContext?
     private let buffers: SharedBuffers
     private weak var owner: (any TransportOwner)?
-    private var state = State.handshake
-    /// The reader of the PROXY header; nil if none is expected or it has been read.
-    private var introduction: (reading: ProxyHeaderReader, done: Introduced)?
+    private var state: State
     private var watch: DescriptorWatcher?
-    private var linger: TimerID?
     /// The bytes that the socket did not take. TLS must get the same bytes again.
     private var leftover: [UInt8] = []
     private var leftoverStart = 0
@@ -112,70 +78,86 @@ final class Transport {
     /// The number of bytes written to the socket so far, by which a stalled peer is detected.
     private(set) var sent: UInt64 = 0
 
-    init(
-        loop: EventLoop, fd: Int32, tls: TLSSession?, context: TLSServerContext? = nil, buffers: SharedBuffers
-    ) {
-        self.context = context
+    /// Makes the server's end of a connection.
+    /// - Parameter context: nil for a connection without TLS.
+    convenience init(loop: EventLoop, fd: Int32, server context: TLSServerContext?, buffers: SharedBuffers) {
+        self.init(loop, fd, context.map { .server($0) } ?? .plain, buffers)
+    }
+
+    /// Makes the client's end of a connection.
+    /// - Parameter session: nil for a connection without TLS.
+    convenience init(loop: EventLoop, fd: Int32, client session: TLSSession?, buffers: SharedBuffers) {
+        self.init(loop, fd, session.map { .client($0) } ?? .plain, buffers)
+    }
+
+    private init(_ loop: EventLoop, _ fd: Int32, _ side: Side, _ buffers: SharedBuffers) {
         self.loop = loop
         self.fd = fd
-        self.tls = tls
         self.buffers = buffers
+        state = .created(side)
     }
 
     deinit {
-        guard state != .ended else { return }
+        if case .ended = state { return }
         watch?.cancel()
         close(fd)
     }
 
-    var hasSession: Bool { tls != nil }
+    private var isUp: Bool { if case .up = state { true } else { false } }
     var isBlocked: Bool { leftoverStart < leftover.count }
-    private var isOpen: Bool { state == .introduction || state == .silent || state == .handshake || state == .up }
+    /// The session that is used to read and write; nil until the handshake begins, and without TLS.
+    private var tls: TLSSession? {
+        switch state {
+        case .handshake(let tls): tls
+        case .up(let tls), .lingering(let tls, _): tls
+        case .created, .introduction, .silent, .frozen, .ended: nil
+        }
+    }
+    var hasSession: Bool { tls != nil }
     var peer: PeerCertificate? { tls?.peer }
-    var tlsVersion: String? { tls?.version }
 
     /// Starts reading.
     /// - Parameter introduced: called with the result of the PROXY header; nil if none is expected.
     ///   After a fault the connection ends.
     func start(owner: any TransportOwner, introduced: Introduced? = nil) throws(SystemFailure) {
+        guard case .created(let side) = state else { return }
         self.owner = owner
         watch = try loop.watch(fd: fd, .read) { [weak self] in self?.ready($0) }
         if let introduced {
-            introduction = (ProxyHeaderReader(), introduced)
-            state = .introduction
-            introduce()
+            introduce(ProxyHeaderReader(), introduced, side)
         } else {
-            begin()
+            begin(side)
         }
     }
 
-    private func introduce() {
-        guard let progress = introduction?.reading.read(from: fd) else { return }
+    private func introduce(_ reader: ProxyHeaderReader, _ introduced: @escaping Introduced, _ side: Side) {
+        var reader = reader
+        let progress = reader.read(from: fd)
+        state = .introduction(reader, introduced, side)
         switch progress {
         case .incomplete: break
         case .whole(let header):
-            introduction?.done(.success(header))
-            introduction = nil
+            introduced(.success(header))
             // The caller may have been refused.
-            guard state == .introduction else { return }
-            state = .handshake
-            begin()
+            guard case .introduction = state else { return }
+            begin(side)
         case .closed: end(.closed)
         case .refused(let fault):
-            introduction?.done(.failure(fault))
+            introduced(.failure(fault))
             end(.finished)
-        case .failed(let failure): end(.failed(failure))
+        case .failed(let failure): end(.failed(.socket(failure)))
         }
     }
 
-    private func begin() {
-        if context != nil {
-            state = .silent
-        } else if tls == nil {
-            state = .up
+    private func begin(_ side: Side) {
+        switch side {
+        case .server(let context): state = .silent(context)
+        case .client(let tls):
+            state = .handshake(tls)
+            handshake(tls)
+        case .plain:
+            state = .up(nil)
             owner?.transportIsUp()
-        } else {
-            handshake()
         }
     }
 
@@ -188,16 +170,17 @@ final class Transport {
     }
 
     func beginHandshake() {
-        guard state == .silent, let context else { return }
+        guard case .silent(let context) = state else { return }
+        let tls: TLSSession
         do throws(TLSFailure) {
             tls = try TLSSession(server: context, fd: fd)
         } catch {
-            end(.failed(error))
+            end(.failed(.tls(error)))
             return
         }
-        state = .handshake
+        state = .handshake(tls)
         watch?.change(.read)
-        handshake()
+        handshake(tls)
     }
 
     /// Instead of `start`: the transport is frozen from the beginning.
@@ -208,7 +191,10 @@ final class Transport {
 
     /// Stops reading and writing, and keeps the socket open until the end.
     func freeze() {
-        guard isOpen else { return }
+        switch state {
+        case .created, .introduction, .silent, .handshake, .up: break
+        case .lingering, .frozen, .ended: return
+        }
         state = .frozen
         watch?.cancel()
         watch = nil
@@ -216,50 +202,50 @@ final class Transport {
 
     private func ready(_ readiness: Readiness) {
         switch state {
-        case .introduction: introduce()
+        case .introduction(let reader, let introduced, let side): introduce(reader, introduced, side)
         case .silent: listen(readiness)
-        case .handshake: handshake()
+        case .handshake(let tls): handshake(tls)
         case .up:
             if readiness.contains(.write) || writeNeedsRead { flush() }
-            if state == .up, !isBlocked || readNeedsWrite { receive() }
+            if isUp, !isBlocked || readNeedsWrite { receive() }
             // It does not read, but was told of a hang-up: both directions are closed.
-            if state == .up, isBlocked, !readiness.isDisjoint(with: [.hangUp, .failed]) { end(.closed) }
+            if isUp, isBlocked, !readiness.isDisjoint(with: [.hangUp, .failed]) { end(.closed) }
         case .lingering: drain()
-        case .frozen, .ended: break
+        case .created, .frozen, .ended: break
         }
     }
 
-    private func handshake() {
-        guard let tls else { return }
+    private func handshake(_ tls: TLSSession) {
         switch tls.handshake() {
         case .complete:
-            state = .up
+            state = .up(tls)
             setInterest()
             owner?.transportIsUp()
             // Bytes behind the handshake may be in TLS already.
-            if state == .up { receive() }
+            if isUp { receive() }
         case .incomplete(let interest): watch?.change(interest)
-        case .failed(let failure): end(.failed(failure))
+        case .failed(let failure): end(.failed(.tls(failure)))
         }
     }
 
     // MARK: In
 
     private func receive() {
+        guard case .up(let tls) = state else { return }
         // A limited number of reads, so that other connections get their turns.
         for _ in 0..<8 {
-            let outcome = read()
+            let input = read(tls)
             if let tls, tls.keyUpdates != keyUpdates {
                 let count = tls.keyUpdates - keyUpdates
                 keyUpdates = tls.keyUpdates
                 owner?.transportUpdatedKeys(count)
-                guard state == .up else { return }
+                guard isUp else { return }
             }
-            switch outcome {
+            switch input {
             case .bytes(let count):
                 readNeedsWrite = false
                 owner?.transportReceived(UnsafeRawBufferPointer(rebasing: buffers.input[..<count]))
-                guard state == .up else { return }
+                guard isUp else { return }
                 let mayHoldMore = tls?.hasPending ?? (count == buffers.input.count)
                 if mayHoldMore, !isBlocked { continue }
                 flush()
@@ -280,13 +266,20 @@ final class Transport {
         comeBack()
     }
 
-    private func read() -> TLSSession.Read {
-        if let tls { return tls.read(into: buffers.input) }
+    private func read(_ tls: TLSSession?) -> Input {
+        if let tls {
+            return switch tls.read(into: buffers.input) {
+            case .bytes(let count): .bytes(count)
+            case .incomplete(let interest): .incomplete(interest)
+            case .closed: .closed
+            case .failed(let failure): .failed(.tls(failure))
+            }
+        }
         let count = recv(fd, buffers.input.baseAddress, buffers.input.count, 0)
         if count > 0 { return .bytes(count) }
         if count == 0 { return .closed }
         if errno == EAGAIN || errno == EINTR { return .incomplete(.read) }
-        return .failed(TLSFailure("recv", [String(cString: strerror(errno))]))
+        return .failed(.socket(SystemFailure("recv")))
     }
 
     /// Reads again in a later turn, because the socket will not report bytes that TLS has buffered
@@ -297,7 +290,7 @@ final class Transport {
         loop.schedule(after: .zero) { [weak self] in
             guard let self else { return }
             again = false
-            if state == .up, !isBlocked { receive() }
+            if isUp, !isBlocked { receive() }
         }
     }
 
@@ -306,11 +299,11 @@ final class Transport {
     /// Writes the owner's output, as far as the socket takes it.
     func flush() {
         // The owner may call this from within a flush.
-        guard state == .up, !isFlushing else { return }
+        guard isUp, !isFlushing else { return }
         isFlushing = true
         let finished = writeAll()
         isFlushing = false
-        guard state == .up else { return }
+        guard isUp else { return }
         if finished { finish() } else { setInterest() }
     }
 
@@ -324,7 +317,7 @@ final class Transport {
         for _ in 0..<16 {
             buffers.output.removeAll(keepingCapacity: buffers.output.capacity <= 131_072)
             owner?.transportOutput(&buffers.output, enough: Self.enough)
-            guard state == .up else { return false }
+            guard isUp else { return false }
             if buffers.output.isEmpty { return owner?.transportIsDrained() ?? true }
             guard writeOutput() else { return false }
         }
@@ -349,7 +342,7 @@ final class Transport {
         while start < buffers.output.count {
             let written = buffers.output.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[start...])) }
             guard let written else {
-                if state == .up {
+                if isUp {
                     leftover = Array(buffers.output[start...])
                     leftoverStart = 0
                     owner?.transportIsBlocked()
@@ -372,7 +365,7 @@ final class Transport {
                 writeNeedsRead = interest.contains(.read)
                 return nil
             case .failed(let failure):
-                end(.failed(failure))
+                end(.failed(.tls(failure)))
                 return nil
             }
         }
@@ -381,7 +374,7 @@ final class Transport {
             sent += UInt64(count)
             return count
         }
-        if errno != EAGAIN && errno != EINTR { end(.failed(TLSFailure("send", [String(cString: strerror(errno))]))) }
+        if errno != EAGAIN && errno != EINTR { end(.failed(.socket(SystemFailure("send")))) }
         return nil
     }
 
@@ -397,14 +390,12 @@ final class Transport {
     /// Ends our side, because there is nothing more to send. The peer can read all of it before the
     /// descriptor is closed.
     private func finish() {
-        state = .lingering
+        guard case .up(let tls) = state else { return }
         tls?.shutdown()
         Glibc.shutdown(fd, Int32(SHUT_WR))
         watch?.change(.read)
-        linger = loop.schedule(after: .seconds(1)) { [weak self] in
-            self?.linger = nil
-            self?.end(.finished)
-        }
+        let timer = loop.schedule(after: .seconds(1)) { [weak self] in self?.end(.finished) }
+        state = .lingering(tls, timer)
     }
 
     private func drain() {
@@ -420,20 +411,24 @@ final class Transport {
     /// Resets the connection of a peer that does not read. Otherwise the kernel would keep trying
     /// to send. Nothing is sent before.
     func reset() {
-        guard state != .ended else { return }
+        if case .ended = state { return }
         Socket.setReset(fd)
-        state = .frozen
-        end(.finished)
+        end(.finished, notice: false)
     }
 
-    func end(_ reason: TransportEnd) {
-        guard state != .ended else { return }
-        if state == .up { tls?.shutdown() }
+    func end(_ reason: TransportEnd) { end(reason, notice: true) }
+
+    /// - Parameter notice: whether TLS sends its close_notify.
+    private func end(_ reason: TransportEnd, notice: Bool) {
+        switch state {
+        case .ended: return
+        case .up(let tls): if notice { tls?.shutdown() }
+        case .lingering(_, let timer): loop.cancel(timer)
+        case .created, .introduction, .silent, .handshake, .frozen: break
+        }
         state = .ended
         watch?.cancel()
         watch = nil
-        if let linger { loop.cancel(linger) }
-        linger = nil
         close(fd)
         leftover = []
         owner?.transportEnded(reason)
