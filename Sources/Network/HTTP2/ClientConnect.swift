@@ -9,6 +9,7 @@ extension HTTP2Client {
     /// has sent its SETTINGS. Only then has the server accepted our certificate. A client connects
     /// once.
     public func connect() async throws(ConnectionFailure) {
+        begin()
         let limit = loop.time.instant() + options.connectTimeout
         switch await Resolver.addresses(host: host, port: port) {
         case .success(let addresses): try await connect(to: addresses, until: limit)
@@ -21,13 +22,17 @@ extension HTTP2Client {
     /// Connects to the first of these addresses that accepts, for a caller that has resolved the
     /// name itself.
     public func connect(to addresses: [SocketAddress]) async throws(ConnectionFailure) {
+        begin()
         try await connect(to: addresses, until: loop.time.instant() + options.connectTimeout)
     }
 
-    private func connect(to addresses: [SocketAddress], until limit: Instant) async throws(ConnectionFailure) {
+    private func begin() {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
-        precondition(!isConnecting, "a client connects once")
-        isConnecting = true
+        let isFirst = connection.connect()
+        precondition(isFirst, "a client connects once")
+    }
+
+    private func connect(to addresses: [SocketAddress], until limit: Instant) async throws(ConnectionFailure) {
         var failure = ConnectionFailure.closed("closed")
         for (index, address) in addresses.enumerated() {
             let left = limit - loop.time.instant()
@@ -71,7 +76,7 @@ extension HTTP2Client {
     /// Waits until the socket is connected. Returns nil on success.
     private func established(_ fd: Int32, within limit: Duration) async -> ConnectionFailure? {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<ConnectionFailure?, Never>) in
-            let attempt = Attempt(loop: loop) { continuation.resume(returning: $0) }
+            let attempt = ConnectAttempt(loop: loop) { continuation.resume(returning: $0) }
             attempt.timer = loop.schedule(after: limit) { attempt.finish(.timedOut) }
             do throws(SystemFailure) {
                 attempt.watch = try loop.watch(fd: fd, .write) { _ in
@@ -87,21 +92,26 @@ extension HTTP2Client {
     /// Waits until the server has sent its SETTINGS. Returns nil on success.
     private func open(_ link: Transport, within limit: Duration) async -> ConnectionFailure? {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<ConnectionFailure?, Never>) in
-            let attempt = Attempt(loop: loop) { continuation.resume(returning: $0) }
-            opening = { attempt.finish($0) }
-            attempt.timer = loop.schedule(after: limit) { [weak self] in
-                self?.opening = nil
+            let attempt = ConnectAttempt(loop: loop) { continuation.resume(returning: $0) }
+            guard connection.beginHandshake(link, attempt) else {
                 link.end(.finished)
-                attempt.finish(.timedOut)
+                attempt.finish(.closed("closed"))
+                return
             }
-            self.link = link
-            do throws(SystemFailure) { try link.start(owner: self) } catch { link.end(.finished) }
+            attempt.timer = loop.schedule(after: limit) {
+                attempt.finish(.timedOut)
+                link.end(.finished)
+            }
+            do throws(SystemFailure) { try link.start(owner: self) } catch {
+                attempt.finish(.connect(error.description))
+                link.end(.finished)
+            }
         }
     }
 }
 
 /// A step of connecting. It ends exactly once: by success, by failure or by its timer.
-private final class Attempt {
+final class ConnectAttempt {
     private let loop: EventLoop
     private var end: ((ConnectionFailure?) -> Void)?
     var timer: TimerID?

@@ -9,7 +9,7 @@ import World
 extension HTTP2Client: TurnEndObserver {
     public func turnEnded() {
         flushAtTurnEnd = false
-        link?.flush()
+        connection.link?.flush()
     }
 }
 
@@ -18,14 +18,14 @@ extension HTTP2Client: TransportOwner {
         let session = Session(
             role: .client, headerBytes: options.responseHeaderBytes, headerCount: options.responseHeaderCount,
             scratch: buffers.session)
-        self.session = session
+        connection.handshakeCompleted(with: session)
         session.submitSettings(
             [
                 (NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
                 (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(options.responseHeaderBytes)),
             ])
         session.openWindow(1_048_576)
-        link?.flush()
+        connection.link?.flush()
     }
 
     func transportReceived(_ bytes: UnsafeRawBufferPointer) {
@@ -33,15 +33,17 @@ extension HTTP2Client: TransportOwner {
         let cost = cost(of: bytes)
         if cost > 0, !budget.charge(cost, now: loop.time.instant()) {
             log.warning("client.abuse", [.host: host])
-            link?.end(.failed(.http2("the server sent too many frames that carry no answer")))
+            end("the server sent too many frames that carry no answer")
             return
         }
         guard session.receive(bytes) else {
-            link?.end(.failed(.http2("the server sent invalid frames")))
+            end("the server sent invalid frames")
             return
         }
         handleEvents()
     }
+
+    private func end(_ failure: String) { connection.link?.end(.failed(.http2(failure))) }
 
     /// The abuse cost of these bytes. The first reset of each of our open streams is free: a server
     /// may reset all of them at once, for example when it lowers its limit. Every further reset is
@@ -62,7 +64,7 @@ extension HTTP2Client: TransportOwner {
         guard let session else { return }
         guard session.send(into: &output, enough: enough) else {
             output.removeAll()
-            link?.end(.failed(.http2("libnghttp2 could not make the next frame")))
+            end("libnghttp2 could not make the next frame")
             return
         }
         handleEvents()
@@ -82,26 +84,24 @@ extension HTTP2Client: TransportOwner {
         case .closed: reason = goAwayReason ?? "closed by the server"
         case .failed(let failure): reason = failure.description
         }
-        var failure = ConnectionFailure.closed(reason)
-        // In TLS 1.3 the client's handshake is complete before the server checks our certificate.
-        // The server's alert arrives at the first read.
-        if case .failed(.tls(let cause)) = end { failure = .tls(cause.description) }
-        let opening = opening
-        self.opening = nil
-        if state == .connecting {
-            // Another address may be tried.
-            session = nil
-            link = nil
-        } else {
-            tearDown(reason)
+        switch connection.transportEnded() {
+        case .none: break
+        case .tearDown: tearDown(reason)
+        case .fail(let attempt):
+            // In TLS 1.3 the client's handshake is complete before the server checks our
+            // certificate. The server's alert arrives at the first read.
+            if case .failed(.tls(let failure)) = end {
+                attempt.finish(.tls(failure.description))
+            } else {
+                attempt.finish(.closed(reason))
+            }
         }
-        opening?(failure)
     }
 
     private func handleEvents() {
         let scratch = buffers.session
         var index = 0
-        while index < scratch.events.count, session != nil {
+        while index < scratch.events.count, connection.session != nil {
             handle(scratch.events[index], scratch)
             index += 1
         }
@@ -120,10 +120,9 @@ extension HTTP2Client: TransportOwner {
         case .ended(let id): ended(id)
         case .closed(let id, let code): closed(id, code)
         case .settings:
-            hasSettings = true
             settingsReceived += 1
             capacityChanged = true
-            opened()
+            connection.settingsArrived()?.finish(nil)
         case .goAway(_, let code, let debug): wentAway(code, scratch.inbound[debug])
         case .pingAcknowledged(let payload): pings.removeValue(forKey: payload)?(.zero)
         case .sentData: budget.earn()
@@ -131,24 +130,16 @@ extension HTTP2Client: TransportOwner {
         }
     }
 
-    private func opened() {
-        guard let opening else { return }
-        self.opening = nil
-        if state == .connecting { state = .open }
-        opening(nil)
-    }
-
     private func wentAway(_ code: UInt32, _ debug: ArraySlice<UInt8>) {
         let text = String(decoding: debug, as: UTF8.self)
         goAwayReason = "GOAWAY \(code)" + (text.isEmpty ? "" : ": \(text)")
-        guard opening == nil else {
-            // GOAWAY before SETTINGS: this connection will not carry any request.
-            link?.end(.finished)
-            return
-        }
+        switch connection.goAwayArrived() {
+        case .none: break
+        case .end(let link): link.end(.finished)
         // nghttp2 closes the streams above the last processed one as refused. Those events come
         // next.
-        retire()
+        case .failWaiting: failWaiting()
+        }
     }
 
     private func headers(_ id: Int32, _ block: HeaderBlock) {

@@ -26,6 +26,16 @@ public enum ClientState: Sendable, Equatable {
     /// ones are not sent.
     case goingAway
     case closed
+
+    /// The state in words, for messages.
+    var text: String {
+        switch self {
+        case .connecting: "connecting"
+        case .open: "open"
+        case .goingAway: "going away"
+        case .closed: "closed"
+        }
+    }
 }
 
 /// The reason why a connection could not be made.

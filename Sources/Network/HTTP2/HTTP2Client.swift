@@ -12,6 +12,8 @@ import World
 /// allows a repetition. A request without a stream or with a refused stream counts as `notSent`. So
 /// does a request with an unsent part of its body. Every other failure is `ambiguous`.
 ///
+/// `ClientConnectionState` holds the state of the connection, and decides what each event leads to.
+///
 /// Invariants: each completion is called exactly once, unless `cancel` drops it. A request that
 /// `send` takes is in `queue` until it gets a stream, and then in `streams` until the stream
 /// closes. The client opens no stream above the limit of the server.
@@ -27,9 +29,10 @@ public final class HTTP2Client {
     let log: Log
     let buffers = SharedBuffers()
 
-    public internal(set) var state = ClientState.connecting {
-        didSet { if state != oldValue { onStateChange?(state) } }
+    var connection = ClientConnectionState<Transport, Session, ConnectAttempt>.idle {
+        didSet { if state != oldValue.reported { onStateChange?(state) } }
     }
+    public var state: ClientState { connection.reported }
     public var onStateChange: ((ClientState) -> Void)?
     /// Called when streams have ended, or when the server allows another number of them.
     public var onCapacity: (() -> Void)?
@@ -41,12 +44,7 @@ public final class HTTP2Client {
     /// Number of SETTINGS frames received from the server.
     public internal(set) var settingsReceived = 0
 
-    var link: Transport?
-    /// Called when the server has sent its SETTINGS, or with the failure; nil if nothing waits for
-    /// that.
-    var opening: ((ConnectionFailure?) -> Void)?
-    var isConnecting = false
-    var session: Session?
+    var session: Session? { connection.session }
     var scanner = FrameScanner(skipping: 0)
     var budget: AbuseBudget
     /// Requests that wait for a stream, from `queueStart` on. Completed ones are skipped at their
@@ -55,7 +53,6 @@ public final class HTTP2Client {
     private var queueStart = 0
     var waiting = 0
     var streams: [Int32: PendingRequest] = [:]
-    var hasSettings = false
     var pings: [UInt64: (Duration?) -> Void] = [:]
     private var lastPing: UInt64 = 0
     var flushAtTurnEnd = false
@@ -87,7 +84,7 @@ public final class HTTP2Client {
 
     /// The number of streams that the server allows now; 1 until its SETTINGS have come.
     public var peerMaxConcurrentStreams: Int {
-        guard let session, hasSettings else { return 1 }
+        guard let session = connection.establishedSession else { return 1 }
         return min(options.maxStreams, Int(session.remoteSetting(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)))
     }
 
@@ -116,7 +113,7 @@ public final class HTTP2Client {
         let pending = PendingRequest(request, body: request.body, completion: completion)
         let sent = Sent(pending: pending)
         guard state == .open || state == .connecting else {
-            pending.complete(.failure(.notSent("the connection is \(state)")), on: loop)
+            pending.complete(.failure(.notSent("the connection is \(state.text)")), on: loop)
             return sent
         }
         guard waiting < options.maxQueued else {
@@ -142,7 +139,7 @@ public final class HTTP2Client {
     }
 
     func submitWaiting() {
-        guard let session, state == .open else { return }
+        guard case .open(_, let session) = connection else { return }
         let limit = peerMaxConcurrentStreams
         guard waiting > 0, streams.count < limit else { return }
         while waiting > 0, streams.count < limit {
@@ -171,7 +168,7 @@ public final class HTTP2Client {
         completion: @escaping (Result<Response, RequestFailure>) -> Void
     ) -> Int32? {
         precondition(loop.isCurrent, "HTTP2Client: not on its loop")
-        guard let session, freeStreams > 0 else { return nil }
+        guard case .open(_, let session) = connection, freeStreams > 0 else { return nil }
         let pending = PendingRequest(nil, body: request.body, completion: completion)
         let id = session.submitRequest(form, request, source: pending)
         guard id > 0 else {
@@ -248,27 +245,39 @@ public final class HTTP2Client {
         flushSoon()
     }
 
-    /// Sends nothing new, and closes the connection when all sent requests are answered.
+    /// Sends nothing new, and closes the connection when all sent requests are answered. A
+    /// connection that is not open yet is closed at once.
     public func retire() {
-        guard state == .open || state == .connecting else { return }
-        state = .goingAway
-        failWaiting("the connection is going away")
-        flushSoon()
+        switch connection.retire() {
+        case .none: break
+        case .close: close()
+        case .failWaiting: failWaiting()
+        }
     }
 
     /// Closes the connection at once. Requests that were fully sent are ambiguous.
     public func close() {
-        guard state != .closed else { return }
-        state = .closed
-        session?.terminate(NGHTTP2_NO_ERROR)
-        link?.flush()
-        if let link { link.end(.finished) } else { tearDown("closed") }
+        switch connection.close() {
+        case .none: break
+        case .tearDown: tearDown("closed")
+        case .end(let link, let session, let attempt):
+            session?.terminate(NGHTTP2_NO_ERROR)
+            link.flush()
+            link.end(.finished)
+            attempt?.finish(.closed("closed"))
+        }
     }
 
     func flushSoon() {
-        guard !flushAtTurnEnd, link != nil else { return }
+        guard !flushAtTurnEnd, connection.link != nil else { return }
         flushAtTurnEnd = true
         loop.atTurnEnd(self)
+    }
+
+    /// Fails the requests that have no stream, because the connection is going away.
+    func failWaiting() {
+        failWaiting("the connection is going away")
+        flushSoon()
     }
 
     private func failWaiting(_ reason: String) {
@@ -279,13 +288,10 @@ public final class HTTP2Client {
         for pending in left { pending.complete(.failure(.notSent(reason)), on: loop) }
     }
 
+    /// Fails all requests and PINGs of a closed connection.
     func tearDown(_ reason: String) {
         let failed = streams
         streams = [:]
-        session = nil
-        link = nil
-        hasSettings = false
-        state = .closed
         failWaiting(reason)
         for pending in failed.values.sorted(by: { ($0.stream ?? 0) < ($1.stream ?? 0) }) {
             pending.complete(.failure(pending.failure(reason)), on: loop)

@@ -342,6 +342,37 @@ struct ClientTests {
         }
     }
 
+    /// The close comes while the kernel connects: nothing of the connection is left.
+    @Test func clientClosedWhileConnectingStaysClosed() async throws {
+        let server = RawServer()
+        defer { server.close() }
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let loop = group.loops[0]
+        let address = try #require(SocketAddress(host: "127.0.0.1", port: server.port))
+        let result = Shared<ConnectionFailure??>(.none)
+        let client = await loop.perform { () -> LoopBound<HTTP2Client> in
+            let client = LoopBound(
+                HTTP2Client(loop: loop, host: "localhost", port: server.port, tls: nil, log: Log(sink: MemorySink())),
+                on: loop)
+            // Runs until the kernel has to report the connection, which takes another turn of the loop.
+            loop.spawn {
+                do throws(ConnectionFailure) {
+                    try await client.value.connect(to: [address])
+                    result.withLock { $0 = .some(nil) }
+                } catch {
+                    result.withLock { $0 = .some(error) }
+                }
+            }
+            loop.spawn { client.value.close() }
+            return client
+        }
+        await result.until { $0 != nil }
+        #expect(result.current == .closed("closed"))
+        #expect(await loop.perform { client.value.state } == .closed)
+        #expect(await loop.perform { client.value.connection.link == nil })
+    }
+
     @Test func refusedConnectionIsReported() async throws {
         let server = RawServer()
         server.close()
