@@ -1,17 +1,24 @@
 /// The limits and timeouts of one connection to a server.
 public struct ClientOptions: Sendable {
-    /// The time for name resolution, TCP, TLS and the server's SETTINGS together.
+    /// The time from the start of `connect` to the server's SETTINGS. It includes name resolution,
+    /// TCP and TLS.
     public var connectTimeout: Duration = .seconds(10)
-    /// If the server acknowledges no sent bytes for this long, the connection counts as dead.
+    /// How long sent bytes may stay unacknowledged by TCP. After that, the kernel closes the
+    /// connection.
     public var userTimeout: Duration = .seconds(20)
+    /// How long a PING may stay unanswered.
     public var pingTimeout: Duration = .seconds(10)
-    /// The highest number of concurrent streams. It also applies if the server sets no limit.
+    /// The maximum number of concurrent streams. The server can only lower it.
     public var maxStreams = 1000
-    /// The highest number of requests that wait for a stream.
+    /// The maximum number of requests that wait for a stream. Further ones fail at once.
     public var maxQueued = 10_000
+    /// The maximum length of a response body.
     public var responseBytes = 1_048_576
+    /// The maximum size of a response's header, as RFC 9113 §6.5.2 counts it.
     public var responseHeaderBytes = 32_768
+    /// The maximum number of fields in that header.
     public var responseHeaderCount = 100
+    /// The abuse budget of the server: its capacity, and how much of it returns each second.
     public var abuseCapacity = 5000
     public var abusePerSecond = 500
 
@@ -22,8 +29,8 @@ public enum ClientState: Sendable, Equatable {
     /// Not connected yet.
     case connecting
     case open
-    /// The server sent GOAWAY, or `retire` was called. Sent requests may still be answered; new
-    /// ones are not sent.
+    /// The server sent GOAWAY, or `retire` was called. No new requests are sent; those already sent
+    /// may still be answered.
     case goingAway
     case closed
 
@@ -60,8 +67,8 @@ public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertib
 
 /// The reason why a request has no answer.
 public enum RequestFailure: Error, Sendable, Equatable {
-    /// The server certainly did not process the request, so it may be repeated.
+    /// The server did not process the request, so it is safe to repeat it.
     case notSent(String)
-    /// It is unknown whether the server processed the request.
+    /// The server may have processed the request.
     case ambiguous(String)
 }
