@@ -58,16 +58,16 @@ final class APNsLoop: TurnEndObserver {
 
     // MARK: Pushes
 
-    func send(_ push: APNsNotification, completion: @escaping (PushOutcome) -> Void) {
-        func refuse(_ outcome: PushOutcome, _ why: APNsUnsentReason) {
+    func send(_ push: APNsNotification, completion: @escaping (DeliveryOutcome) -> Void) {
+        func refuse(_ outcome: DeliveryOutcome, _ why: APNsUnsentReason) {
             shared.observer?.unsent(why)
             completion(outcome)
         }
-        guard !isClosed else { return refuse(.retryAfter(.seconds(1), reason: "closed"), .closed) }
-        if let fault = push.fault { return refuse(.badRequest(fault), .invalid) }
+        guard !isClosed else { return refuse(.retry(after: .seconds(1), reason: "closed"), .closed) }
+        if let fault = push.fault { return refuse(.misconfigured(.message, reason: fault), .invalid) }
         adopt()
         let left = push.end - shared.time.now()
-        guard left > .zero else { return refuse(.retryAfter(.seconds(1), reason: "expired unsent"), .expired) }
+        guard left > .zero else { return refuse(.retry(after: .seconds(1), reason: "expired unsent"), .expired) }
         let patience = shared.options.deadline
         let now = loop.time.instant()
         let passage = PendingPush(
@@ -83,7 +83,7 @@ final class APNsLoop: TurnEndObserver {
         // A connection that closes returns its pushes. A closed loop has no queue for them.
         guard !isClosed else {
             shared.observer?.unsent(.closed)
-            return push.settle(.retryAfter(.seconds(1), reason: "closed"), on: loop)
+            return push.settle(.retry(after: .seconds(1), reason: "closed"), on: loop)
         }
         let pool = pool(for: push.push.environment)
         pool.take(push, again: again)

@@ -92,12 +92,12 @@ final class APNsPool {
             switch identity.entry(to: endpoint, at: shared.time.instant) {
             case .free: break
             case .trial: push.triedFor = identity
-            case .refused(let reason): return leave(push, .credentialFault(reason), .credential)
+            case .refused(let reason): return leave(push, .misconfigured(.service, reason: reason), .credential)
             }
         }
         if queue.isEmpty, let connection = choose(), connection.begin(push) { return loopState.touch() }
         guard again || queue.count < shared.options.capacity else {
-            return leave(push, .retryAfter(.seconds(1), reason: "\(queue.count) pushes wait already"), .full)
+            return leave(push, .retry(after: .seconds(1), reason: "\(queue.count) pushes wait already"), .full)
         }
         if let next = unreachableUntil, next >= push.end { return leave(push, hopeless(next), .unreachable) }
         if again { queue.requeue(push) } else { queue.append(push) }
@@ -154,7 +154,7 @@ final class APNsPool {
     /// Settles a push that reached its deadline before it was sent.
     private func late(_ push: PendingPush) {
         let reason = slots.allSatisfy { $0.connection == nil } ? lastFailure : "no stream in time"
-        leave(push, .retryAfter(.seconds(1), reason: reason), push.expiresThen ? .expired : .late)
+        leave(push, .retry(after: .seconds(1), reason: reason), push.expiresThen ? .expired : .late)
     }
 
     // MARK: Outcomes
@@ -182,13 +182,13 @@ final class APNsPool {
         if meaning != .accepted { recordVerdict(answer, verdict, push) }
         switch verdict.push {
         case .settle(let outcome):
-            if case .tokenDead = outcome { shared.observer?.tokenRetired(reason: answer.label) }
+            if case .unregistered = outcome { shared.observer?.tokenRetired(reason: answer.label) }
             passage.settle(outcome, on: loop)
         case .repeatElsewhere:
             passage.repeatedFor.insert(meaning)
             loopState.dispatch(passage, again: true)
         }
-        if verdict.credential == .distrust { refuseAll(.credentialFault(answer.text), .credential) }
+        if verdict.credential == .distrust { refuseAll(.misconfigured(.service, reason: answer.text), .credential) }
     }
 
     private func situation(_ push: PendingPush, _ meaning: APNsAnswer.Meaning) -> APNsRequestState {
@@ -221,7 +221,7 @@ final class APNsPool {
     func refused(_ push: PendingPush, _ reason: String) {
         push.refusals += 1
         guard push.refusals <= PendingPush.refusalLimit else {
-            return leave(push, .retryAfter(.seconds(1), reason: reason), .refused)
+            return leave(push, .retry(after: .seconds(1), reason: reason), .refused)
         }
         loopState.dispatch(push, again: true)
     }
@@ -233,13 +233,13 @@ final class APNsPool {
     }
 
     /// Settles a push without sending it.
-    private func leave(_ push: PendingPush, _ outcome: PushOutcome, _ why: APNsUnsentReason) {
+    private func leave(_ push: PendingPush, _ outcome: DeliveryOutcome, _ why: APNsUnsentReason) {
         loopState.touch()
         shared.observer?.unsent(why)
         push.settle(outcome, on: loop)
     }
 
-    private func refuseAll(_ outcome: PushOutcome, _ why: APNsUnsentReason) {
+    private func refuseAll(_ outcome: DeliveryOutcome, _ why: APNsUnsentReason) {
         while let passage = queue.popFirst() { leave(passage, outcome, why) }
     }
 
@@ -256,8 +256,8 @@ final class APNsPool {
         return next
     }
 
-    private func hopeless(_ next: Instant) -> PushOutcome {
-        .retryAfter(max(next - loop.now, .seconds(1)), reason: lastFailure)
+    private func hopeless(_ next: Instant) -> DeliveryOutcome {
+        .retry(after: max(next - loop.now, .seconds(1)), reason: lastFailure)
     }
 
     /// Settles the waiting pushes that end before the next connection attempt.
@@ -302,7 +302,7 @@ final class APNsPool {
         isClosed = true
         let open = slots.compactMap(\.connection) + retired
         for slot in slots { slot.stop() }
-        refuseAll(.retryAfter(.seconds(1), reason: "closed"), .closed)
+        refuseAll(.retry(after: .seconds(1), reason: "closed"), .closed)
         for connection in open {
             connection.dismiss()
             connection.wire.close()

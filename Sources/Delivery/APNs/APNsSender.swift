@@ -55,13 +55,13 @@ public final class APNsSender: Sendable {
 
     /// Sends a push over the connections of the current loop. Must be called on a loop. Returns
     /// shortly after `options.deadline` at the latest.
-    public func send(_ push: APNsNotification) async -> PushOutcome {
+    public func send(_ push: APNsNotification) async -> DeliveryOutcome {
         await withUnsafeContinuation { continuation in send(push) { continuation.resume(returning: $0) } }
     }
 
     /// Sends a push without a task. `completion` is called once, on the loop, possibly before this
     /// function returns.
-    public func send(_ push: APNsNotification, completion: @escaping (PushOutcome) -> Void) {
+    public func send(_ push: APNsNotification, completion: @escaping (DeliveryOutcome) -> Void) {
         currentLoop().send(push, completion: completion)
     }
 

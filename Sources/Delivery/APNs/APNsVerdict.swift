@@ -4,7 +4,7 @@ import World
 /// The consequences of an answer: for the push, for the connection and for the credential.
 struct APNsVerdict: Equatable {
     enum Next: Equatable {
-        case settle(PushOutcome)
+        case settle(DeliveryOutcome)
         /// Send it once more, at once, on another connection.
         case repeatElsewhere
     }
@@ -50,37 +50,38 @@ extension APNsAnswer {
     func verdict(_ situation: APNsRequestState) -> APNsVerdict {
         switch meaning {
         case .accepted:
-            APNsVerdict(push: .settle(.accepted))
+            APNsVerdict(push: .settle(.accepted(by: nil)))
         case .badToken where situation.doubtsEnvironment, .foreignToken where situation.doubtsEnvironment:
-            APNsVerdict(push: .settle(.badRequest(text)), alarm: true)
+            APNsVerdict(push: .settle(.misconfigured(.message, reason: text)), alarm: true)
         case .badToken:
-            APNsVerdict(push: .settle(.tokenDead(since: situation.sentAt, reason: text)))
+            APNsVerdict(push: .settle(.unregistered(since: situation.sentAt, reason: text)))
         case .goneToken:
             // The token was registered before it was sent, whatever Apple's clock says.
-            APNsVerdict(push: .settle(.tokenDead(since: since(situation), reason: text)))
+            APNsVerdict(push: .settle(.unregistered(since: since(situation), reason: text)))
         case .foreignToken:
             // The token is useless until the phone registers again. The alarm is due because a
             // token of another app should not be in the store.
-            APNsVerdict(push: .settle(.tokenDead(since: situation.sentAt, reason: text)), alarm: true)
+            APNsVerdict(push: .settle(.unregistered(since: situation.sentAt, reason: text)), alarm: true)
         case .ourMistake:
-            APNsVerdict(push: .settle(.badRequest(text)), alarm: true)
+            APNsVerdict(push: .settle(.misconfigured(.message, reason: text)), alarm: true)
         case .idleConnection, .serverTrouble:
             APNsVerdict(push: mayRepeat(situation) ? .repeatElsewhere : later(.seconds(5)), connection: .replace)
         case .refusedCredential:
-            APNsVerdict(push: .settle(.credentialFault(text)), credential: .distrust, alarm: true)
+            APNsVerdict(push: .settle(.misconfigured(.service, reason: text)), credential: .distrust, alarm: true)
         case .expiredCredential where situation.mayRenew && mayRepeat(situation):
             APNsVerdict(push: .repeatElsewhere, connection: .replace, credential: .renew)
         case .expiredCredential:
             // The token is young and yet expired: one of the clocks is wrong, and another token
             // would be wrong too.
             APNsVerdict(
-                push: .settle(.credentialFault(text + ", is the clock right?")), connection: .replace,
+                push: .settle(.misconfigured(.service, reason: text + ", is the clock right?")), connection: .replace,
                 credential: .distrust, alarm: true)
         case .unrelatedKey where mayRepeat(situation):
             APNsVerdict(push: .repeatElsewhere, connection: .replace)
         case .unrelatedKey:
             APNsVerdict(
-                push: .settle(.credentialFault(text)), connection: .replace, credential: .distrust, alarm: true)
+                push: .settle(.misconfigured(.service, reason: text)), connection: .replace, credential: .distrust,
+                alarm: true)
         case .busyDevice:
             APNsVerdict(push: later(.seconds(20)))
         case .tooManyRenewals:
@@ -99,6 +100,6 @@ extension APNsAnswer {
     /// usual pause.
     private func later(_ usual: Duration) -> APNsVerdict.Next {
         let pause = retryAfter.map { Duration.seconds(min(max($0, 1), 600)) } ?? usual
-        return .settle(.retryAfter(pause, reason: text))
+        return .settle(.retry(after: pause, reason: text))
     }
 }

@@ -13,7 +13,7 @@ final class PendingPush {
     let end: Instant
     /// Whether `end` is the push's own expiry rather than the sender's deadline.
     let expiresThen: Bool
-    private var completion: ((PushOutcome) -> Void)?
+    private var completion: ((DeliveryOutcome) -> Void)?
     var timer: TimerID?
 
     /// The pool in which it waits, or from which it was sent.
@@ -35,7 +35,7 @@ final class PendingPush {
 
     init(
         _ push: APNsNotification, since: Instant, end: Instant, expiresThen: Bool,
-        completion: @escaping (PushOutcome) -> Void
+        completion: @escaping (DeliveryOutcome) -> Void
     ) {
         self.push = push
         self.since = since
@@ -48,7 +48,7 @@ final class PendingPush {
     var isSettled: Bool { completion == nil }
 
     /// Reports the outcome. Only the first call has an effect.
-    func settle(_ outcome: PushOutcome, on loop: EventLoop) {
+    func settle(_ outcome: DeliveryOutcome, on loop: EventLoop) {
         guard let completion else { return }
         self.completion = nil
         if let timer { loop.cancel(timer) }

@@ -22,10 +22,10 @@ public final class PushServices: PushCourier {
     /// Sends a push through the service that its token belongs to. The token forms of the services
     /// do not overlap. A token that fits none goes to the first service, whose refusal names the
     /// form that it expects.
-    public func send(_ push: Push) async -> PushOutcome {
+    public func send(_ push: Push) async -> DeliveryOutcome {
         let token = push.deviceToken
         guard let service = services.first(where: { $0.serves(.other, pushToken: token) }) ?? services.first else {
-            return .badRequest("there is no push service")
+            return .misconfigured(.message, reason: "there is no push service")
         }
         return await service.send(push)
     }

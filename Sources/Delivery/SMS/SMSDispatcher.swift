@@ -11,7 +11,7 @@ public struct SMSReport: Sendable, Equatable {
         public let outcome: GatewayOutcome
     }
 
-    public let outcome: MessageOutcome
+    public let outcome: DeliveryOutcome
     public let gateway: String?
     /// The gateways that were tried, in order.
     public let attempts: [Attempt]
@@ -124,7 +124,9 @@ public final class SMSDispatcher: Sendable {
                 let cost = route.cost(of: message.size.parts, to: message.to)
                 observer?.sent(gateway: route.gateway, parts: message.size.parts, cost: cost)
                 return report(.accepted(by: route.gateway), message, tries, cost: cost)
-            case .refused(let reason): return report(.refused("\(route.gateway): \(reason)"), message, tries)
+            case .refused(let reason):
+                let reason = "\(route.gateway): \(reason)"
+                return report(.unregistered(since: nil, reason: reason), message, tries)
             case .ambiguous(let reason):
                 affinity.withLock { $0.bind(message.id, to: route.gateway, at: time.instant()) }
                 return report(.ambiguous("\(route.gateway): \(reason)"), message, tries)
@@ -138,13 +140,13 @@ public final class SMSDispatcher: Sendable {
     /// now.
     private func notAgain(
         _ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route], by bound: String
-    ) -> MessageOutcome {
+    ) -> DeliveryOutcome {
         let reason = "\(bound): no answer before, and now: \(attempts.last?.outcome.reason ?? "left alone for a while")"
         switch attempts.last?.outcome {
         // Only the earlier attempt reached the gateway; the next one may follow soon.
         case nil where !routes.isEmpty, .busy, .down:
             let now = time.instant()
-            return .retryAfter(breakers.withLock { $0[bound]?.wait(at: now) }, reason)
+            return .retry(after: breakers.withLock { $0[bound]?.wait(at: now) }, reason: reason)
         default: return .ambiguous(reason)
         }
     }
@@ -164,8 +166,10 @@ public final class SMSDispatcher: Sendable {
     }
 
     /// Returns the outcome when no gateway accepted the message.
-    private func nothing(_ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route]) -> MessageOutcome {
-        guard !routes.isEmpty else { return .undeliverable("no gateway takes numbers of that country") }
+    private func nothing(_ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route]) -> DeliveryOutcome {
+        guard !routes.isEmpty else {
+            return .misconfigured(.message, reason: "no gateway takes numbers of that country")
+        }
         let now = time.instant()
         let waits = breakers.withLock { breakers in routes.compactMap { breakers[$0.gateway]?.wait(at: now) } }
         var reasons = attempts.map { "\($0.gateway): \($0.outcome.reason ?? "")" }
@@ -173,12 +177,12 @@ public final class SMSDispatcher: Sendable {
             .map { "\($0.gateway): left alone for a while" }
         let reason = reasons.joined(separator: "; ")
         let isHopeless = attempts.count == routes.count && attempts.allSatisfy { $0.outcome.isLasting }
-        if isHopeless { return .undeliverable(reason) }
-        return .retryAfter(waits.count == routes.count ? waits.min() : nil, reason)
+        if isHopeless { return .misconfigured(.message, reason: reason) }
+        return .retry(after: waits.count == routes.count ? waits.min() : nil, reason: reason)
     }
 
     private func report(
-        _ outcome: MessageOutcome, _ message: SMSMessage, _ attempts: [SMSReport.Attempt], cost: Int64 = 0
+        _ outcome: DeliveryOutcome, _ message: SMSMessage, _ attempts: [SMSReport.Attempt], cost: Int64 = 0
     ) -> SMSReport {
         SMSReport(
             outcome: outcome, gateway: attempts.last?.gateway, attempts: attempts, parts: message.size.parts, cost: cost

@@ -7,12 +7,12 @@ import World
 /// outcomes.
 enum WebPushAnswer {
     /// Returns the outcome for a status and the header fields of the answer.
-    static func outcome(_ status: Int, _ fields: Fields, sentAt: Timestamp, now: Timestamp) -> PushOutcome {
+    static func outcome(_ status: Int, _ fields: Fields, sentAt: Timestamp, now: Timestamp) -> DeliveryOutcome {
         let text = "\(status)"
         switch status {
-        case 200, 201, 202, 204: return .accepted
-        case 404, 410: return .tokenDead(since: sentAt, reason: text)
-        case 429, 500...: return .retryAfter(pause(status, fields, now), reason: text)
+        case 200, 201, 202, 204: return .accepted(by: nil)
+        case 404, 410: return .unregistered(since: sentAt, reason: text)
+        case 429, 500...: return .retry(after: pause(status, fields, now), reason: text)
         case 300..<400: return .declined("\(status), and redirects are not followed")
         // Users choose the services and thus control the answers, so none causes an alarm. This
         // includes 401 and 403, which also mean that the subscription was made for another key.
@@ -27,16 +27,16 @@ enum WebPushAnswer {
         return min(max(asked ?? usual, .seconds(1)), .seconds(600))
     }
 
-    static func outcome(_ failure: TransferFailure, sentAt: Timestamp, now: Timestamp) -> PushOutcome {
+    static func outcome(_ failure: TransferFailure, sentAt: Timestamp, now: Timestamp) -> DeliveryOutcome {
         // The head of the answer is enough, even if the rest did not arrive.
         if let status = failure.status { return outcome(status, failure.fields, sentAt: sentAt, now: now) }
         if failure.mayHaveArrived { return .ambiguous("no answer") }
         switch failure.cause {
         case .refusedAddress, .untrusted: return .declined(unreached)
-        case .malformed, .insecure: return .badRequest(failure.reason)
-        case .busy: return .retryAfter(.seconds(1), reason: "busy")
+        case .malformed, .insecure: return .misconfigured(.message, reason: failure.reason)
+        case .busy: return .retry(after: .seconds(1), reason: "busy")
         case .unknownHost, .unreachable, .deadline, .cancelled, .tooLarge, .broken:
-            return .retryAfter(.seconds(5), reason: unreached)
+            return .retry(after: .seconds(5), reason: unreached)
         }
     }
 

@@ -79,10 +79,10 @@ public final class WebPushSender: Sendable {
 
     /// Sends a message over the connections of the current loop. Must be called on a loop. Returns
     /// shortly after `options.deadline` at the latest.
-    public func send(_ message: WebPushMessage) async -> PushOutcome {
+    public func send(_ message: WebPushMessage) async -> DeliveryOutcome {
         let now = time.now()
         let left = min(message.deliverBy ?? message.expiresAt, message.expiresAt) - now
-        guard left > .zero else { return .retryAfter(.seconds(1), reason: "expired unsent") }
+        guard left > .zero else { return .retry(after: .seconds(1), reason: "expired unsent") }
         let endpoint = message.subscription.endpoint
         if let reason = refusals.withLock({ $0.reason(endpoint.text, at: time.instant()) }) {
             return .declined(reason)
@@ -94,7 +94,7 @@ public final class WebPushSender: Sendable {
             transfer = try self.transfer(message, at: now, within: left, on: client.loop)
         } catch {
             log.error("webpush.unsent", [.error: "\(error)"])
-            return .badRequest("\(error)")
+            return .misconfigured(.message, reason: "\(error)")
         }
         switch await client.send(transfer) {
         case .success(let answer):

@@ -84,10 +84,10 @@ extension Tool {
             lines.append(
                 "\(gateway ?? "A gateway") took the message: \(size); it costs \(Settings.amount(report.cost)).")
             code = .ok
-        case .refused(let reason), .undeliverable(let reason):
+        case .unregistered(_, let reason), .misconfigured(_, let reason), .declined(let reason):
             lines.append("No gateway took the message (\(size)): \(reason).")
             code = .failed
-        case .retryAfter(_, let reason):
+        case .retry(_, let reason):
             lines.append("No gateway took the message now (\(size)): \(reason). A login would try again.")
             code = .unavailable
         case .ambiguous(let reason):

@@ -126,18 +126,18 @@ import World
             Row(novelty(503, times: 2), "later: Novelty", requests: 2, .replaced),
         ]
 
-    private static func spell(_ outcome: PushOutcome, _ row: Row) -> String {
+    private static func spell(_ outcome: DeliveryOutcome, _ row: Row) -> String {
         // The status in front of a reason says nothing that the reason does not.
         func bare(_ text: String) -> String { Int(text.prefix(3)) == nil ? text : String(text.dropFirst(4)) }
         switch outcome {
         case .accepted: return "accepted"
-        case .tokenDead(let since, let reason):
+        case .unregistered(let since, let reason):
             return "dead: \(bare(reason))" + (since == Self.since ? ", since \(Self.since.milliseconds)" : "")
-        case .retryAfter(let pause, let reason):
-            if row.outcome.hasPrefix("in") { return "in \(pause.components.seconds) s: \(bare(reason))" }
+        case .retry(let pause, let reason):
+            if row.outcome.hasPrefix("in") { return "in \(pause?.components.seconds ?? 0) s: \(bare(reason))" }
             return row.outcome == "later" ? "later" : "later: \(bare(reason))"
-        case .credentialFault(let reason): return "credential: \(bare(reason))"
-        case .badRequest(let reason): return "bad request: \(bare(reason))"
+        case .misconfigured(.service, let reason): return "credential: \(bare(reason))"
+        case .misconfigured(.message, let reason): return "bad request: \(bare(reason))"
         case .ambiguous: return "ambiguous"
         case .declined(let reason): return "declined: \(bare(reason))"
         }
@@ -146,7 +146,7 @@ import World
     @Test(arguments: rows) func everyAnswerHasTheConsequenceOfTheTable(_ row: Row) async throws {
         try await Rig.with { rig in
             // The connection has served, and its credential is known to be right.
-            #expect(await rig.send(rig.push("b2")) == .accepted)
+            #expect(await rig.send(rig.push("b2")) == .accepted(by: nil))
             let before = try await rig.apple.nextRequest()
             rig.apple.script("a1", row.answers)
             let push = rig.push()
@@ -161,13 +161,13 @@ import World
             // The next one says whether there was more, and where.
             let next = await rig.send(rig.push("b2"))
             if row.stops {
-                guard case .credentialFault = next else {
+                guard case .misconfigured(.service, _) = next else {
                     Issue.record("sent with a credential that is refused: \(next)")
                     return
                 }
                 await #expect(throws: MailboxTimeout.self) { try await rig.apple.nextRequest(within: .zero) }
             } else {
-                #expect(next == .accepted)
+                #expect(next == .accepted(by: nil))
                 let after = try await rig.apple.nextRequest()
                 #expect(after.push?.deviceToken == "b2")
                 connections.append(after.connection)
@@ -200,13 +200,13 @@ import World
     @Test func disconnectAfterABadTokenLosesNoPush() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.badDeviceToken))
-            guard case .tokenDead = await rig.send(rig.push()) else {
+            guard case .unregistered = await rig.send(rig.push()) else {
                 Issue.record("not taken for dead")
                 return
             }
             await rig.apple.sendGoAway()
             await rig.sink.lines(of: "apns.disconnected", count: 1)
-            #expect(await rig.send(rig.push("b2")) == .accepted)
+            #expect(await rig.send(rig.push("b2")) == .accepted(by: nil))
             let connections = [
                 try await rig.apple.nextRequest().connection, try await rig.apple.nextRequest().connection,
             ]
@@ -217,7 +217,7 @@ import World
     /// Only those that were not processed are sent again, and the others are answered.
     @Test func goAwayResendsExactlyTheStreamsAboveIt() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push("b2")) == .accepted)
+            #expect(await rig.send(rig.push("b2")) == .accepted(by: nil))
             _ = try await rig.apple.nextRequest()
             rig.apple.script("aa", .after(.seconds(1), .accept))
             rig.apple.script("cc", .silence, .accept)
@@ -225,8 +225,8 @@ import World
             let above = await rig.begin(rig.push("cc", number: 2))
             for _ in 0..<2 { _ = try await rig.apple.nextRequest() }
             await rig.apple.sendGoAway(replays: 1)
-            #expect(await above.outcome() == .accepted)
-            #expect(await below.outcome() == .accepted)
+            #expect(await above.outcome() == .accepted(by: nil))
+            #expect(await below.outcome() == .accepted(by: nil))
             #expect(rig.apple.deliveries.twice == [])
             #expect(rig.apple.acceptedCount == 3)
             #expect(below.outcomes.count == 1 && above.outcomes.count == 1)

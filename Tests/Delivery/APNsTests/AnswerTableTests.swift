@@ -37,7 +37,7 @@ import World
         (400, "MissingTopic"), (400, "PayloadEmpty"), (404, "BadPath"), (405, "MethodNotAllowed"),
         (413, "PayloadTooLarge"),
     ].map { (status: Int, reason: String) in
-        Row(status, reason, APNsVerdict(push: .settle(.badRequest(reason)), alarm: true))
+        Row(status, reason, APNsVerdict(push: .settle(.misconfigured(.message, reason: reason)), alarm: true))
     }
 
     private static let refusedCredentials = [
@@ -48,47 +48,47 @@ import World
         Row(
             status, reason,
             APNsVerdict(
-                push: .settle(.credentialFault(reason)), credential: .distrust, alarm: true))
+                push: .settle(.misconfigured(.service, reason: reason)), credential: .distrust, alarm: true))
     }
 
     private static let others: [Row] = [
-        Row(200, nil, APNsVerdict(push: .settle(.accepted))),
+        Row(200, nil, APNsVerdict(push: .settle(.accepted(by: nil)))),
         Row(
             400, "BadDeviceToken",
-            APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "BadDeviceToken")))),
+            APNsVerdict(push: .settle(.unregistered(since: sentAt, reason: "BadDeviceToken")))),
         Row(
             400, "DeviceTokenNotForTopic",
-            APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "DeviceTokenNotForTopic")), alarm: true)),
+            APNsVerdict(push: .settle(.unregistered(since: sentAt, reason: "DeviceTokenNotForTopic")), alarm: true)),
         Row(400, "IdleTimeout", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(
             403, "ExpiredProviderToken",
             APNsVerdict(push: .repeatElsewhere, connection: .replace, credential: .renew)),
         Row(403, "UnrelatedKeyIdInToken", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(
-            410, "Unregistered", APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "Unregistered")))),
+            410, "Unregistered", APNsVerdict(push: .settle(.unregistered(since: sentAt, reason: "Unregistered")))),
         Row(
-            410, "ExpiredToken", APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "ExpiredToken")))),
+            410, "ExpiredToken", APNsVerdict(push: .settle(.unregistered(since: sentAt, reason: "ExpiredToken")))),
         Row(
             429, "TooManyRequests",
-            APNsVerdict(push: .settle(.retryAfter(.seconds(20), reason: "TooManyRequests")))),
+            APNsVerdict(push: .settle(.retry(after: .seconds(20), reason: "TooManyRequests")))),
         Row(
             429, "TooManyProviderTokenUpdates",
             APNsVerdict(
-                push: .settle(.retryAfter(.seconds(30), reason: "TooManyProviderTokenUpdates")),
+                push: .settle(.retry(after: .seconds(30), reason: "TooManyProviderTokenUpdates")),
                 credential: .holdRenewal, alarm: true)),
         Row(500, "InternalServerError", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(503, "ServiceUnavailable", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(503, "Shutdown", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         // Reasons that are not in the table go by their status.
-        Row(400, "Novelty", APNsVerdict(push: .settle(.badRequest("Novelty")), alarm: true)),
-        Row(400, nil, APNsVerdict(push: .settle(.badRequest("400")), alarm: true)),
-        Row(418, nil, APNsVerdict(push: .settle(.badRequest("418")), alarm: true)),
-        Row(301, nil, APNsVerdict(push: .settle(.badRequest("301")), alarm: true)),
+        Row(400, "Novelty", APNsVerdict(push: .settle(.misconfigured(.message, reason: "Novelty")), alarm: true)),
+        Row(400, nil, APNsVerdict(push: .settle(.misconfigured(.message, reason: "400")), alarm: true)),
+        Row(418, nil, APNsVerdict(push: .settle(.misconfigured(.message, reason: "418")), alarm: true)),
+        Row(301, nil, APNsVerdict(push: .settle(.misconfigured(.message, reason: "301")), alarm: true)),
         Row(
             403, "Novelty",
-            APNsVerdict(push: .settle(.credentialFault("Novelty")), credential: .distrust, alarm: true)),
-        Row(410, nil, APNsVerdict(push: .settle(.tokenDead(since: sentAt, reason: "410")))),
-        Row(429, "Novelty", APNsVerdict(push: .settle(.retryAfter(.seconds(20), reason: "Novelty")))),
+            APNsVerdict(push: .settle(.misconfigured(.service, reason: "Novelty")), credential: .distrust, alarm: true)),
+        Row(410, nil, APNsVerdict(push: .settle(.unregistered(since: sentAt, reason: "410")))),
+        Row(429, "Novelty", APNsVerdict(push: .settle(.retry(after: .seconds(20), reason: "Novelty")))),
         Row(500, nil, APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(502, nil, APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(503, nil, APNsVerdict(push: .repeatElsewhere, connection: .replace)),
@@ -112,7 +112,7 @@ import World
     func serverErrorIsRetriedOnce(status: Int, reason: String) {
         let meaning = APNsAnswer(status: status, reason: reason).meaning
         let again = Self.verdict(status, reason, APNsRequestState(sentAt: Self.sentAt, repeatedFor: [meaning]))
-        #expect(again.push == .settle(.retryAfter(.seconds(5), reason: reason)))
+        #expect(again.push == .settle(.retry(after: .seconds(5), reason: reason)))
         #expect(again.connection == .replace)
     }
 
@@ -131,7 +131,7 @@ import World
             #expect(
                 verdict
                     == APNsVerdict(
-                        push: .settle(.credentialFault("ExpiredProviderToken, is the clock right?")),
+                        push: .settle(.misconfigured(.service, reason: "ExpiredProviderToken, is the clock right?")),
                         connection: .replace, credential: .distrust, alarm: true))
         }
     }
@@ -139,18 +139,18 @@ import World
     @Test func unrelatedKeyAnswerIsRetriedOnce() {
         let verdict = Self.verdict(
             403, "UnrelatedKeyIdInToken", APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.unrelatedKey]))
-        #expect(verdict.push == .settle(.credentialFault("UnrelatedKeyIdInToken")))
+        #expect(verdict.push == .settle(.misconfigured(.service, reason: "UnrelatedKeyIdInToken")))
         #expect(verdict.credential == .distrust)
     }
 
     @Test func badTokenIsKeptWhenTheEnvironmentIsInDoubt() {
         let doubtful = APNsRequestState(sentAt: Self.sentAt, doubtsEnvironment: true)
         let verdict = Self.verdict(400, "BadDeviceToken", doubtful)
-        #expect(verdict == APNsVerdict(push: .settle(.badRequest("BadDeviceToken")), alarm: true))
+        #expect(verdict == APNsVerdict(push: .settle(.misconfigured(.message, reason: "BadDeviceToken")), alarm: true))
         // That the app is gone is certain in any environment.
         #expect(
             Self.verdict(410, "Unregistered", doubtful).push
-                == .settle(.tokenDead(since: Self.sentAt, reason: "Unregistered")))
+                == .settle(.unregistered(since: Self.sentAt, reason: "Unregistered")))
     }
 
     @Test func unregisteredTimestampIsInMilliseconds() {
@@ -158,7 +158,7 @@ import World
         let answer = APNsAnswer(Response(status: 410, body: body))
         #expect(
             answer.verdict(APNsRequestState(sentAt: Self.sentAt)).push
-                == .settle(.tokenDead(since: Self.deadSince, reason: "Unregistered")))
+                == .settle(.unregistered(since: Self.deadSince, reason: "Unregistered")))
     }
 
     /// No moment that a database could not write, and none after the one at which the token was used.
@@ -166,7 +166,7 @@ import World
         let body = JSONWriter.write(["reason": "Unregistered", "timestamp": .integer(milliseconds)] as JSONObject)
         #expect(
             APNsAnswer(Response(status: 410, body: body)).verdict(APNsRequestState(sentAt: Self.sentAt)).push
-                == .settle(.tokenDead(since: Self.sentAt, reason: "Unregistered")))
+                == .settle(.unregistered(since: Self.sentAt, reason: "Unregistered")))
     }
 
     @Test func retryAfterOfTheAnswerIsUsed() {
@@ -176,10 +176,10 @@ import World
             return APNsAnswer(Response(status: 429, fields: fields, body: body))
                 .verdict(APNsRequestState(sentAt: Self.sentAt)).push
         }
-        #expect(pause("45") == .settle(.retryAfter(.seconds(45), reason: "TooManyRequests")))
-        #expect(pause("0") == .settle(.retryAfter(.seconds(1), reason: "TooManyRequests")))
-        #expect(pause("86400") == .settle(.retryAfter(.seconds(600), reason: "TooManyRequests")))
-        #expect(pause("soon") == .settle(.retryAfter(.seconds(20), reason: "TooManyRequests")))
+        #expect(pause("45") == .settle(.retry(after: .seconds(45), reason: "TooManyRequests")))
+        #expect(pause("0") == .settle(.retry(after: .seconds(1), reason: "TooManyRequests")))
+        #expect(pause("86400") == .settle(.retry(after: .seconds(600), reason: "TooManyRequests")))
+        #expect(pause("soon") == .settle(.retry(after: .seconds(20), reason: "TooManyRequests")))
     }
 
     @Test(arguments: ["", "two\nlines", "schön", String(repeating: "x", count: 65)])

@@ -14,9 +14,9 @@ import World
     func invalidRequestIsReportedAsBadRequest(reason: AppleReason) async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(reason))
-            #expect(await rig.send(rig.push()) == .badRequest(reason.rawValue))
+            #expect(await rig.send(rig.push()) == .misconfigured(.message, reason: reason.rawValue))
             #expect(rig.count("apns.refused") == 1)
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 1)
         }
     }
@@ -25,7 +25,7 @@ import World
         try await Rig.with { rig in
             let since = Timestamp(milliseconds: 1_600_000_000_123)
             rig.apple.script("a1", .refuse(.unregistered, timestamp: since))
-            #expect(await rig.send(rig.push()) == .tokenDead(since: since, reason: "Unregistered"))
+            #expect(await rig.send(rig.push()) == .unregistered(since: since, reason: "Unregistered"))
         }
     }
 
@@ -33,7 +33,7 @@ import World
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.badDeviceToken))
             let before = rig.time.now()
-            guard case .tokenDead(let since?, "BadDeviceToken") = await rig.send(rig.push()) else {
+            guard case .unregistered(let since?, "BadDeviceToken") = await rig.send(rig.push()) else {
                 Issue.record("not taken for dead")
                 return
             }
@@ -46,14 +46,14 @@ import World
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(reason), repeatsLast: true)
             for _ in 0..<5 {
-                guard case .tokenDead = await rig.send(rig.push()) else {
+                guard case .unregistered = await rig.send(rig.push()) else {
                     Issue.record("not taken for dead")
                     return
                 }
             }
-            #expect(await rig.send(rig.push()) == .badRequest(reason.rawValue))
-            #expect(await rig.send(rig.push("b2")) == .accepted)
-            guard case .tokenDead = await rig.send(rig.push()) else {
+            #expect(await rig.send(rig.push()) == .misconfigured(.message, reason: reason.rawValue))
+            #expect(await rig.send(rig.push("b2")) == .accepted(by: nil))
+            guard case .unregistered = await rig.send(rig.push()) else {
                 Issue.record("an accepted push ends the doubt")
                 return
             }
@@ -64,8 +64,8 @@ import World
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.tooManyRequests))
             #expect(
-                await rig.send(rig.push()) == .retryAfter(.seconds(20), reason: "TooManyRequests"))
-            #expect(await rig.send(rig.push("b2")) == .accepted)
+                await rig.send(rig.push()) == .retry(after: .seconds(20), reason: "TooManyRequests"))
+            #expect(await rig.send(rig.push("b2")) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 1)
         }
     }
@@ -77,7 +77,7 @@ import World
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(reason))
             let push = rig.push()
-            #expect(await rig.send(push) == .accepted)
+            #expect(await rig.send(push) == .accepted(by: nil))
             let first = try await rig.apple.nextRequest()
             let second = try await rig.apple.nextRequest()
             #expect(first.outcome == .refused(reason))
@@ -91,12 +91,12 @@ import World
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.serviceUnavailable), repeatsLast: true)
             #expect(
-                await rig.send(rig.push()) == .retryAfter(.seconds(5), reason: "ServiceUnavailable"))
+                await rig.send(rig.push()) == .retry(after: .seconds(5), reason: "ServiceUnavailable"))
             #expect(rig.apple.acceptedCount == 0)
             _ = try await rig.apple.nextRequest()
             _ = try await rig.apple.nextRequest()
             rig.apple.script("a1")
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(try await rig.apple.nextRequest().outcome == .accepted, "two requests, not more")
         }
     }
@@ -106,14 +106,14 @@ import World
         let time = ManualTime(SystemTime().now())
         try await Rig.with(time: time) { rig in
             rig.apple.script("a1", .refuse(reason))
-            let fault = PushOutcome.credentialFault(reason.rawValue)
+            let fault = DeliveryOutcome.misconfigured(.service, reason: reason.rawValue)
             #expect(await rig.send(rig.push()) == fault)
             #expect(await rig.send(rig.push("b2")) == fault, "other phones would be refused alike")
             #expect(rig.sender.fault == reason.rawValue)
             #expect(rig.count("apns.credential.refused") == 1)
             #expect(rig.apple.acceptedCount == 0)
             time.advance(by: .seconds(30))
-            #expect(await rig.send(rig.push("b2")) == .accepted)
+            #expect(await rig.send(rig.push("b2")) == .accepted(by: nil))
             #expect(rig.sender.fault == nil)
             #expect(rig.count("apns.credential.accepted") == 1)
             _ = try await rig.apple.nextRequest()
@@ -131,7 +131,7 @@ import World
                 log: rig.senderLog)
             let push = rig.push()
             let outcome = await rig.loops[1].perform { await sender.send(push) }
-            #expect(outcome == .credentialFault("InvalidProviderToken"))
+            #expect(outcome == .misconfigured(.service, reason: "InvalidProviderToken"))
             sender.close()
         }
     }
@@ -142,7 +142,7 @@ import World
         try await Rig.with(time: time) { rig in
             time.advance(by: .seconds(1800))
             rig.apple.script("a1", .refuse(.expiredProviderToken))
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             let first = try await rig.apple.nextRequest()
             let second = try await rig.apple.nextRequest()
             #expect(first.push?.providerToken != second.push?.providerToken)
@@ -156,7 +156,7 @@ import World
             rig.apple.script("a1", .refuse(.expiredProviderToken))
             #expect(
                 await rig.send(rig.push())
-                    == .credentialFault("ExpiredProviderToken, is the clock right?"))
+                    == .misconfigured(.service, reason: "ExpiredProviderToken, is the clock right?"))
             #expect(rig.count("apns.token.minted") == 0)
         }
     }
@@ -164,12 +164,12 @@ import World
     @Test func tooManyTokenUpdatesMintNoNewToken() async throws {
         let time = ManualTime(SystemTime().now() - .seconds(2800))
         try await Rig.with(time: time, tokenUpdates: 1) { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             time.advance(by: .seconds(2800))
-            #expect(await rig.send(rig.push()) == .accepted, "with the old one, and asks for a new one")
+            #expect(await rig.send(rig.push()) == .accepted(by: nil), "with the old one, and asks for a new one")
             let refused = await rig.send(rig.push())
-            #expect(refused == .retryAfter(.seconds(30), reason: "TooManyProviderTokenUpdates"))
-            #expect(await rig.send(rig.push()) == .accepted, "with the old one again")
+            #expect(refused == .retry(after: .seconds(30), reason: "TooManyProviderTokenUpdates"))
+            #expect(await rig.send(rig.push()) == .accepted(by: nil), "with the old one again")
             #expect(rig.count("apns.token.minted") == 1)
         }
     }
@@ -177,8 +177,8 @@ import World
     @Test func malformedAnswerIsNotSuccess() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .respond(Response(status: 204)), .respond(Response(status: 302)))
-            #expect(await rig.send(rig.push()) == .badRequest("204"))
-            #expect(await rig.send(rig.push()) == .badRequest("302"))
+            #expect(await rig.send(rig.push()) == .misconfigured(.message, reason: "204"))
+            #expect(await rig.send(rig.push()) == .misconfigured(.message, reason: "302"))
         }
     }
 }

@@ -12,7 +12,7 @@ import World
         stand.open()
         let first = stand.send()
         try stand.answer(stand.wire(), 403, "Forbidden")
-        #expect(stand.outcomes(first) == [.credentialFault("Forbidden")])
+        #expect(stand.outcomes(first) == [.misconfigured(.service, reason: "Forbidden")])
         stand.pass(.seconds(30))
         return stand
     }
@@ -27,22 +27,22 @@ import World
             try stand.answer(wire, 503, "ServiceUnavailable")
         }
         let other = stand.send()
-        #expect(stand.outcomes(other) == [.credentialFault("Forbidden")], "one tries, no more")
+        #expect(stand.outcomes(other) == [.misconfigured(.service, reason: "Forbidden")], "one tries, no more")
         stand.open()
         #expect(stand.outcomes(trial) == [])
         try stand.answer(stand.wire())
-        #expect(stand.outcomes(trial) == [.accepted])
+        #expect(stand.outcomes(trial) == [.accepted(by: nil)])
         let next = stand.send()
         try stand.answer(stand.wire())
-        #expect(stand.outcomes(next) == [.accepted])
+        #expect(stand.outcomes(next) == [.accepted(by: nil)])
     }
 
     @Test func refusedProbeReopensTheCircuit() throws {
         let stand = try refused()
         let trial = stand.send()
         try stand.answer(stand.wire(), 403, "Forbidden")
-        #expect(stand.outcomes(trial) == [.credentialFault("Forbidden")])
+        #expect(stand.outcomes(trial) == [.misconfigured(.service, reason: "Forbidden")])
         let next = stand.send()
-        #expect(stand.outcomes(next) == [.credentialFault("Forbidden")])
+        #expect(stand.outcomes(next) == [.misconfigured(.service, reason: "Forbidden")])
     }
 }

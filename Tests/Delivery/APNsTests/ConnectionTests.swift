@@ -13,22 +13,22 @@ import World
 @Suite(.serialized) struct ConnectionTests {
     @Test func senderReconnectsWhenTheServiceIsBack() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             await rig.apple.stop()
             try await rig.apple.start()
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
         }
     }
 
     @Test func pushWaitsForAReconnect() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             await rig.apple.stop()
             async let outcome = rig.send(rig.push())
             // The connection, and at least one attempt at another.
             await rig.sink.lines(of: "apns.disconnected", count: 2)
             try await rig.apple.start()
-            #expect(await outcome == .accepted)
+            #expect(await outcome == .accepted(by: nil))
         }
     }
 
@@ -37,7 +37,7 @@ import World
         options.deadline = .milliseconds(400)
         try await Rig.with(options: options) { rig in
             await rig.apple.stop()
-            guard case .retryAfter(let pause, let reason) = await rig.send(rig.push()) else {
+            guard case .retry(let pause?, let reason) = await rig.send(rig.push()) else {
                 Issue.record("neither sent nor refused")
                 return
             }
@@ -55,8 +55,8 @@ import World
             async let slow = rig.send(rig.push("51"))
             _ = try await rig.apple.nextRequest()
             try await rig.apple.goAway()
-            #expect(await slow == .accepted, "begun before, and still answered")
-            for _ in 0..<5 { #expect(await rig.send(rig.push()) == .accepted) }
+            #expect(await slow == .accepted(by: nil), "begun before, and still answered")
+            for _ in 0..<5 { #expect(await rig.send(rig.push()) == .accepted(by: nil)) }
             #expect(rig.count("apns.connected") == 2)
             #expect(rig.apple.acceptedCount == 6)
         }
@@ -64,7 +64,7 @@ import World
 
     @Test func goAwayUnderLoadLosesNoPush() async throws {
         try await Rig.with { rig in
-            let outcomes = try await withThrowingTaskGroup(of: PushOutcome?.self) { group in
+            let outcomes = try await withThrowingTaskGroup(of: DeliveryOutcome?.self) { group in
                 for number in 0..<300 {
                     let push = rig.push(number: UInt64(number))
                     group.addTask { await rig.send(push) }
@@ -75,12 +75,12 @@ import World
                         }
                     }
                 }
-                return try await group.reduce(into: [PushOutcome]()) { all, outcome in
+                return try await group.reduce(into: [DeliveryOutcome]()) { all, outcome in
                     if let outcome { all.append(outcome) }
                 }
             }
             #expect(outcomes.count == 300)
-            #expect(outcomes.allSatisfy { $0 == .accepted })
+            #expect(outcomes.allSatisfy { $0 == .accepted(by: nil) })
             var ids: Set<String> = []
             for _ in 0..<300 { ids.insert(try await rig.apple.next().id) }
             #expect(ids.count == 300)
@@ -90,12 +90,12 @@ import World
 
     @Test func missingAnswerIsAmbiguousAtTheDeadline() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             rig.apple.script("a1", .silence)
             // It is to be delivered or given up before it has expired.
             #expect(await rig.send(rig.push(lives: .seconds(5))) == .ambiguous("no answer in time"))
             // The stream was reset, the connection still answers: it is kept.
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 1)
         }
     }
@@ -113,7 +113,7 @@ import World
                 return
             }
             try await rig.apple.start()
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
         }
     }
 
@@ -123,7 +123,7 @@ import World
         options.suspicion = .seconds(3)
         options.pingTimeout = .seconds(3)
         try await Rig.with(options: options) { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             // The service's loop stands still: its side of the connection is there and says nothing.
             var ends: [Int32] = [0, 0]
             try #require(pipe(&ends) == 0)
@@ -144,7 +144,7 @@ import World
             #expect(write(release, &byte, 1) == 1)
             // At its deadline it would be told that no answer came in time.
             #expect(outcome == .ambiguous("no answer to a PING"))
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 2)
         }
     }
@@ -162,7 +162,7 @@ import World
         async let outcome = rig.send(rig.push())
         await rig.sink.lines(of: "apns.disconnected", count: 2)
         rig.sender.close()
-        #expect(await outcome == .retryAfter(.seconds(1), reason: "closed"))
+        #expect(await outcome == .retry(after: .seconds(1), reason: "closed"))
         let lines = rig.sink.lines.filter { ObservedSink.isOf("apns.disconnected", $0) }
         #expect(lines.allSatisfy { $0.contains("TLS") }, "\(lines)")
         #expect(rig.count("apns.connected") == 0)
@@ -173,23 +173,23 @@ import World
         var limits = FakeAPNs.limits
         limits.streams = 1
         try await Rig.with(limits: limits) { rig in
-            let outcomes = try await withThrowingTaskGroup(of: PushOutcome.self) { group in
+            let outcomes = try await withThrowingTaskGroup(of: DeliveryOutcome.self) { group in
                 for number in 0..<30 {
                     let push = rig.push(number: UInt64(number))
                     group.addTask { await rig.send(push) }
                 }
-                return try await group.reduce(into: [PushOutcome]()) { $0.append($1) }
+                return try await group.reduce(into: [DeliveryOutcome]()) { $0.append($1) }
             }
-            #expect(outcomes.allSatisfy { $0 == .accepted })
+            #expect(outcomes.allSatisfy { $0 == .accepted(by: nil) })
             #expect(rig.count("apns.connected") == 1)
         }
     }
 
     @Test func closedSenderRefusesPushes() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             rig.sender.close()
-            #expect(await rig.send(rig.push()) == .retryAfter(.seconds(1), reason: "closed"))
+            #expect(await rig.send(rig.push()) == .retry(after: .seconds(1), reason: "closed"))
         }
     }
 }

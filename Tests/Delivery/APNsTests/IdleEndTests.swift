@@ -21,7 +21,7 @@ import World
         let push = stand.send()
         let carrying = try #require(stand.wires().first { !$0.underway.isEmpty })
         try stand.answer(carrying)
-        #expect(stand.outcomes(push) == [.accepted])
+        #expect(stand.outcomes(push) == [.accepted(by: nil)])
     }
 
     @Test func closeAfterOpeningIsAFailure() throws {
@@ -46,7 +46,7 @@ import World
             stand.open()
             let carrying = try #require(stand.wires().first { !$0.underway.isEmpty }, "\(stand.outcomes(push))")
             try stand.answer(carrying)
-            #expect(stand.outcomes(push) == [.accepted])
+            #expect(stand.outcomes(push) == [.accepted(by: nil)])
             stand.enter { for wire in stand.wires() { wire.close() } }
         }
     }

@@ -38,7 +38,7 @@ private final class Notes: APNsObserver {
             rig.apple.script("a1", .refuse(.unregistered), .reset(.internalError, accepts: false), .accept)
             _ = await rig.send(rig.push())
             _ = await rig.send(rig.push())
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             _ = await rig.send(rig.push("nonsense"))
             _ = await rig.send(rig.push(lives: .zero))
             #expect(
@@ -48,7 +48,7 @@ private final class Notes: APNsObserver {
                 ])
             #expect(notes.shortest > .zero)
             await rig.apple.sendGoAway()
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(notes.all.contains("goaway 127.0.0.1"))
             #expect(notes.all.contains("disconnected 127.0.0.1"))
         }
@@ -57,7 +57,7 @@ private final class Notes: APNsObserver {
     @Test func observerDistinguishesTimeoutsAndLosses() async throws {
         let notes = Notes()
         try await Rig.with(observer: notes) { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             rig.apple.script("5e", .silence, repeatsLast: true)
             _ = await rig.send(rig.push("5e", lives: .seconds(3)))
             #expect(notes.all.last == "unanswered timeout")
@@ -73,7 +73,7 @@ private final class Notes: APNsObserver {
         let time = ManualTime(SystemTime().now())
         try await Rig.with(time: time) { rig in
             #expect(rig.sender.snapshot().connections == 0)
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             time.advance(by: .seconds(60))
             rig.apple.script("5e", .silence)
             let waiting = await rig.begin(rig.push("5e"))
@@ -113,8 +113,8 @@ private final class Notes: APNsObserver {
         #expect(goAways() == 1)
         stand.open()
         try stand.answer(stand.wire())
-        #expect(stand.outcomes(first) == [.accepted])
-        #expect(stand.outcomes(second) == [.accepted])
+        #expect(stand.outcomes(first) == [.accepted(by: nil)])
+        #expect(stand.outcomes(second) == [.accepted(by: nil)])
         let next = try stand.wire()
         stand.enter { next.goAway(last: -1) }
         #expect(goAways() == 2)

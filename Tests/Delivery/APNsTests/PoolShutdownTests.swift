@@ -22,10 +22,10 @@ import World
         let push = stand.send()
         #expect(stand.outcomes(push) == [])
         stand.enter { stand.desk.close() }
-        #expect(stand.outcomes(push) == [.retryAfter(.seconds(1), reason: "closed")])
+        #expect(stand.outcomes(push) == [.retry(after: .seconds(1), reason: "closed")])
         #expect(stand.wires().count == 1, "and no connection is opened for it")
         let next = stand.send()
-        #expect(stand.outcomes(next) == [.retryAfter(.seconds(1), reason: "closed")])
+        #expect(stand.outcomes(next) == [.retry(after: .seconds(1), reason: "closed")])
     }
 
     @Test func replacedPoolIsReleased() throws {
@@ -38,7 +38,7 @@ import World
         #expect(stand.record.leases[0].lease != nil, "it still has something to answer")
         let carrying = try #require(stand.wires().first { !$0.underway.isEmpty })
         try stand.answer(carrying)
-        #expect(stand.outcomes(push) == [.accepted])
+        #expect(stand.outcomes(push) == [.accepted(by: nil)])
         #expect(stand.record.leases[0].lease == nil)
         #expect(stand.record.leases[1].lease != nil)
         for _ in 0..<5 { try stand.replace() }
@@ -69,10 +69,10 @@ import World
                     trust: .pem(try rig.team.authority.certificatePEM()), time: rig.time,
                     randomness: SystemRandomness(), log: rig.senderLog, options: .patient)
                 let push = rig.push()
-                #expect(await rig.loops[2].perform { await sender.send(push) } == .accepted)
+                #expect(await rig.loops[2].perform { await sender.send(push) } == .accepted(by: nil))
             }
             await rig.sink.lines(of: "apns.disconnected", count: 1)
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.disconnected") == 1, "the other's stand")
         }
     }

@@ -26,7 +26,7 @@ import World
 private final class PoolDrill {
     /// What is known of one push.
     private struct Told {
-        var outcomes: [PushOutcome] = []
+        var outcomes: [DeliveryOutcome] = []
         let end: Instant
         /// Sent now or accepted: it must not be sent once more.
         var isOut = false

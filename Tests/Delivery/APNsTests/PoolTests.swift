@@ -29,14 +29,14 @@ private final class Names: Sendable {
     }
 
     /// All at once, from one loop. Returns what became of them.
-    private func send(_ count: Int, _ rig: Rig, from first: UInt64 = 0) async -> [PushOutcome] {
+    private func send(_ count: Int, _ rig: Rig, from first: UInt64 = 0) async -> [DeliveryOutcome] {
         await send((0..<UInt64(count)).map { first + $0 }, rig)
     }
 
-    private func send(_ numbers: [UInt64], _ rig: Rig) async -> [PushOutcome] {
+    private func send(_ numbers: [UInt64], _ rig: Rig) async -> [DeliveryOutcome] {
         var begun: [Begun] = []
         for number in numbers { begun.append(await rig.begin(rig.push(number: number))) }
-        var outcomes: [PushOutcome] = []
+        var outcomes: [DeliveryOutcome] = []
         for one in begun { outcomes.append(await one.outcome()) }
         #expect(begun.allSatisfy { $0.outcomes.count == 1 })
         return outcomes
@@ -56,7 +56,7 @@ private final class Names: Sendable {
             #expect(Self.connected(rig, to: "127.0.0.1") == 1)
             #expect(Self.connected(rig, to: "127.0.0.2") == 1)
             #expect(names.all == ["localhost", "localhost"], "resolved for every connection")
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
         }
     }
 
@@ -67,9 +67,9 @@ private final class Names: Sendable {
             let first = try #require(await rig.apple.connections.min())
             await rig.apple.cut(connection: first)
             await rig.sink.lines(of: "apns.disconnected", count: 1)
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             await rig.sink.lines(of: "apns.connected", count: 3)
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
         }
     }
 
@@ -85,7 +85,7 @@ private final class Names: Sendable {
             #expect(await rig.send(rig.push(lives: .seconds(60))) == .ambiguous("no answer to a PING"))
             // The other one is in doubt as soon as it is used, and then they are both replaced.
             for _ in 0..<2 {
-                if await rig.send(rig.push(lives: .seconds(60))) == .accepted { return }
+                if await rig.send(rig.push(lives: .seconds(60))) == .accepted(by: nil) { return }
             }
             Issue.record("a dead connection was used again")
         }
@@ -96,17 +96,17 @@ private final class Names: Sendable {
         options.suspicion = .milliseconds(200)
         options.pingTimeout = .seconds(5)
         try await Rig.with(options: options) { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             await rig.apple.freeze()
             #expect(await rig.send(rig.push(lives: .seconds(60))) == .ambiguous("no answer to a PING"))
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
         }
     }
 
     @Test func goAwayBeforeSettingsDoesNotBlockThePool() async throws {
         try await Rig.with { rig in
             rig.apple.setConnectionBehavior(.goAway)
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 1)
             #expect(rig.count("apns.disconnected") == 1)
         }
@@ -116,7 +116,7 @@ private final class Names: Sendable {
         try await Rig.with(options: Self.two) { rig in
             await rig.apple.injectFaults(FaultPlan(streams: .changing([1, 1000, 3, nil], every: 50)))
             let outcomes = await send(600, rig)
-            #expect(outcomes.allSatisfy { $0 == .accepted }, "\(outcomes.filter { $0 != .accepted })")
+            #expect(outcomes.allSatisfy { $0 == .accepted(by: nil) }, "\(outcomes.filter { $0 != .accepted(by: nil) })")
             #expect(rig.apple.deliveries.accepted == 600)
             #expect(rig.apple.deliveries.twice.isEmpty)
             #expect(rig.count("apns.connected") <= 2, "no connection was lost by a stream too many")
@@ -127,7 +127,7 @@ private final class Names: Sendable {
         try await Rig.with { rig in
             await rig.apple.injectFaults(FaultPlan(streams: .afterProof(1000)))
             let outcomes = await send(100, rig)
-            #expect(outcomes.allSatisfy { $0 == .accepted })
+            #expect(outcomes.allSatisfy { $0 == .accepted(by: nil) })
             #expect(rig.sender.snapshot().streamLimit == 1000)
         }
     }
@@ -146,11 +146,11 @@ private final class Names: Sendable {
             var waiting = Array(UInt64(0)..<1500)
             for _ in 0..<100 where !waiting.isEmpty {
                 let outcomes = await send(waiting, rig)
-                waiting = zip(waiting, outcomes).filter { $1 != .accepted }.map(\.0)
-                let others = outcomes.filter { $0 != .accepted }
+                waiting = zip(waiting, outcomes).filter { $1 != .accepted(by: nil) }.map(\.0)
+                let others = outcomes.filter { $0 != .accepted(by: nil) }
                 #expect(
                     others.allSatisfy {
-                        if case .retryAfter = $0 { true } else { false }
+                        if case .retry = $0 { true } else { false }
                     }, "\(others)")
             }
             #expect(waiting.isEmpty)
@@ -170,9 +170,9 @@ private final class Names: Sendable {
             let short = await rig.begin(rig.push(number: 1, lives: .seconds(2)))
             let long = await rig.begin(rig.push(number: 2))
             #expect(rig.sender.snapshot().inFlight == 1)
-            #expect(await short.outcome() == .retryAfter(.seconds(1), reason: "no stream in time"))
+            #expect(await short.outcome() == .retry(after: .seconds(1), reason: "no stream in time"))
             #expect(await first.outcome() == .ambiguous("no answer in time"))
-            #expect(await long.outcome() == .accepted, "its stream was given up")
+            #expect(await long.outcome() == .accepted(by: nil), "its stream was given up")
             #expect(rig.apple.deliveries.accepted == 1)
         }
     }
@@ -188,7 +188,7 @@ private final class Names: Sendable {
                         credential: .certificate(chainPEM: try next.certificatePEM(), key: try next.keyPEM()))
                 }
             }
-            for one in begun { #expect(await one.outcome() == .accepted) }
+            for one in begun { #expect(await one.outcome() == .accepted(by: nil)) }
             #expect(rig.apple.deliveries.accepted == 300)
             #expect(rig.apple.deliveries.twice.isEmpty)
             #expect(rig.count("apns.connected") >= 2)
@@ -197,25 +197,25 @@ private final class Names: Sendable {
 
     @Test func keyCanBeReplacedAndRestored() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             let other = try P256PrivateKey.generate()
             let (keyID, teamID) = (rig.team.keyID, rig.team.teamID)
             try rig.sender.replace(credential: .token(key: other, keyID: keyID, teamID: teamID))
-            #expect(await rig.send(rig.push()) == .credentialFault("InvalidProviderToken"))
+            #expect(await rig.send(rig.push()) == .misconfigured(.service, reason: "InvalidProviderToken"))
             #expect(rig.sender.fault == "InvalidProviderToken")
             try rig.sender.replace(credential: .token(key: rig.team.key, keyID: keyID, teamID: teamID))
             #expect(rig.sender.fault == nil, "what was held against the other key does not count")
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
         }
     }
 
     @Test func identicalKeyKeepsTheConnections() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             let again = try P256PrivateKey(pem: try rig.team.key.pem())
             try rig.sender.replace(
                 credential: .token(key: again, keyID: rig.team.keyID, teamID: rig.team.teamID))
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 1)
             let tokens = [try await rig.apple.next().providerToken, try await rig.apple.next().providerToken]
             #expect(tokens[0] == tokens[1])
@@ -228,7 +228,7 @@ private final class Names: Sendable {
             #expect(throws: (any Error).self) {
                 try rig.sender.replace(credential: .certificate(chainPEM: nonsense, key: try rig.team.key.pem()))
             }
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
         }
     }
 }

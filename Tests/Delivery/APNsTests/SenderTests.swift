@@ -14,7 +14,7 @@ import World
     @Test(arguments: [Rig.Kind.token, .certificate]) func pushArrivesAtTheService(kind: Rig.Kind) async throws {
         try await Rig.with(kind) { rig in
             let push = rig.push()
-            #expect(await rig.send(push) == .accepted)
+            #expect(await rig.send(push) == .accepted(by: nil))
             let received = try await rig.apple.next()
             #expect(received.deviceToken == Sample.token)
             #expect(received.id == push.id)
@@ -32,14 +32,14 @@ import World
 
     @Test func concurrentPushesShareOneConnectionAndToken() async throws {
         try await Rig.with { rig in
-            let outcomes = try await withThrowingTaskGroup(of: PushOutcome.self) { group in
+            let outcomes = try await withThrowingTaskGroup(of: DeliveryOutcome.self) { group in
                 for number in 0..<200 {
                     let push = rig.push(number: UInt64(number))
                     group.addTask { await rig.send(push) }
                 }
-                return try await group.reduce(into: [PushOutcome]()) { $0.append($1) }
+                return try await group.reduce(into: [DeliveryOutcome]()) { $0.append($1) }
             }
-            #expect(outcomes.allSatisfy { $0 == .accepted })
+            #expect(outcomes.allSatisfy { $0 == .accepted(by: nil) })
             #expect(rig.apple.acceptedCount == 200)
             var ids: Set<String> = []
             var tokens: Set<String?> = []
@@ -56,9 +56,9 @@ import World
 
     @Test func eachLoopOpensItsOwnConnection() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push(), on: 1) == .accepted)
-            #expect(await rig.send(rig.push(), on: 2) == .accepted)
-            #expect(await rig.send(rig.push(), on: 1) == .accepted)
+            #expect(await rig.send(rig.push(), on: 1) == .accepted(by: nil))
+            #expect(await rig.send(rig.push(), on: 2) == .accepted(by: nil))
+            #expect(await rig.send(rig.push(), on: 1) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 2)
             // They prove themselves by the same token.
             let tokens = [try await rig.apple.next().providerToken, try await rig.apple.next().providerToken]
@@ -69,7 +69,7 @@ import World
     @Test func warmedSenderConnectsBeforeTheFirstPush() async throws {
         try await Rig.with { rig in
             await rig.loops[1].perform { rig.sender.connectEagerly() }
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 1)
         }
     }
@@ -77,8 +77,8 @@ import World
     @Test func malformedTokenIsNotSent() async throws {
         try await Rig.with { rig in
             let outcome = await rig.send(rig.push("not-hex"))
-            #expect(outcome == .badRequest("the device token is not hexadecimal"))
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(outcome == .misconfigured(.message, reason: "the device token is not hexadecimal"))
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             let first = try await rig.apple.nextRequest()
             #expect(first.path == "/3/device/" + Sample.token)
         }
@@ -86,8 +86,9 @@ import World
 
     @Test func expiredPushIsNotSent() async throws {
         try await Rig.with { rig in
-            #expect(await rig.send(rig.push("ee", lives: .zero)) == .retryAfter(.seconds(1), reason: "expired unsent"))
-            #expect(await rig.send(rig.push()) == .accepted)
+            #expect(
+                await rig.send(rig.push("ee", lives: .zero)) == .retry(after: .seconds(1), reason: "expired unsent"))
+            #expect(await rig.send(rig.push()) == .accepted(by: nil))
             let first = try await rig.apple.nextRequest()
             #expect(first.path == "/3/device/" + Sample.token)
         }
@@ -105,7 +106,7 @@ import World
             // Recorded when it came in: it is on its way.
             _ = try await rig.apple.nextRequest()
             let second = await rig.begin(rig.push())
-            #expect(await rig.send(rig.push()) == .retryAfter(.seconds(1), reason: "1 pushes wait already"))
+            #expect(await rig.send(rig.push()) == .retry(after: .seconds(1), reason: "1 pushes wait already"))
             #expect(rig.sender.snapshot().queued == 1)
             await rig.apple.stop()
             guard case .ambiguous = await first else {
@@ -113,7 +114,7 @@ import World
                 return
             }
             try await rig.apple.start()
-            #expect(await second.outcome() == .accepted, "it has waited all the time")
+            #expect(await second.outcome() == .accepted(by: nil), "it has waited all the time")
         }
     }
 

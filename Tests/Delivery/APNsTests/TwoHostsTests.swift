@@ -11,17 +11,19 @@ import World
         let first = stand.send(.sandbox)
         stand.open()
         try stand.answer(stand.wire(.sandbox), 403, "BadCertificateEnvironment")
-        #expect(stand.outcomes(first) == [.credentialFault("BadCertificateEnvironment")])
+        #expect(stand.outcomes(first) == [.misconfigured(.service, reason: "BadCertificateEnvironment")])
         let second = stand.send(.sandbox)
-        #expect(stand.outcomes(second) == [.credentialFault("BadCertificateEnvironment")], "not tried again at once")
+        #expect(
+            stand.outcomes(second) == [.misconfigured(.service, reason: "BadCertificateEnvironment")],
+            "not tried again at once")
         #expect(stand.office.fault == nil, "everybody else is served")
         let other = stand.send(.production)
         stand.open()
         try stand.answer(stand.wire())
-        #expect(stand.outcomes(other) == [.accepted])
+        #expect(stand.outcomes(other) == [.accepted(by: nil)])
         let third = stand.send(.sandbox)
         #expect(
-            stand.outcomes(third) == [.credentialFault("BadCertificateEnvironment")],
+            stand.outcomes(third) == [.misconfigured(.service, reason: "BadCertificateEnvironment")],
             "that production takes it says nothing about the sandbox")
     }
 
@@ -30,17 +32,17 @@ import World
         let first = stand.send(.production)
         stand.open()
         try stand.answer(stand.wire(), 403, "Forbidden")
-        #expect(stand.outcomes(first) == [.credentialFault("Forbidden")])
+        #expect(stand.outcomes(first) == [.misconfigured(.service, reason: "Forbidden")])
         #expect(stand.office.fault == "Forbidden")
         let other = stand.send(.sandbox)
         stand.open()
         try stand.answer(stand.wire(.sandbox))
-        #expect(stand.outcomes(other) == [.accepted])
+        #expect(stand.outcomes(other) == [.accepted(by: nil)])
         #expect(stand.office.fault == "Forbidden", "the sandbox cannot end that")
         stand.pass(.seconds(30))
         let trial = stand.send(.production)
         try stand.answer(stand.wire())
-        #expect(stand.outcomes(trial) == [.accepted])
+        #expect(stand.outcomes(trial) == [.accepted(by: nil)])
         #expect(stand.office.fault == nil)
     }
 
@@ -49,7 +51,7 @@ import World
         let first = stand.send(.production)
         stand.open()
         try stand.answer(stand.wire())
-        #expect(stand.outcomes(first) == [.accepted])
+        #expect(stand.outcomes(first) == [.accepted(by: nil)])
         stand.send(.sandbox)
         let sandbox = try stand.wire(.sandbox)
         stand.enter { sandbox.refuse() }

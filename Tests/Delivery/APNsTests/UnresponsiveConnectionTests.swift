@@ -15,7 +15,7 @@ import World
         let wire = try stand.wire()
         let first = stand.send()
         try stand.answer(wire)
-        #expect(stand.outcomes(first) == [.accepted])
+        #expect(stand.outcomes(first) == [.accepted(by: nil)])
         stand.pass(.seconds(1))
         let second = stand.send()
         for _ in 0..<10 {
@@ -28,7 +28,7 @@ import World
         #expect(stand.wires().count == 2)
         let third = stand.send()
         try stand.answer(stand.wire())
-        #expect(stand.outcomes(third) == [.accepted])
+        #expect(stand.outcomes(third) == [.accepted(by: nil)])
     }
 
     @Test func connectionThatAnswersOtherPushesIsKept() throws {
@@ -43,7 +43,7 @@ import World
         stand.enter { wire.answer(stream, .init(status: 200)) }
         stand.pass(.seconds(8))
         #expect(stand.outcomes(first) == [.ambiguous("no answer in time")])
-        #expect(stand.outcomes(second) == [.accepted])
+        #expect(stand.outcomes(second) == [.accepted(by: nil)])
         #expect(wire.state == .open)
     }
 
@@ -69,11 +69,11 @@ import World
         stand.pass(.seconds(3))
         #expect(wire.isDoubted)
         try stand.answer(wire)
-        #expect(stand.outcomes(first) == [.accepted])
+        #expect(stand.outcomes(first) == [.accepted(by: nil)])
         stand.enter { wire.failPings() }
         #expect(wire.state == .open)
         try stand.answer(wire)
-        #expect(stand.outcomes(second) == [.accepted])
+        #expect(stand.outcomes(second) == [.accepted(by: nil)])
         // It has been asked anew, and now says nothing at all.
         stand.enter { wire.failPings() }
         stand.enter { wire.failPings() }

@@ -53,7 +53,7 @@ import World
         #expect(stand.outcomes(unsent) == [])
         stand.open()
         try stand.answer(stand.wire())
-        #expect(stand.outcomes(unsent) == [.accepted])
+        #expect(stand.outcomes(unsent) == [.accepted(by: nil)])
     }
 
     @Test func unsentPushCanExpire() throws {
@@ -63,6 +63,6 @@ import World
         try stand.wire().isBlocked = true
         let push = stand.send(lives: .seconds(1))
         stand.pass(.seconds(2))
-        #expect(stand.outcomes(push) == [.retryAfter(.seconds(1), reason: "no stream in time")])
+        #expect(stand.outcomes(push) == [.retry(after: .seconds(1), reason: "no stream in time")])
     }
 }

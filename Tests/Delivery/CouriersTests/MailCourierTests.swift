@@ -28,7 +28,7 @@ import World
     private func send(
         _ test: TestMailServer, _ messages: [Message], log: Log = Log(sink: MemorySink()), url: String? = nil,
         trusted: Bool = false, trouble: @escaping @Sendable (String?) -> Void = { _ in }
-    ) async throws -> [MessageOutcome] {
+    ) async throws -> [DeliveryOutcome] {
         var server = SMTPServer(try #require(SMTPAddress(url ?? "smtp://localhost:\(test.port)")))
         if trusted { server.extraTrust = test.authority }
         let client = SMTPClient(server, time: SystemTime())
@@ -37,7 +37,7 @@ import World
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let outcomes = await group.loops[0].perform {
-            var outcomes: [MessageOutcome] = []
+            var outcomes: [DeliveryOutcome] = []
             for message in messages { outcomes.append(await courier.send(message)) }
             return outcomes
         }
@@ -77,7 +77,7 @@ import World
         let test = try await TestMailServer.start { $0.faults = [.dot: [.answer("451 4.3.0 later")]] }
         let message = try message()
         let outcomes = try await send(test, [message, message])
-        #expect(outcomes == [.retryAfter(nil, "content: 451 4.3.0 later"), .accepted(by: nil)])
+        #expect(outcomes == [.retry(after: nil, reason: "content: 451 4.3.0 later"), .accepted(by: nil)])
         let id = { (mail: TestMailServer.Mail) in
             mail.data.split(separator: "\r\n").first { $0.hasPrefix("Message-ID:") }
         }
@@ -101,8 +101,9 @@ import World
         ]
         #expect(
             try await send(test, messages) == [
-                .undeliverable("expired unsent"), .refused("no address that SMTP can carry"),
-                .refused("no address that SMTP can carry"),
+                .misconfigured(.message, reason: "expired unsent"),
+                .unregistered(since: nil, reason: "no address that SMTP can carry"),
+                .unregistered(since: nil, reason: "no address that SMTP can carry"),
             ])
         #expect(test.said.isEmpty)
     }
@@ -114,13 +115,13 @@ import World
             $0.faults = [.recipient: [.answer("550 5.1.1 <bob@example.org> who?")]]
         }
         let refused = try await send(nobody, [try message()], log: log) { #expect($0 == nil) }
-        #expect(refused == [.refused("recipient: 550 5.1.1 … who?")])
+        #expect(refused == [.unregistered(since: nil, reason: "recipient: 550 5.1.1 … who?")])
         #expect(sink.lines.isEmpty)
 
         let untrusted = try await TestMailServer.start { $0.tls = .implicit }
         let url = "smtps://localhost:\(untrusted.port)"
         guard
-            case .undeliverable? = try await send(
+            case .misconfigured(.service, _)? = try await send(
                 untrusted, [try message()], log: log, url: url, trouble: { #expect($0 != nil) }
             ).first
         else {
@@ -144,7 +145,7 @@ import World
         let message = try message()
         let (first, trouble) = await group.loops[0].perform {
             _ = await courier.send(message)
-            let outcomes = AsyncStream<MessageOutcome>.makeStream()
+            let outcomes = AsyncStream<DeliveryOutcome>.makeStream()
             let send = { @Sendable in
                 EventLoop.current?.spawn {
                     let outcome = await courier.send(message)
@@ -163,7 +164,7 @@ import World
             _ = await ended.next()
             return (first, trouble)
         }
-        #expect(first == .retryAfter(nil, "connection: too many mails wait"))
+        #expect(first == .retry(after: nil, reason: "connection: too many mails wait"))
         #expect(trouble != nil)
     }
 }

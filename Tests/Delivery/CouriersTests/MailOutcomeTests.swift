@@ -5,14 +5,16 @@ import Testing
 @testable import Couriers
 
 @Suite struct MailOutcomeTests {
-    private enum Word { case accepted, refused, retry, undeliverable, ambiguous }
+    private enum Word { case accepted, refused, retry, service, message, declined, ambiguous }
 
     private func word(_ failure: SMTPFailure) -> Word {
-        switch MessageOutcome(.failure(failure)) {
+        switch DeliveryOutcome(.failure(failure)) {
         case .accepted: .accepted
-        case .refused: .refused
-        case .retryAfter: .retry
-        case .undeliverable: .undeliverable
+        case .unregistered: .refused
+        case .retry: .retry
+        case .misconfigured(.service, _): .service
+        case .misconfigured(.message, _): .message
+        case .declined: .declined
         case .ambiguous: .ambiguous
         }
     }
@@ -22,15 +24,14 @@ import Testing
     }
 
     @Test func acceptedReplyIsAccepted() {
-        #expect(MessageOutcome(.success(SMTPReply(code: 250, text: "ok"))) == .accepted(by: nil))
+        #expect(DeliveryOutcome(.success(SMTPReply(code: 250, text: "ok"))) == .accepted(by: nil))
     }
 
     @Test func serverRepliesMapToOutcomes() {
         for stage in [SMTPPhase.connection, .hello, .starttls, .login, .sender, .recipient, .data, .content] {
             for code in [421, 450, 451, 452, 454] { #expect(word(refusal(code, at: stage)) == .retry) }
-            for code in [500, 530, 535, 550, 554] {
-                #expect(word(refusal(code, at: stage)) == (stage == .recipient ? .refused : .undeliverable))
-            }
+            let lasting: Word = stage == .recipient ? .refused : stage == .content ? .message : .service
+            for code in [500, 530, 535, 550, 554] { #expect(word(refusal(code, at: stage)) == lasting) }
         }
     }
 
@@ -39,7 +40,7 @@ import Testing
             #expect(word(SMTPFailure(cause, "x")) == .retry)
         }
         for cause in [SMTPFailure.Cause.insecure, .untrusted] {
-            #expect(word(SMTPFailure(cause, "x")) == .undeliverable)
+            #expect(word(SMTPFailure(cause, "x")) == .service)
         }
         #expect(word(SMTPFailure(.malformed, "x")) == .refused)
         for cause in [SMTPFailure.Cause.deadline, .broken, .cancelled] {
@@ -51,6 +52,7 @@ import Testing
         let reply = SMTPReply(code: 550, text: "5.1.1 <bob@example.org>: Recipient address rejected")
         let failure = SMTPFailure(.refused, at: .recipient, reply: reply, "x")
         #expect(
-            MessageOutcome(.failure(failure)) == .refused("recipient: 550 5.1.1 … Recipient address rejected"))
+            DeliveryOutcome(.failure(failure))
+                == .unregistered(since: nil, reason: "recipient: 550 5.1.1 … Recipient address rejected"))
     }
 }

@@ -14,7 +14,7 @@ import World
 
 /// Mail servers that others wrote take what we say, and Python's email package reads what they took.
 @Suite(.timeLimit(.minutes(5))) struct RealMailServerTests {
-    private func send(_ server: SMTPServer, _ messages: [Message]) async throws -> [MessageOutcome] {
+    private func send(_ server: SMTPServer, _ messages: [Message]) async throws -> [DeliveryOutcome] {
         let from = try #require(MailAddress("Anmeldung Zoë <login@shop.example.com>"))
         let client = SMTPClient(server, time: SystemTime())
         let courier = MailCourier(
@@ -22,7 +22,7 @@ import World
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let outcomes = await group.loops[0].perform {
-            var outcomes: [MessageOutcome] = []
+            var outcomes: [DeliveryOutcome] = []
             for message in messages { outcomes.append(await courier.send(message)) }
             return outcomes
         }
@@ -72,7 +72,7 @@ import World
         isWhole(try await DeliveredMail.inMaildir(real.maildir, 2))
 
         server.login = SMTPServer.Login(username: "relay", password: Secret(utf8: "wrong"))
-        guard case .undeliverable(let reason)? = try await send(server, [try message(3, "de")]).first else {
+        guard case .misconfigured(.service, let reason)? = try await send(server, [try message(3, "de")]).first else {
             Issue.record("the wrong password was taken")
             return
         }
@@ -89,7 +89,9 @@ import World
         isWhole(try await DeliveredMail.inMaildir(real.maildir, 2))
 
         guard
-            case .refused(let reason)? = try await send(server, [try message(3, "de", to: "nobody@example.org")]).first
+            case .unregistered(_, let reason)? = try await send(
+                server, [try message(3, "de", to: "nobody@example.org")]
+            ).first
         else {
             Issue.record("nobody was taken")
             return

@@ -40,7 +40,7 @@ import World
     /// What becomes of a message, by way of one gateway that takes German numbers.
     private func send(
         _ message: Message, to gateway: TestGateway, after: @escaping @Sendable (SMSCourier) -> Void = { _ in }
-    ) async throws -> MessageOutcome {
+    ) async throws -> DeliveryOutcome {
         let dialect = GenericHTTPDialect(
             method: "POST", url: try RequestTemplate(gateway.url + "/{id}"), contentType: "text/plain",
             body: try RequestTemplate("{to} {text}"))
@@ -97,21 +97,23 @@ import World
     @Test func numbersOutsideTheAllowedPrefixesGetNoSMS() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         let outcome = try await send(message(to: "+12025550123"), to: gateway)
-        #expect(outcome == .refused("no text message goes to numbers of that country"))
+        #expect(outcome == .unregistered(since: nil, reason: "no text message goes to numbers of that country"))
         #expect(gateway.asked.isEmpty && ledger.noted.withLock { $0.isEmpty })
     }
 
     @Test func expiredSMSAndNonCodesAreNotSent() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         let news = Message.Content.announcement(.userFrozen, device: nil, at: time.now())
-        #expect(try await send(message(news), to: gateway) == .undeliverable("only codes go as text messages"))
-        #expect(try await send(message(left: .zero), to: gateway) == .retryAfter(nil, "expired unsent"))
+        #expect(
+            try await send(message(news), to: gateway)
+                == .misconfigured(.message, reason: "only codes go as text messages"))
+        #expect(try await send(message(left: .zero), to: gateway) == .retry(after: nil, reason: "expired unsent"))
         #expect(gateway.asked.isEmpty)
     }
 
     @Test func rejectedSMSCostsNothing() async throws {
         let gateway = try await TestGateway { _ in .status(503) }
-        guard case .retryAfter(_, _) = try await send(message(), to: gateway) else {
+        guard case .retry(after: _, reason: _) = try await send(message(), to: gateway) else {
             Issue.record("it was taken")
             return
         }

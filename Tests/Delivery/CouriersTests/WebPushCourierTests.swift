@@ -94,7 +94,7 @@ private final class Provider: PushCourier {
     func fault(in pushToken: String, of platform: Platform) -> String? {
         pushToken.hasPrefix(prefix) ? nil : "is not \(prefix)"
     }
-    func send(_ push: Push) async -> PushOutcome { .badRequest(prefix) }
+    func send(_ push: Push) async -> DeliveryOutcome { .misconfigured(.message, reason: prefix) }
 }
 
 @Suite struct PushServicesTests {
@@ -109,8 +109,8 @@ private final class Provider: PushCourier {
         #expect(services.fault(in: "x", of: .web) == "is not b")
         #expect(services.fault(in: "b1", of: .web) == nil)
         #expect(services.fault(in: "x", of: .android) == nil)
-        #expect(await services.send(Sample.push(token: "a1")) == .badRequest("a"))
-        #expect(await services.send(Sample.push(token: "b1")) == .badRequest("b"))
-        #expect(await services.send(Sample.push(token: "c1")) == .badRequest("a"))
+        #expect(await services.send(Sample.push(token: "a1")) == .misconfigured(.message, reason: "a"))
+        #expect(await services.send(Sample.push(token: "b1")) == .misconfigured(.message, reason: "b"))
+        #expect(await services.send(Sample.push(token: "c1")) == .misconfigured(.message, reason: "a"))
     }
 }

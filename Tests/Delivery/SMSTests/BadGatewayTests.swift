@@ -90,7 +90,7 @@ import Testing
             #expect(second.asked.isEmpty)
             // Nor at the next attempt, whatever became of the first gateway.
             await first.goDown()
-            guard case .retryAfter(_, _) = await scene.send(message(1), over: exchange).outcome else {
+            guard case .retry(after: _, reason: _) = await scene.send(message(1), over: exchange).outcome else {
                 Issue.record("it was not to be asked again")
                 return
             }

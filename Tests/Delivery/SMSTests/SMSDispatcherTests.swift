@@ -38,7 +38,9 @@ import World
     @Test func refusedNumberIsNotTriedElsewhere() async throws {
         try await Fixture.with { scene in
             let (_, second, exchange) = pair(scene) { _ in .refused("no such number") }
-            #expect(await scene.send(message(), over: exchange).outcome == .refused("first: no such number"))
+            #expect(
+                await scene.send(message(), over: exchange).outcome
+                    == .unregistered(since: nil, reason: "first: no such number"))
             #expect(second.got.isEmpty)
         }
     }
@@ -47,15 +49,19 @@ import World
         try await Fixture.with { scene in
             let (first, second, exchange) = pair(scene) { _ in .down("x") }
             second.answer { _ in .unsuited("y") }
-            #expect(await scene.send(message(), over: exchange).outcome == .retryAfter(nil, "first: x; second: y"))
+            #expect(
+                await scene.send(message(), over: exchange).outcome == .retry(after: nil, reason: "first: x; second: y")
+            )
             first.answer { _ in .fault("z") }
-            #expect(await scene.send(message(), over: exchange).outcome == .undeliverable("first: z; second: y"))
+            #expect(
+                await scene.send(message(), over: exchange).outcome
+                    == .misconfigured(.message, reason: "first: z; second: y"))
         }
         try await Fixture.with { scene in
             let german = SMSRouting.Route(gateway: "first", prefixes: [NumberPrefix.country(of: "+49")])
             let exchange = scene.exchange([ScriptedGateway("first")], [german])
             let outcome = await scene.send(message(1, to: "+12025550123"), over: exchange).outcome
-            #expect(outcome == .undeliverable("no gateway takes numbers of that country"))
+            #expect(outcome == .misconfigured(.message, reason: "no gateway takes numbers of that country"))
         }
     }
 
@@ -67,7 +73,7 @@ import World
             scene.time.advance(by: .seconds(1))
             let report = await scene.send(message(2), over: exchange)
             #expect(report.attempts.isEmpty)
-            guard case .retryAfter(.seconds(4), _) = report.outcome else {
+            guard case .retry(after: .seconds(4), reason: _) = report.outcome else {
                 Issue.record("\(report.outcome)")
                 return
             }
@@ -131,7 +137,7 @@ import World
             await scene.loop.perform { goOn.withLock { $0 }?.resume() }
             while report.withLock({ $0 }) == nil { await scene.loop.perform {} }
             // What the old one did is no news of the new one.
-            #expect(report.withLock { $0 }?.outcome == .retryAfter(nil, "first: slow"))
+            #expect(report.withLock { $0 }?.outcome == .retry(after: nil, reason: "first: slow"))
             for number in 3...5 { _ = await scene.send(message(number), over: exchange) }
             #expect(old.got == [message(1).id] && new.got.count == 4 && exchange.openCircuits.isEmpty)
         }
@@ -200,12 +206,12 @@ import World
             let reason = "first: no answer before, and now: left alone for a while"
             for number in 1...3 {
                 let outcome = await scene.send(message(number), over: exchange).outcome
-                #expect(outcome == .retryAfter(.seconds(4), reason))
+                #expect(outcome == .retry(after: .seconds(4), reason: reason))
             }
             scene.time.advance(by: .seconds(4))
             first.answer { _ in .down("not reached") }
             let outcome = await scene.send(message(1), over: exchange).outcome
-            #expect(outcome == .retryAfter(.seconds(10), "first: no answer before, and now: not reached"))
+            #expect(outcome == .retry(after: .seconds(10), reason: "first: no answer before, and now: not reached"))
             scene.time.advance(by: .seconds(10))
             first.answer { _ in .accepted }
             for number in 1...3 {
@@ -223,7 +229,7 @@ import World
                 time.advance(by: .seconds(25))
                 return .down("not reached")
             }
-            guard case .retryAfter(_, _) = await scene.send(message(1), over: exchange).outcome else {
+            guard case .retry(after: _, reason: _) = await scene.send(message(1), over: exchange).outcome else {
                 Issue.record("it was sent")
                 return
             }

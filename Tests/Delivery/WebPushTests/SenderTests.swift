@@ -40,7 +40,7 @@ private struct Rig: Sendable {
     func send(
         _ subscriber: TestSubscriber, _ text: String = "who asks", for life: Duration = .seconds(300),
         by end: Duration? = nil
-    ) async -> PushOutcome {
+    ) async -> DeliveryOutcome {
         let message = WebPushMessage(
             subscription: subscriber.subscription, text: Array(text.utf8), topic: "0123456789abcdef",
             expiresAt: SystemTime().now() + life, deliverBy: end.map { SystemTime().now() + $0 })
@@ -61,8 +61,8 @@ private struct Rig: Sendable {
         let (one, other) = (
             try TestSubscriber(service.origin() + "/one"), try TestSubscriber(service.origin() + "/other?a=b")
         )
-        #expect(await rig.send(one, "for one") == .accepted)
-        #expect(await rig.send(other, "for another", for: .seconds(60)) == .accepted)
+        #expect(await rig.send(one, "for one") == .accepted(by: nil))
+        #expect(await rig.send(other, "for another", for: .seconds(60)) == .accepted(by: nil))
         let received = await service.received(2)
         #expect(service.faults == [])
         #expect(received.map(\.path) == ["/one", "/other"])
@@ -90,7 +90,7 @@ private struct Rig: Sendable {
         #expect(await rig.send(strict) == .declined("403"))
         #expect(service.count == 1)
         // Of the same service.
-        #expect(await rig.send(try TestSubscriber(service.origin() + "/kind")) == .accepted)
+        #expect(await rig.send(try TestSubscriber(service.origin() + "/kind")) == .accepted(by: nil))
         #expect(service.count == 2)
     }
 
@@ -102,8 +102,8 @@ private struct Rig: Sendable {
         async let pending = rig.send(silent)
         _ = await service.received(1)
         // By another name, so over another connection; and over the same one.
-        #expect(await rig.send(try TestSubscriber(service.origin("127.0.0.1") + "/a")) == .accepted)
-        #expect(await rig.send(try TestSubscriber(service.origin() + "/b")) == .accepted)
+        #expect(await rig.send(try TestSubscriber(service.origin("127.0.0.1") + "/a")) == .accepted(by: nil))
+        #expect(await rig.send(try TestSubscriber(service.origin() + "/b")) == .accepted(by: nil))
         // It has waited until now, and may have been taken or not.
         rig.sender.close()
         #expect(await pending == .ambiguous("no answer"))
@@ -119,7 +119,7 @@ private struct Rig: Sendable {
         defer { rig.end() }
         switch await rig.send(try TestSubscriber(service.origin() + "/x"), by: isIts ? nil : .seconds(1)) {
         // How far it came in a second depends on the machine.
-        case .ambiguous, .retryAfter: break
+        case .ambiguous, .retry: break
         case let outcome: Issue.record("\(outcome)")
         }
     }
@@ -143,7 +143,7 @@ private struct Rig: Sendable {
         let rig = try Rig(trusting: service)
         defer { rig.end() }
         let subscriber = try TestSubscriber(service.origin() + "/x")
-        let unsent = PushOutcome.retryAfter(.seconds(1), reason: "expired unsent")
+        let unsent = DeliveryOutcome.retry(after: .seconds(1), reason: "expired unsent")
         #expect(await rig.send(subscriber, for: .seconds(-1)) == unsent)
         #expect(await rig.send(subscriber, by: .seconds(-1)) == unsent)
         #expect(service.count == 0)
@@ -153,21 +153,21 @@ private struct Rig: Sendable {
 @Suite struct WebPushAnswerTests {
     private let now = Timestamp(rfc3339: "2026-11-21T21:00:00.000Z") ?? Timestamp(seconds: 0)
 
-    private func outcome(_ status: Int, _ retryAfter: String? = nil) -> PushOutcome {
+    private func outcome(_ status: Int, _ retryAfter: String? = nil) -> DeliveryOutcome {
         let fields = Fields(retryAfter.map { [Fields.Field("retry-after", $0)] } ?? [])
         return WebPushAnswer.outcome(status, fields, sentAt: now - .seconds(1), now: now)
     }
 
     @Test func statusesMapToOutcomes() {
-        for status in [200, 201, 202] { #expect(outcome(status) == .accepted) }
+        for status in [200, 201, 202] { #expect(outcome(status) == .accepted(by: nil)) }
         for status in [404, 410] {
-            #expect(outcome(status) == .tokenDead(since: now - .seconds(1), reason: "\(status)"))
+            #expect(outcome(status) == .unregistered(since: now - .seconds(1), reason: "\(status)"))
         }
         for status in [400, 401, 403, 405, 413, 415] { #expect(outcome(status) == .declined("\(status)")) }
         for status in [500, 502, 503, 504] {
-            #expect(outcome(status) == .retryAfter(.seconds(5), reason: "\(status)"))
+            #expect(outcome(status) == .retry(after: .seconds(5), reason: "\(status)"))
         }
-        #expect(outcome(429) == .retryAfter(.seconds(20), reason: "429"))
+        #expect(outcome(429) == .retry(after: .seconds(20), reason: "429"))
         guard case .declined = outcome(302) else {
             Issue.record("a redirect is nothing to follow")
             return
@@ -185,12 +185,12 @@ private struct Rig: Sendable {
             ("Sat, 31 Feb 2026 21:00:30 GMT", 20), ("2026-11-21T21:00:30Z", 20),
         ])
     func retryAfterIsBounded(_ text: String, _ seconds: Int) {
-        #expect(outcome(429, text) == .retryAfter(.seconds(seconds), reason: "429"))
+        #expect(outcome(429, text) == .retry(after: .seconds(seconds), reason: "429"))
     }
 
     private func outcome(
         _ cause: TransferFailure.Cause, arrived: Bool = false, status: Int? = nil, retryAfter: String? = nil
-    ) -> PushOutcome {
+    ) -> DeliveryOutcome {
         let fields = Fields(retryAfter.map { [Fields.Field("retry-after", $0)] } ?? [])
         return WebPushAnswer.outcome(
             TransferFailure(cause, mayHaveArrived: arrived, status: status, fields: fields, "why"), sentAt: now,
@@ -202,14 +202,15 @@ private struct Rig: Sendable {
             #expect(outcome(cause, arrived: true) == .ambiguous("no answer"))
         }
         for cause in [TransferFailure.Cause.tooLarge, .broken, .deadline, .cancelled] {
-            #expect(outcome(cause, arrived: true, status: 201) == .accepted)
+            #expect(outcome(cause, arrived: true, status: 201) == .accepted(by: nil))
             #expect(
-                outcome(cause, arrived: true, status: 503, retryAfter: "7") == .retryAfter(.seconds(7), reason: "503"))
+                outcome(cause, arrived: true, status: 503, retryAfter: "7") == .retry(after: .seconds(7), reason: "503")
+            )
         }
         for cause in [TransferFailure.Cause.deadline, .unreachable, .unknownHost] {
-            #expect(outcome(cause) == .retryAfter(.seconds(5), reason: "not reached"))
+            #expect(outcome(cause) == .retry(after: .seconds(5), reason: "not reached"))
         }
-        #expect(outcome(.busy) == .retryAfter(.seconds(1), reason: "busy"))
+        #expect(outcome(.busy) == .retry(after: .seconds(1), reason: "busy"))
         // The website cannot tell these from a name that does not exist.
         #expect(outcome(.refusedAddress) == .declined("not reached"))
         #expect(outcome(.untrusted) == .declined("not reached"))

@@ -105,7 +105,7 @@ struct PendingTests {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (_, phone) = try await shop.enrol("bob")
-        rig.relay.pushes.answer(.retryAfter(.seconds(2), reason: "busy"))
+        rig.relay.pushes.answer(.retry(after: .seconds(2), reason: "busy"))
         let (challenge, _) = try await shop.login("bob")
         await rig.relay.settled()
         #expect(await step(shop, challenge)?["state"] == "queued")

@@ -108,8 +108,8 @@ import World
     @Test(arguments: StoreKind.all) func eventMailIsRetriedForADayAndThenDead(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let rig = scene.rig
-        rig.mails.answer(.undeliverable("wrong password"))
-        rig.mails.answerOtherwise { _ in .retryAfter(nil, "421 busy") }
+        rig.mails.answer(.misconfigured(.service, reason: "wrong password"))
+        rig.mails.answerOtherwise { _ in .retry(after: nil, reason: "421 busy") }
         for _ in 0..<(23 * 4) { try await rig.round(after: .seconds(900)) }
         #expect(try scene.mails("due_at IS NOT NULL AND dead_at IS NULL AND reason = '421 busy'") == 1)
         for _ in 0..<8 { try await rig.round(after: .seconds(900)) }
@@ -131,7 +131,7 @@ import World
         try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(rig.registry.number("twoefay_outbox_oldest_overdue_seconds") == 90)
         #expect(rig.registry.number("twoefay_outbox_dead_letters") == 0)
-        rig.mails.answer(.refused("550 no such user"))
+        rig.mails.answer(.unregistered(since: nil, reason: "550 no such user"))
         try await rig.round(after: .zero)
         try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(rig.registry.number("twoefay_outbox_oldest_overdue_seconds") == 0)
@@ -146,7 +146,7 @@ import World
 
     @Test(arguments: StoreKind.all) func permanentlyRefusedEventMailIsDeadAtOnce(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
-        scene.rig.mails.answer(.refused("550 no such user"))
+        scene.rig.mails.answer(.unregistered(since: nil, reason: "550 no such user"))
         try await scene.rig.round(after: .seconds(1))
         #expect(try scene.mails("due_at IS NULL AND dead_at IS NOT NULL AND reason = '550 no such user'") == 1)
         #expect(scene.rig.sink.drain().contains { $0.contains("level=warning event=mail.refused") })
@@ -171,7 +171,7 @@ import World
     @Test(arguments: StoreKind.all) func eventMailsPerUserAreLimited(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let rig = scene.rig
-        rig.mails.answer(.retryAfter(nil, "busy"))
+        rig.mails.answer(.retry(after: nil, reason: "busy"))
         for _ in 0..<12 { try await scene.lockAndUnlock() }
         // The one that is put off is of this round, whichever it is: rows that are due together have no order.
         try await rig.round(after: .seconds(60))

@@ -13,7 +13,7 @@ import World
     @Test(arguments: StoreKind.all) func refusedFactorStartsTheNextAtOnce(kind: StoreKind) async throws {
         let stage = try await CodeLoginFixture(kind)
         try stage.give(.totp)
-        stage.rig.pushes.answer(.tokenDead(since: nil, reason: "Unregistered"))
+        stage.rig.pushes.answer(.unregistered(since: nil, reason: "Unregistered"))
         let asked = try await stage.login()
         #expect(asked.factor == .push && asked.verified)
         #expect(try await stage.steps(asked) == "push refused, totp sent")

@@ -13,7 +13,7 @@ import World
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
-        rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy"))
+        rig.pushes.answer(.retry(after: .seconds(1), reason: "busy"))
         _ = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
@@ -51,7 +51,7 @@ import World
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
         // Forty characters to Swift, eighty to the database.
-        rig.pushes.answer(.badRequest(String(repeating: "x\u{301}", count: 40)))
+        rig.pushes.answer(.misconfigured(.message, reason: String(repeating: "x\u{301}", count: 40)))
         _ = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
@@ -74,7 +74,7 @@ import World
             }
         }
         try await bind("old")
-        rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy"))
+        rig.pushes.answer(.retry(after: .seconds(1), reason: "busy"))
         _ = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
@@ -82,7 +82,7 @@ import World
         let sent = try #require(rig.pushes.sent.first)
         // The push to the old token is on its way while the new one comes.
         try await bind("new")
-        rig.pushes.answer(.tokenDead(since: nil, reason: "BadDeviceToken"))
+        rig.pushes.answer(.unregistered(since: nil, reason: "BadDeviceToken"))
         let phone = try #require(DeviceID(try rig.text("SELECT lower(hex(id)) FROM device")))
         let delivery = PushDelivery(push: sent, device: phone, askedAt: rig.time.now(), attempts: 1)
         try await rig.on { relay in await relay.deliver(delivery) }
@@ -92,7 +92,7 @@ import World
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         await rig.settled()
-        rig.pushes.answer(.tokenDead(since: nil, reason: "BadDeviceToken"))
+        rig.pushes.answer(.unregistered(since: nil, reason: "BadDeviceToken"))
         _ = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }

@@ -15,17 +15,17 @@ import World
         case silence, busy, unavailable, unreachable
 
         /// As the courier tells it, and when: it waits for nine seconds at most, and never beyond `deliverBy`.
-        func answer(_ push: Push, _ time: TestTime) -> PushOutcome {
+        func answer(_ push: Push, _ time: TestTime) -> DeliveryOutcome {
             let patience = max(.zero, min(.seconds(9), push.deliverBy - time.now()))
             switch self {
             case .silence:
                 time.advance(by: patience)
                 return .ambiguous(reason)
-            case .busy: return .retryAfter(.seconds(5), reason: reason)
-            case .unavailable: return .retryAfter(.milliseconds(700), reason: reason)
+            case .busy: return .retry(after: .seconds(5), reason: reason)
+            case .unavailable: return .retry(after: .milliseconds(700), reason: reason)
             case .unreachable:
                 time.advance(by: patience)
-                return .retryAfter(.seconds(1), reason: reason)
+                return .retry(after: .seconds(1), reason: reason)
             }
         }
 
@@ -92,10 +92,11 @@ import World
 
     /// Its relay died with it, so nobody knows whether the phone has it.
     @Test(
-        arguments: StoreKind.all, [PushOutcome.accepted, .retryAfter(.seconds(1), reason: "busy"), .ambiguous("lost")])
-    func abandonedPushIsRetriedOnce(kind: StoreKind, outcome: PushOutcome) async throws {
+        arguments: StoreKind.all,
+        [DeliveryOutcome.accepted(by: nil), .retry(after: .seconds(1), reason: "busy"), .ambiguous("lost")])
+    func abandonedPushIsRetriedOnce(kind: StoreKind, outcome: DeliveryOutcome) async throws {
         let rig = try await RelayRig(kind)
-        rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy"))
+        rig.pushes.answer(.retry(after: .seconds(1), reason: "busy"))
         let (asked, shop, _) = try await login(rig, living: 60)
         try rig.execute("UPDATE outbox SET holder = x'00000000000000000000000000000001' WHERE kind = 'push'")
         rig.time.advance(by: .seconds(25))
@@ -105,7 +106,7 @@ import World
         #expect(sent.count == 2)
         #expect(sent.last?.deliverBy == asked.expiresAt - .seconds(60 - 25 - 1 - 9))
         let steps = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.steps
-        #expect(steps.map(\.state) == [outcome == .accepted ? .sent : .undeliverable])
+        #expect(steps.map(\.state) == [outcome == .accepted(by: nil) ? .sent : .undeliverable])
     }
 
     @Test func lastAttemptEndsWithTheChallenge() {

@@ -77,7 +77,7 @@ import World
         let ticket = rig.relay.heldRequests.ticket(for: .phone(lost.id))
         ticket.arm { woken.withLock { $0 = true } }
         rig.pushes.answer(
-            .retryAfter(.seconds(5), reason: "busy"), .retryAfter(.seconds(5), reason: "busy"))
+            .retry(after: .seconds(5), reason: "busy"), .retry(after: .seconds(5), reason: "busy"))
         let asked = try await person.login()
         await rig.settled()
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 2)

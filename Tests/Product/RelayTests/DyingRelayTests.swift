@@ -100,7 +100,7 @@ private final class Life: Sendable {
         let life: Life
         let other: Letters
 
-        func send(_ message: Message) async -> MessageOutcome {
+        func send(_ message: Message) async -> DeliveryOutcome {
             if life.moment == .beforeItSends { life.end() }
             guard !life.isOver else { return .ambiguous("dead") }
             let outcome = await other.send(message)

@@ -58,9 +58,11 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func refusedOrUndeliverableMessageEndsTheStep(store: StoreKind) async throws {
-        let outcomes: [(MessageOutcome, StepState, String)] = [
-            (.refused("550 5.1.1 no such user"), .refused, "level=warning event=mail.refused"),
-            (.undeliverable("no gateway"), .undeliverable, "level=error event=mail.undeliverable"),
+        let outcomes: [(DeliveryOutcome, StepState, String)] = [
+            (.unregistered(since: nil, reason: "550 5.1.1 no such user"), .refused, "level=warning event=mail.refused"),
+            (.misconfigured(.message, reason: "no gateway"), .undeliverable, "level=error event=mail.undeliverable"),
+            (.misconfigured(.service, reason: "no TLS"), .undeliverable, "level=error event=mail.undeliverable"),
+            (.declined("not wanted"), .undeliverable, "level=error event=mail.undeliverable"),
         ]
         for (outcome, state, line) in outcomes {
             let post = try await CodeMessageFixture(store)
@@ -68,7 +70,7 @@ import World
             try await post.send()
             let step = try await post.step()
             #expect(step.state == state)
-            #expect(step.reason == (state == .refused ? "550 5.1.1 no such user" : "no gateway"))
+            #expect(step.reason == outcome.reason)
             #expect(try post.left() == 0)
             #expect(try post.audits("outcome = '\(step.reason ?? "")'") == 1)
             #expect(post.rig.sink.drain().filter { $0.contains(line) }.count == 1)
@@ -82,7 +84,7 @@ import World
 
     @Test(arguments: StoreKind.all) func retriedMessageKeepsItsID(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
-        post.letters.answer(.retryAfter(nil, "421 busy"), .retryAfter(.seconds(10), "450 later"))
+        post.letters.answer(.retry(after: nil, reason: "421 busy"), .retry(after: .seconds(10), reason: "450 later"))
         let errand = try await post.write()
         try await post.carry(errand)
         #expect(try await post.step().state == .queued)
@@ -105,7 +107,7 @@ import World
     /// Somebody may have it: it goes out once more, under the same id, and then counts as sent.
     @Test(arguments: StoreKind.all) func ambiguousMessageIsSentOnceMore(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
-        post.letters.answer(.retryAfter(nil, "busy"), .ambiguous("no answer"), .ambiguous("no answer"))
+        post.letters.answer(.retry(after: nil, reason: "busy"), .ambiguous("no answer"), .ambiguous("no answer"))
         try await post.send()
         for _ in 0..<4 { try await post.rig.round(after: .seconds(9)) }
         #expect(post.letters.sent.count == 3)
@@ -118,7 +120,7 @@ import World
     /// A server that is not there for as long as the code counts.
     @Test(arguments: StoreKind.all) func codeIsRetriedUntilItExpires(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store, living: 60)
-        post.letters.answerOtherwise { _ in .retryAfter(nil, "no connection") }
+        post.letters.answerOtherwise { _ in .retry(after: nil, reason: "no connection") }
         let end = post.asked.expiresAt
         try await post.send()
         for _ in 0..<56 { try await post.rig.round(after: .seconds(1)) }
@@ -241,7 +243,7 @@ import World
         let dead = rig.time.now()
         let back = dead + .seconds(600)
         rig.mails.answerOtherwise { [time = rig.time] _ in
-            time.now() < back ? .retryAfter(nil, "no connection") : .accepted(by: nil)
+            time.now() < back ? .retry(after: nil, reason: "no connection") : .accepted(by: nil)
         }
         var posts: [CodeMessageFixture] = []
         for minute in 0..<10 {

@@ -84,10 +84,10 @@ import World
     }
 
     @Test func pushesAreCountedByOutcome() async throws {
-        let outcomes: [(PushOutcome, String)] = [
-            (.accepted, "accepted"), (.badRequest("BadPath"), "bad_request"),
-            (.declined("403"), "declined"), (.credentialFault("Forbidden"), "credential_fault"),
-            (.tokenDead(since: nil, reason: "Unregistered"), "token_dead"),
+        let outcomes: [(DeliveryOutcome, String)] = [
+            (.accepted(by: nil), "accepted"), (.misconfigured(.message, reason: "BadPath"), "bad_request"),
+            (.declined("403"), "declined"), (.misconfigured(.service, reason: "Forbidden"), "credential_fault"),
+            (.unregistered(since: nil, reason: "Unregistered"), "token_dead"),
         ]
         for (outcome, word) in outcomes {
             let rig = try await RelayRig(.memory)

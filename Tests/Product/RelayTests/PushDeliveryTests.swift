@@ -11,8 +11,8 @@ import World
 
 /// What becomes of pushes, which is one thing, and what becomes of their challenges, which is another.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct PushDeliveryTests {
-    private static let gone = PushOutcome.tokenDead(since: nil, reason: "Unregistered")
-    private static let broken = PushOutcome.badRequest("PayloadEmpty")
+    private static let gone = DeliveryOutcome.unregistered(since: nil, reason: "Unregistered")
+    private static let broken = DeliveryOutcome.misconfigured(.message, reason: "PayloadEmpty")
 
     private func audits(_ rig: RelayRig) throws -> Int64 {
         try rig.count("SELECT count(*) FROM audit WHERE event = 'push.settled'")
@@ -27,11 +27,13 @@ import World
     @Test(
         arguments: StoreKind.all,
         [
-            ([PushOutcome.accepted, gone], StepState.sent, nil as String?), ([gone, .accepted], .sent, nil),
+            ([DeliveryOutcome.accepted(by: nil), gone], StepState.sent, nil as String?),
+            ([gone, .accepted(by: nil)], .sent, nil),
             ([gone, broken], .undeliverable, "PayloadEmpty"), ([broken, gone], .refused, "Unregistered"),
-            ([.accepted, .accepted], .sent, nil),
+            ([.accepted(by: nil), .accepted(by: nil)], .sent, nil),
         ])
-    func stepHasTheBestStateOfTwoPhones(kind: StoreKind, expected: ([PushOutcome], StepState, String?)) async throws {
+    func stepHasTheBestStateOfTwoPhones(kind: StoreKind, expected: ([DeliveryOutcome], StepState, String?)) async throws
+    {
         let (outcomes, state, reason) = expected
         let cast = try await TwoWebsitesFixture(kind)
         for outcome in outcomes { cast.rig.pushes.answer(outcome) }
@@ -47,13 +49,13 @@ import World
             let event =
                 switch outcome {
                 case .accepted: "level=info event=push.accepted"
-                case .tokenDead: "level=info event=push.refused"
+                case .unregistered: "level=info event=push.refused"
                 default: "level=error event=push.undeliverable"
                 }
             let mine = lines.filter { $0.contains("push=\(push.id)") }
             #expect(mine.count == 2 && mine[0].contains("event=push.queued") && mine[1].contains(event), "\(mine)")
             #expect(mine.allSatisfy { $0.contains("device=") } && mine[1].contains("milliseconds=0"), "\(mine)")
-            #expect(mine[1].contains("reason=") == (outcome != .accepted))
+            #expect(mine[1].contains("reason=") == (outcome != .accepted(by: nil)))
         }
     }
 
@@ -61,7 +63,7 @@ import World
     @Test(arguments: StoreKind.all) func reasonIsShortAndPrintable(kind: StoreKind) async throws {
         let cast = try await TwoWebsitesFixture(kind)
         let evil = "a\u{202e}b\n\u{e9}" + String(repeating: "x", count: 100)
-        cast.rig.pushes.answer(.badRequest(evil), .badRequest(evil))
+        cast.rig.pushes.answer(.misconfigured(.message, reason: evil), .misconfigured(.message, reason: evil))
         let asked = try await cast.ask()
         await cast.rig.settled()
         let reason = try #require(try await cast.told(asked).steps.first?.reason)
@@ -86,7 +88,7 @@ import World
     /// The push service took it when the user had answered already, or when somebody else had settled it.
     @Test(arguments: StoreKind.all) func lateOutcomeChangesNothing(kind: StoreKind) async throws {
         let cast = try await TwoWebsitesFixture(kind)
-        cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
+        cast.rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
         let asked = try await cast.ask()
         await cast.rig.settled()
         let sent = try #require(cast.rig.pushes.sent.first)
@@ -95,7 +97,7 @@ import World
         _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
         let ended = try await cast.told(asked)
         let audits = try cast.rig.count("SELECT count(*) FROM audit")
-        for outcome in [PushOutcome.accepted, Self.gone, Self.broken, .ambiguous("silence")] {
+        for outcome in [DeliveryOutcome.accepted(by: nil), Self.gone, Self.broken, .ambiguous("silence")] {
             cast.rig.pushes.answer(outcome)
             _ = cast.rig.sink.drain()
             try await cast.rig.on { relay in await relay.deliver(delivery) }
@@ -112,14 +114,14 @@ import World
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"))
+        rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"))
         let asked = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         await rig.settled()
         let sent = try #require(rig.pushes.sent.first)
         let delivery = PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
-        rig.pushes.answer(Self.gone, .accepted)
+        rig.pushes.answer(Self.gone, .accepted(by: nil))
         for _ in 0..<2 { try await rig.on { relay in await relay.deliver(delivery) } }
         let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.steps.map(\.state) == [.refused] && told.steps.map(\.reason) == ["Unregistered"])
@@ -129,7 +131,7 @@ import World
 
     @Test(arguments: StoreKind.all) func seenChallengeIsNotPushedAfterwards(kind: StoreKind) async throws {
         let cast = try await TwoWebsitesFixture(kind)
-        cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
+        cast.rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
         let asked = try await cast.ask()
         await cast.rig.settled()
         cast.rig.time.advance(by: .milliseconds(1500))
@@ -149,12 +151,29 @@ import World
         #expect(try await cast.told(asked).steps.map(\.state) == [.seen])
     }
 
+    @Test(arguments: StoreKind.all) func serviceThatNamesNoPauseGetsTheUsualOne(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        rig.pushes.answer(.retry(after: nil, reason: "busy"))
+        _ = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        rig.time.advance(by: PushDelivery.pause - .milliseconds(1))
+        try await attend(rig)
+        #expect(rig.pushes.sent.count == 1)
+        rig.time.advance(by: .milliseconds(1))
+        try await attend(rig)
+        #expect(rig.pushes.sent.count == 2)
+    }
+
     /// The clock is past the end when its turn comes: that is nobody's mistake.
     @Test(arguments: StoreKind.all) func unsentPushExpires(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"))
+        rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"))
         let asked = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
@@ -178,7 +197,7 @@ import World
     @Test(arguments: StoreKind.all, ["push_token = ''", "state = 'suspended'"])
     func pushWithoutTokenIsUndeliverable(kind: StoreKind, change: String) async throws {
         let cast = try await TwoWebsitesFixture(kind)
-        cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
+        cast.rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
         let asked = try await cast.ask()
         await cast.rig.settled()
         try cast.rig.execute("UPDATE device SET \(change)")
@@ -253,7 +272,7 @@ import World
     /// The pushes go with their phones, and the last of them says so.
     @Test(arguments: StoreKind.all) func pushToAnUnboundPhoneIsUndeliverable(kind: StoreKind) async throws {
         let cast = try await TwoWebsitesFixture(kind)
-        cast.rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"), .retryAfter(.seconds(2), reason: "busy"))
+        cast.rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
         let asked = try await cast.ask()
         await cast.rig.settled()
         for (phone, state) in [(cast.first, StepState.queued), (cast.second, .undeliverable)] {
@@ -270,7 +289,7 @@ import World
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        rig.pushes.answer(.retryAfter(.seconds(2), reason: "busy"))
+        rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"))
         let asked = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }

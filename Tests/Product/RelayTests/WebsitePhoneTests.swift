@@ -17,7 +17,7 @@ import World
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop("shop", Self.websites), rig)
         rig.pushes.serveOnly { platform, _ in platform == .ios }
-        rig.pushes.answer(.badRequest("not a token"))
+        rig.pushes.answer(.misconfigured(.message, reason: "not a token"))
         _ = try await ada.bound("APA91bHun4:x")
         let asked = try await ada.login()
         #expect(asked.factor == .push)

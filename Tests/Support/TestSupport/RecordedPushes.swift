@@ -5,9 +5,9 @@ import Synchronization
 import Webhooks
 
 /// A push service of a test.
-public typealias Pushes = RecordedPushes<Push, PushOutcome>
+public typealias Pushes = RecordedPushes<Push, DeliveryOutcome>
 /// A mail server or a text message gateway of a test.
-public typealias Letters = RecordedPushes<Message, MessageOutcome>
+public typealias Letters = RecordedPushes<Message, DeliveryOutcome>
 /// The webhook endpoints of a test.
 public typealias Calls = RecordedPushes<WebhookRequest, WebhookOutcome>
 
@@ -88,8 +88,8 @@ public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
     }
 }
 
-extension RecordedPushes: PushCourier where Item == Push, Outcome == PushOutcome {
-    public convenience init() { self.init(otherwise: .accepted) }
+extension RecordedPushes: PushCourier where Item == Push, Outcome == DeliveryOutcome {
+    public convenience init() { self.init(otherwise: .accepted(by: nil)) }
 
     /// Restricts the service to some phones, by platform and device token.
     public func serveOnly(_ isServed: @escaping @Sendable (_ platform: Platform, _ pushToken: String) -> Bool) {
@@ -107,6 +107,6 @@ extension RecordedPushes: WebhookCourier where Item == WebhookRequest, Outcome =
     public func call(_ call: WebhookRequest) async -> WebhookOutcome { await send(call) }
 }
 
-extension RecordedPushes: MessageCourier where Item == Message, Outcome == MessageOutcome {
+extension RecordedPushes: MessageCourier where Item == Message, Outcome == DeliveryOutcome {
     public convenience init() { self.init(otherwise: .accepted(by: nil)) }
 }

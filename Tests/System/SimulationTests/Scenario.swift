@@ -293,7 +293,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
 
     /// Acts as the push service. An accepted push may be lost, and a push with another outcome may
     /// arrive.
-    func send(_ push: Push) async -> PushOutcome {
+    func send(_ push: Push) async -> DeliveryOutcome {
         let loop = EventLoop.current
         await loop?.sleep(for: milliseconds(1..<400))
         let dice = chance(10)
@@ -303,9 +303,9 @@ final class Scenario: PushCourier, @unchecked Sendable {
             }
         }
         switch dice {
-        case 0...5, 8: return .accepted
+        case 0...5, 8: return .accepted(by: nil)
         case 6: return .ambiguous("timeout")
-        default: return .retryAfter(.seconds(2), reason: "TooManyRequests")
+        default: return .retry(after: .seconds(2), reason: "TooManyRequests")
         }
     }
 

@@ -55,7 +55,7 @@ final class Rig: Sendable {
 
     /// Nobody carries anything.
     private struct Nobody: MessageCourier {
-        func send(_ message: Message) async -> MessageOutcome { .undeliverable("nobody") }
+        func send(_ message: Message) async -> DeliveryOutcome { .misconfigured(.message, reason: "nobody") }
     }
 
     /// One that sends what another one left behind.

@@ -39,7 +39,7 @@ func runLatency(port: UInt16, authority: String, rounds: Int) throws {
                 let push = samplePush()
                 start.store(UInt64(now() * 1000), ordering: .releasing)
                 let outcome = await courier.send(push)
-                guard outcome == .accepted else {
+                guard outcome == .accepted(by: nil) else {
                     complain("not accepted: \(outcome)")
                     exit(1)
                 }
@@ -96,7 +96,8 @@ private func column(_ value: Double) -> String {
 }
 
 private func samplePush() -> Push {
-    guard let id = OutboxEntryID(SystemRandomness().bytes(16)), let challenge = ChallengeID(SystemRandomness().bytes(16))
+    guard let id = OutboxEntryID(SystemRandomness().bytes(16)),
+        let challenge = ChallengeID(SystemRandomness().bytes(16))
     else { preconditionFailure("16 bytes are an id") }
     return Push(
         id: id, challenge: challenge, deviceToken: String(repeating: "a1", count: 32),

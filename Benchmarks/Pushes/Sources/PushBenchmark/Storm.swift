@@ -46,7 +46,7 @@ private final class Watched: PushCourier {
 
     func serves(_ platform: Platform, pushToken: String) -> Bool { courier.serves(platform, pushToken: pushToken) }
 
-    func send(_ push: Push) async -> PushOutcome {
+    func send(_ push: Push) async -> DeliveryOutcome {
         let outcome = await courier.send(push)
         state.withLock { state in
             switch outcome {
@@ -54,9 +54,8 @@ private final class Watched: PushCourier {
             case .ambiguous:
                 state.outcomes["ambiguous", default: 0] += 1
                 state.ambiguous.insert(push.id.text)
-            case .retryAfter(_, let reason): state.outcomes["later: \(reason)", default: 0] += 1
-            case .tokenDead(_, let reason), .credentialFault(let reason), .badRequest(let reason),
-                .declined(let reason):
+            case .retry(_, let reason): state.outcomes["later: \(reason)", default: 0] += 1
+            case .unregistered(_, let reason), .misconfigured(_, let reason), .declined(let reason):
                 state.outcomes[reason, default: 0] += 1
             }
         }

@@ -59,7 +59,7 @@ private final class Throughput {
 
     func warmUp(_ then: @escaping () -> Void) {
         sender.send(push(count)) { outcome in
-            guard outcome == .accepted else {
+            guard outcome == .accepted(by: nil) else {
                 complain("not accepted: \(outcome)")
                 exit(1)
             }
@@ -80,7 +80,7 @@ private final class Throughput {
         let start = now()
         sender.send(push) { [self] outcome in
             took.append(now() - start)
-            if outcome != .accepted { refused["\(outcome)", default: 0] += 1 }
+            if outcome != .accepted(by: nil) { refused["\(outcome)", default: 0] += 1 }
             took.count == count ? finish() : next()
         }
     }

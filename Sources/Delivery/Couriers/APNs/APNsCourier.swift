@@ -22,7 +22,7 @@ public final class APNsCourier: PushCourier {
         }
     }
 
-    public func send(_ push: Push) async -> PushOutcome { await sender.send(push.notification) }
+    public func send(_ push: Push) async -> DeliveryOutcome { await sender.send(push.notification) }
 }
 
 extension Push {

@@ -37,18 +37,20 @@ public final class MailCourier: MessageCourier {
     }
 
     /// Sends a message. Must be called on a loop.
-    public func send(_ message: Message) async -> MessageOutcome { await deliver(message).outcome }
+    public func send(_ message: Message) async -> DeliveryOutcome { await deliver(message).outcome }
 
     /// Sends a message and also returns the server's reply, if the server was contacted.
     public func deliver(
         _ message: Message
-    ) async -> (outcome: MessageOutcome, said: Result<SMTPReply, SMTPFailure>?) {
+    ) async -> (outcome: DeliveryOutcome, said: Result<SMTPReply, SMTPFailure>?) {
         let now = time.now()
         let left = message.expiresAt - now
-        guard left > .zero else { return (.undeliverable("expired unsent"), nil) }
+        guard left > .zero else { return (.misconfigured(.message, reason: "expired unsent"), nil) }
         // The store may hold any address. Addresses with non-ASCII letters need SMTPUTF8, which few
         // servers support.
-        guard FieldRule.email(message.to) == nil else { return (.refused("no address that SMTP can carry"), nil) }
+        guard FieldRule.email(message.to) == nil else {
+            return (.unregistered(since: nil, reason: "no address that SMTP can carry"), nil)
+        }
         let letter = words.current.letter(message.letter, message.values(left: left), language: message.language)
         let mail = InternetMessage(
             from: from, senderName: message.website, to: message.to, subject: letter.subject, date: now,
@@ -57,7 +59,7 @@ public final class MailCourier: MessageCourier {
             SMTPTransfer(
                 from: from.address, to: message.to, data: mail.bytes(), deadline: min(left, Self.longest)))
         recordServerFault(result)
-        return (MessageOutcome(result), result)
+        return (DeliveryOutcome(result), result)
     }
 
     /// The recent fault of the server that affects more than a single mail.

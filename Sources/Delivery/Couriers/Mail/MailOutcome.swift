@@ -1,7 +1,7 @@
 import Curl
 import DeliveryOutcomes
 
-extension MessageOutcome {
+extension DeliveryOutcome {
     /// Translates the result of an SMTP transfer. Reasons contain no address.
     init(_ result: Result<SMTPReply, SMTPFailure>) {
         switch result {
@@ -10,21 +10,23 @@ extension MessageOutcome {
         }
     }
 
-    private static func of(_ failure: SMTPFailure) -> MessageOutcome {
+    private static func of(_ failure: SMTPFailure) -> DeliveryOutcome {
         let reason = failure.reasonWithoutAddresses
         if failure.mayHaveArrived { return .ambiguous(reason) }
         switch failure.cause {
         case .refused: return refusal(failure, reason)
-        case .malformed: return .refused(reason)
-        case .busy, .unknownHost, .unreachable, .deadline, .cancelled, .broken: return .retryAfter(nil, reason)
-        case .insecure, .untrusted: return .undeliverable(reason)
+        case .malformed: return .unregistered(since: nil, reason: reason)
+        case .busy, .unknownHost, .unreachable, .deadline, .cancelled, .broken:
+            return .retry(after: nil, reason: reason)
+        case .insecure, .untrusted: return .misconfigured(.service, reason: reason)
         }
     }
 
-    private static func refusal(_ failure: SMTPFailure, _ reason: String) -> MessageOutcome {
-        guard let code = failure.reply?.code, code >= 500 else { return .retryAfter(nil, reason) }
+    private static func refusal(_ failure: SMTPFailure, _ reason: String) -> DeliveryOutcome {
+        guard let code = failure.reply?.code, code >= 500 else { return .retry(after: nil, reason: reason) }
+        guard failure.stage != .recipient else { return .unregistered(since: nil, reason: reason) }
         // A refusal at any other stage would also affect other recipients.
-        return failure.stage == .recipient ? .refused(reason) : .undeliverable(reason)
+        return .misconfigured(failure.isOfTheServer ? .service : .message, reason: reason)
     }
 }
 

@@ -36,11 +36,15 @@ public final class SMSCourier: MessageCourier {
 
     public func close() async { await exchange.close() }
 
-    public func send(_ message: Message) async -> MessageOutcome {
-        guard limits.allows(message.to) else { return .refused("no text message goes to numbers of that country") }
-        guard let text = text(of: message) else { return .undeliverable("only codes go as text messages") }
+    public func send(_ message: Message) async -> DeliveryOutcome {
+        guard limits.allows(message.to) else {
+            return .unregistered(since: nil, reason: "no text message goes to numbers of that country")
+        }
+        guard let text = text(of: message) else {
+            return .misconfigured(.message, reason: "only codes go as text messages")
+        }
         let left = message.expiresAt - time.now()
-        guard left > .zero else { return .retryAfter(nil, "expired unsent") }
+        guard left > .zero else { return .retry(after: nil, reason: "expired unsent") }
         let report = await exchange.send(text, left: left)
         if case .accepted = report.outcome { account(for: report, of: message) }
         return report.outcome

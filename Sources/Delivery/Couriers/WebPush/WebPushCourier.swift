@@ -33,7 +33,7 @@ public final class WebPushCourier: PushCourier {
         }
     }
 
-    public func send(_ push: Push) async -> PushOutcome {
+    public func send(_ push: Push) async -> DeliveryOutcome {
         let subscription: PushSubscription
         do throws(PushSubscription.Fault) {
             subscription = try PushSubscription(token: push.deviceToken)

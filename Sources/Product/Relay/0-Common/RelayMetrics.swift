@@ -13,7 +13,7 @@ public struct RelayMetrics: Sendable {
     let proofs: Counters<ProofCost>
     private let limits: Counters<Limit>
     private let ended: Counters<End>
-    private let pushes: Counters<PushOutcome.Word>
+    private let pushes: Counters<PushOutcomeLabel>
     private let messages: Counters<MessageAttempt>
     private let backlog = BacklogGauge()
     private let decisionsRefused: Counters<DecisionFault>
@@ -137,10 +137,10 @@ extension RelayMetrics {
         ended.add(End(reason: reason, proof: proof))
     }
 
-    func pushed(_ outcome: PushOutcome) { pushes.add(outcome.word) }
+    func pushed(_ outcome: DeliveryOutcome) { pushes.add(PushOutcomeLabel(outcome)) }
 
-    func messaged(_ kind: MessageKind, _ outcome: MessageOutcome) {
-        messages.add(MessageAttempt(kind: kind, outcome: outcome.word))
+    func messaged(_ kind: MessageKind, _ outcome: DeliveryOutcome) {
+        messages.add(MessageAttempt(kind: kind, outcome: MessageOutcomeLabel(outcome)))
     }
 
     func recordBacklog(_ backlog: Backlog, at now: Timestamp) { self.backlog.note(backlog, at: now) }
@@ -199,24 +199,40 @@ enum CodeOutcome: String, CaseIterable {
     case right, wrong, void, early, locked
 }
 
-extension PushOutcome {
-    enum Word: String, CaseIterable {
-        case accepted, retry, declined, ambiguous
-        case tokenDead = "token_dead"
-        case credentialFault = "credential_fault"
-        case badRequest = "bad_request"
-    }
+/// The label for the outcome of a push.
+enum PushOutcomeLabel: String, CaseIterable {
+    case accepted, retry, declined, ambiguous
+    case tokenDead = "token_dead"
+    case credentialFault = "credential_fault"
+    case badRequest = "bad_request"
 
-    var word: Word {
-        switch self {
-        case .accepted: .accepted
-        case .tokenDead: .tokenDead
-        case .retryAfter: .retry
-        case .credentialFault: .credentialFault
-        case .badRequest: .badRequest
-        case .declined: .declined
-        case .ambiguous: .ambiguous
-        }
+    init(_ outcome: DeliveryOutcome) {
+        self =
+            switch outcome {
+            case .accepted: .accepted
+            case .unregistered: .tokenDead
+            case .retry: .retry
+            case .misconfigured(.service, _): .credentialFault
+            case .misconfigured(.message, _): .badRequest
+            case .declined: .declined
+            case .ambiguous: .ambiguous
+            }
+    }
+}
+
+/// The label for the outcome of a mail or a text message.
+private enum MessageOutcomeLabel: String, CaseIterable {
+    case accepted, refused, retry, undeliverable, ambiguous
+
+    init(_ outcome: DeliveryOutcome) {
+        self =
+            switch outcome {
+            case .accepted: .accepted
+            case .unregistered: .refused
+            case .retry: .retry
+            case .misconfigured, .declined: .undeliverable
+            case .ambiguous: .ambiguous
+            }
     }
 }
 
@@ -244,26 +260,10 @@ private final class BacklogGauge: Sendable {
 /// The labels of one attempt to hand over a mail or a text message.
 private struct MessageAttempt: Hashable {
     let kind: MessageKind
-    let outcome: MessageOutcome.Word
+    let outcome: MessageOutcomeLabel
 
     static let all = MessageKind.allCases.flatMap { kind in
-        MessageOutcome.Word.allCases.map { MessageAttempt(kind: kind, outcome: $0) }
-    }
-}
-
-extension MessageOutcome {
-    fileprivate enum Word: String, CaseIterable {
-        case accepted, refused, retry, undeliverable, ambiguous
-    }
-
-    fileprivate var word: Word {
-        switch self {
-        case .accepted: .accepted
-        case .refused: .refused
-        case .retryAfter: .retry
-        case .undeliverable: .undeliverable
-        case .ambiguous: .ambiguous
-        }
+        MessageOutcomeLabel.allCases.map { MessageAttempt(kind: kind, outcome: $0) }
     }
 }
 

@@ -62,7 +62,7 @@ public struct Message: Sendable {
 /// A courier for mails or for text messages. An implementation answers within 30 seconds, whatever
 /// the other side does.
 public protocol MessageCourier: Sendable {
-    func send(_ message: Message) async -> MessageOutcome
+    func send(_ message: Message) async -> DeliveryOutcome
     /// Counts a message as sent, with its cost, although its outcome is ambiguous. The relay calls
     /// this when it makes no further attempt and cannot learn whether the receiver has the message.
     func countsAsSent(_ message: Message)

@@ -60,13 +60,13 @@ extension Relay {
         metrics.messaged(row.kind, outcome)
         switch outcome {
         case .accepted(let gateway): await settle(row, .sent, nil, by: gateway)
-        case .refused(let reason): await settle(row, .refused, reason)
+        case .unregistered(_, let reason): await settle(row, .refused, reason)
         // An operator may repair the fault while the message about the account event is still
         // useful.
-        case .undeliverable(let reason) where row.content.isAnnouncement:
+        case .misconfigured(_, let reason) where row.content.isAnnouncement:
             await postpone(row, nil, reason, orSent: counts)
-        case .undeliverable(let reason): await settle(row, .undeliverable, reason)
-        case .retryAfter(let wish, let reason): await postpone(row, wish, reason, orSent: counts)
+        case .misconfigured(_, let reason), .declined(let reason): await settle(row, .undeliverable, reason)
+        case .retry(let wish, let reason): await postpone(row, wish, reason, orSent: counts)
         // A second ambiguous attempt: the user may have the message. It counts as sent and is not
         // sent a third time.
         case .ambiguous(let reason) where row.ambiguousAt != nil:

@@ -48,7 +48,7 @@ public protocol PushCourier: Sendable {
     /// The fault in a push token that a phone of this platform presents; nil if the service knows
     /// of none.
     func fault(in pushToken: String, of platform: Platform) -> String?
-    func send(_ push: Push) async -> PushOutcome
+    func send(_ push: Push) async -> DeliveryOutcome
 }
 
 extension PushCourier {

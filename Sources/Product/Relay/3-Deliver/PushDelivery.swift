@@ -26,6 +26,8 @@ extension PushDelivery {
     /// The time limit of a late attempt. If a relay died, its push may or may not have arrived, so
     /// another attempt follows, however late.
     static let lastTry = Duration.seconds(9)
+    /// The pause before another attempt if the push service names none.
+    static let pause = Duration.seconds(5)
     /// The longest delay until the next outbox round leases a rescheduled push.
     static let round = Duration.seconds(2)
 
@@ -88,18 +90,17 @@ extension Relay {
         let now = time.now()
         switch outcome {
         case .accepted: await settle(delivery, .sent, nil)
-        case .tokenDead(let since, let reason):
+        case .unregistered(let since, let reason):
             await settle(delivery, .refused, reason, tokenDeadSince: since ?? now)
         // Whatever the outcome was, the challenge has expired and no further attempt follows.
         case _ where now >= message.expiresAt: await settle(delivery, .expired, outcome.reason)
-        case .credentialFault(let reason), .badRequest(let reason):
-            await settle(delivery, .undeliverable, reason, isOurFault: true)
+        case .misconfigured(_, let reason): await settle(delivery, .undeliverable, reason, isOurFault: true)
         case .declined(let reason): await settle(delivery, .undeliverable, reason)
         case .ambiguous(let reason) where delivery.attempts > 0: await settle(delivery, .undeliverable, reason)
         // The same push is sent once more with the same id: the phone shows one notification,
         // however often it arrives.
         case .ambiguous(let reason): await postpone(delivery, by: .seconds(1), reason)
-        case .retryAfter(let pause, let reason): await postpone(delivery, by: pause, reason)
+        case .retry(let pause, let reason): await postpone(delivery, by: pause ?? PushDelivery.pause, reason)
         }
     }
 
@@ -157,17 +158,5 @@ extension Relay {
             .outcome: outcome?.rawValue, .reason: reason,
             .milliseconds: (time.now() - delivery.askedAt).wholeMilliseconds,
         ]
-    }
-}
-
-extension PushOutcome {
-    /// The reason of the outcome; nil if there is nothing to explain.
-    fileprivate var reason: String? {
-        switch self {
-        case .accepted: nil
-        case .tokenDead(_, let reason), .retryAfter(_, let reason), .credentialFault(let reason),
-            .badRequest(let reason), .declined(let reason), .ambiguous(let reason):
-            reason
-        }
     }
 }

@@ -139,7 +139,7 @@ private enum SampleMail: String, CaseIterable {
 /// A mail, and its outcome.
 private struct TestMailAttempt: Sendable {
     let sample: SampleMail
-    let outcome: MessageOutcome
+    let outcome: DeliveryOutcome
     let said: Result<SMTPReply, SMTPFailure>?
 
     var wasTaken: Bool { if case .accepted = outcome { true } else { false } }
@@ -147,9 +147,9 @@ private struct TestMailAttempt: Sendable {
     private var word: String {
         switch outcome {
         case .accepted: "accepted"
-        case .refused: "refused"
-        case .retryAfter: "retry"
-        case .undeliverable: "undeliverable"
+        case .unregistered: "refused"
+        case .retry: "retry"
+        case .misconfigured, .declined: "undeliverable"
         case .ambiguous: "ambiguous"
         }
     }
@@ -158,12 +158,9 @@ private struct TestMailAttempt: Sendable {
     private var reply: SMTPReply? { if case .success(let reply)? = said { reply } else { failure?.reply } }
 
     var line: String {
-        switch outcome {
-        case .accepted: "taken" + (reply.map { ": \($0)" } ?? "")
+        guard let reason = outcome.reason else { return "taken" + (reply.map { ": \($0)" } ?? "") }
         // The server may repeat the address. The operator gave it, so it is no secret here.
-        case .refused(let reason), .retryAfter(_, let reason), .undeliverable(let reason), .ambiguous(let reason):
-            "\(word), \(failure?.description ?? reason)"
-        }
+        return "\(word), \(failure?.description ?? reason)"
     }
 
     var next: String {

@@ -21,7 +21,7 @@ final class PoolBench {
     final class Record {
         var wires: [(endpoint: APNsEndpoint, wire: SimulatedTransport)] = []
         var leases: [Weak] = []
-        var outcomes: [String: [PushOutcome]] = [:]
+        var outcomes: [String: [DeliveryOutcome]] = [:]
     }
 
     struct Weak { weak var lease: Lease? }
@@ -125,7 +125,7 @@ final class PoolBench {
         return id
     }
 
-    func outcomes(_ id: String) -> [PushOutcome] { record.outcomes[id] ?? [] }
+    func outcomes(_ id: String) -> [DeliveryOutcome] { record.outcomes[id] ?? [] }
 
     /// The oldest push that is under way there is answered.
     func answer(_ wire: SimulatedTransport, _ status: Int = 200, _ reason: String? = nil) throws {

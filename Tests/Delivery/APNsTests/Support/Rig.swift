@@ -29,16 +29,16 @@ extension APNsOptions {
 /// A push that the sender has, and what becomes of it.
 final class Begun: Sendable {
     private struct State {
-        var outcomes: [PushOutcome] = []
-        var waiting: CheckedContinuation<PushOutcome, Never>?
+        var outcomes: [DeliveryOutcome] = []
+        var waiting: CheckedContinuation<DeliveryOutcome, Never>?
     }
 
     private let state = Mutex(State())
 
     /// All that came: one, if it is as it should be.
-    var outcomes: [PushOutcome] { state.withLock { $0.outcomes } }
+    var outcomes: [DeliveryOutcome] { state.withLock { $0.outcomes } }
 
-    func came(_ outcome: PushOutcome) {
+    func came(_ outcome: DeliveryOutcome) {
         let waiting = state.withLock { state in
             state.outcomes.append(outcome)
             defer { state.waiting = nil }
@@ -48,7 +48,7 @@ final class Begun: Sendable {
     }
 
     /// For one at a time.
-    func outcome() async -> PushOutcome {
+    func outcome() async -> DeliveryOutcome {
         await withCheckedContinuation { continuation in
             let there = state.withLock { state in
                 if state.outcomes.isEmpty { state.waiting = continuation }
@@ -130,7 +130,7 @@ final class Rig: Sendable {
             environment: environment, expiresAt: time.now() + lives)
     }
 
-    func send(_ push: APNsNotification, on loop: Int = 1) async -> PushOutcome {
+    func send(_ push: APNsNotification, on loop: Int = 1) async -> DeliveryOutcome {
         await loops[loop].perform { [sender] in await sender.send(push) }
     }
 

@@ -43,7 +43,7 @@ struct OutboxEntryFixture {
         let shop = try await rig.shop(
             "shop", ["number": "0", "factors": "push, totp, sms", "answers": "certificate"],
             webhook: kind == .webhook ? WebhookFixture.url : nil)
-        if kind == .push { for _ in 0..<3 { rig.pushes.answer(.retryAfter(.seconds(1), reason: "busy")) } }
+        if kind == .push { for _ in 0..<3 { rig.pushes.answer(.retry(after: .seconds(1), reason: "busy")) } }
         var rows: [(id: String, user: UserID, challenge: ChallengeID?)] = []
         for name in ["ada", "bea", "cleo"] {
             if kind == .sms {
