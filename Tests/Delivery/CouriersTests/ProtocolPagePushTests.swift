@@ -19,9 +19,11 @@ struct ProtocolPagePushTests {
         let start = try #require(page.firstIndex(of: "```json \(name)"))
         let push = Push(
             id: try #require(OutboxEntryID("0123456789abcdef0123456789abcdef")),
-            challenge: try #require(ChallengeID("9a41d7c05b3e4f6a8c1d2e3f4a5b6c7d")), deviceToken: Sample.token,
+            challenge: try #require(ChallengeID("9a41d7c05b3e4f6a8c1d2e3f4a5b6c7d")),
+            device: try #require(DeviceID(Sample.device)), deviceToken: Sample.token,
             environment: .production, detail: detail, website: "The Shop", service: "members", ip: "192.0.2.7",
-            place: "Berlin, DE", expiresAt: Timestamp(milliseconds: 1_800_000_300_999))
+            place: "Berlin, DE", askedAt: Timestamp(milliseconds: 1_800_000_000_999),
+            expiresAt: Timestamp(milliseconds: 1_800_000_300_999))
         #expect(String(decoding: payload(push), as: UTF8.self) == page[start + 1])
         #expect(page[start + 2] == "```")
     }

@@ -111,8 +111,8 @@ import World
 
     @Test func lastAttemptEndsWithTheChallenge() {
         let (asked, expires) = (Timestamp(seconds: 1000), Timestamp(seconds: 1100))
-        #expect(PushDelivery.deliverBy(asked, expires, at: asked) == Timestamp(milliseconds: 1_033_333))
-        #expect(PushDelivery.deliverBy(asked, expires, at: Timestamp(seconds: 1050)) == Timestamp(seconds: 1059))
-        #expect(PushDelivery.deliverBy(asked, expires, at: Timestamp(seconds: 1095)) == expires)
+        #expect(Push.deliverBy(asked, expires, at: asked) == Timestamp(milliseconds: 1_033_333))
+        #expect(Push.deliverBy(asked, expires, at: Timestamp(seconds: 1050)) == Timestamp(seconds: 1059))
+        #expect(Push.deliverBy(asked, expires, at: Timestamp(seconds: 1095)) == expires)
     }
 }

@@ -92,15 +92,13 @@ import World
         let asked = try await cast.ask()
         await cast.rig.settled()
         let sent = try #require(cast.rig.pushes.sent.first)
-        let delivery = PushDelivery(
-            push: sent, device: cast.first.credential.id, askedAt: cast.rig.time.now(), attempts: 1)
         _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
         let ended = try await cast.told(asked)
         let audits = try cast.rig.count("SELECT count(*) FROM audit")
         for outcome in [DeliveryOutcome.accepted(by: nil), Self.gone, Self.broken, .ambiguous("silence")] {
             cast.rig.pushes.answer(outcome)
             _ = cast.rig.sink.drain()
-            try await cast.rig.on { relay in await relay.deliver(delivery) }
+            try await cast.rig.on { relay in await relay.deliver(sent.again) }
             let lines = cast.rig.sink.drain().filter { $0.contains("event=push.") }
             #expect(lines.count == 1 && lines[0].contains("level=info event=push.overtaken"), "\(lines)")
         }
@@ -113,16 +111,15 @@ import World
     @Test(arguments: StoreKind.all) func pushIsSettledOnce(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
-        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
         rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"))
         let asked = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         await rig.settled()
         let sent = try #require(rig.pushes.sent.first)
-        let delivery = PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
         rig.pushes.answer(Self.gone, .accepted(by: nil))
-        for _ in 0..<2 { try await rig.on { relay in await relay.deliver(delivery) } }
+        for _ in 0..<2 { try await rig.on { relay in await relay.deliver(sent.again) } }
         let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.steps.map(\.state) == [.refused] && told.steps.map(\.reason) == ["Unregistered"])
         #expect(try rig.count("SELECT count(*) FROM challenge WHERE state = 'asked'") == 1)
@@ -160,7 +157,7 @@ import World
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         await rig.settled()
-        rig.time.advance(by: PushDelivery.pause - .milliseconds(1))
+        rig.time.advance(by: Push.pause - .milliseconds(1))
         try await attend(rig)
         #expect(rig.pushes.sent.count == 1)
         rig.time.advance(by: .milliseconds(1))
@@ -172,7 +169,7 @@ import World
     @Test(arguments: StoreKind.all) func unsentPushExpires(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
-        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
         rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"))
         let asked = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
@@ -180,8 +177,7 @@ import World
         await rig.settled()
         let sent = try #require(rig.pushes.sent.first)
         rig.time.advance(by: .seconds(300))
-        let delivery = PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now() - .seconds(300), attempts: 1)
-        try await rig.on { relay in await relay.deliver(delivery) }
+        try await rig.on { relay in await relay.deliver(sent.again) }
         #expect(rig.pushes.sent.count == 1)
         let steps = try await rig.on { relay in try await relay.store.challenge(asked.challenge, of: shop.id) }?.steps
         #expect(steps?.map(\.state) == [.expired] && steps?.map(\.reason) == ["expired unsent"])
@@ -288,17 +284,15 @@ import World
     @Test(arguments: StoreKind.all) func pushWithoutAServiceIsUndeliverable(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
-        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
         rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"))
         let asked = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         await rig.settled()
         let sent = try #require(rig.pushes.sent.first)
-        let (other, delivery) = (
-            try rig.another(), PushDelivery(push: sent, device: phone.id, askedAt: rig.time.now(), attempts: 1)
-        )
-        try await rig.on { _ in await other.deliver(delivery) }
+        let other = try rig.another()
+        try await rig.on { _ in await other.deliver(sent.again) }
         let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(told.steps.map(\.state) == [.undeliverable] && told.steps.map(\.reason) == ["no push service"])
     }

@@ -14,8 +14,9 @@ import World
 
     private static func settlement(_ errand: Int, of challenge: Int, _ step: StepState) -> PushSettlement {
         let push = Push(
-            id: Sample.id(errand), challenge: Sample.id(challenge), deviceToken: "token", environment: .production,
-            detail: .full, website: "Shop", service: nil, ip: nil, place: nil, expiresAt: Sample.now + .seconds(300))
+            id: Sample.id(errand), challenge: Sample.id(challenge), device: Sample.id(challenge), deviceToken: "token",
+            environment: .production, detail: .full, website: "Shop", service: nil, ip: nil, place: nil,
+            askedAt: Sample.now, expiresAt: Sample.now + .seconds(300))
         return PushSettlement(of: push, step, step == .sent ? nil : "Unregistered", at: Sample.now)
     }
 

@@ -153,9 +153,9 @@ extension Relay {
         // If the expiry differs, an earlier run of this operation stored the challenge. Its pushes
         // are in the outbox, or were sent long ago, so nothing is counted or sent here.
         if stored.life.expiresAt == challenge.life.expiresAt {
-            count(stored, beganWith: factor, wasToPush: !plan.deliveries.isEmpty)
+            count(stored, beganWith: factor, wasToPush: !plan.pushes.isEmpty)
             for superseded in stored.superseded { ended(superseded, .superseded) }
-            for delivery in plan.deliveries where stored.pushes.contains(delivery.push.id) { send(delivery) }
+            for push in plan.pushes where stored.pushes.contains(push.id) { send(push) }
         }
         return OpenedChallenge(
             challenge: challenge.id, verified: !subject.phones.isEmpty, number: isRefused ? nil : stored.number,
@@ -180,11 +180,11 @@ extension Relay {
     /// A challenge that is to be stored, and what the relay does when it is stored.
     private struct Plan {
         let challenge: NewChallenge
-        let deliveries: [PushDelivery]
+        let pushes: [Push]
         let beginsWithMessage: Bool
     }
 
-    /// Returns the new challenge with its deliveries. The ids follow from the operation. Nonce and
+    /// Returns the new challenge with its pushes. The ids follow from the operation. Nonce and
     /// number are drawn at random; if an earlier run stored the challenge, the stored ones count.
     private func plan(
         _ request: LoginRequest, about subject: AskSubject, by website: Website, at now: Timestamp,
@@ -217,7 +217,7 @@ extension Relay {
         {
             life = over
         }
-        let deliveries = deliveries(
+        let pushes = pushes(
             to: first == .push ? pushable(subject.phones) : [], of: id, by: website.displayName, narrowed,
             showing: (request.service, request.ip, place), until: expiresAt, at: now, as: operation)
         let isSent = first?.isSent == true
@@ -226,9 +226,9 @@ extension Relay {
             context: context.bytes, nonce: randomness.bytes(16), number: number,
             approves: request.approves, language: request.language,
             otherwise: isSent ? nil : first == .push ? .pull : first,
-            pushes: deliveries.map { entry(for: $0, at: now) }, expiry: operation.identifier("expiry"),
+            pushes: pushes.map { entry(for: $0, at: now) }, expiry: operation.identifier("expiry"),
             next: first.flatMap { next(after: $0, cascade, means, narrowed, at: now, operation) }, askedAt: now)
-        return Plan(challenge: challenge, deliveries: deliveries, beginsWithMessage: isSent)
+        return Plan(challenge: challenge, pushes: pushes, beginsWithMessage: isSent)
     }
 
     /// Returns the policy for this challenge, narrowed to what the request wants. For an approval,
@@ -278,23 +278,22 @@ extension Relay {
     }
 
     /// Returns the pushes to these phones, which begin now.
-    func deliveries(
+    func pushes(
         to phones: [AskSubject.Phone], of challenge: ChallengeID, by website: String, _ policy: Policy,
         showing shown: (service: String?, ip: String?, place: String?), until expiresAt: Timestamp, at now: Timestamp,
         as operation: Operation
-    ) -> [PushDelivery] {
+    ) -> [Push] {
         phones.map { phone in
-            let push = Push(
-                id: operation.identifier("push \(phone.id.text)"), challenge: challenge, deviceToken: phone.pushToken,
-                environment: phone.environment, detail: policy.pushDetail, website: website, service: shown.service,
-                ip: shown.ip, place: shown.place, expiresAt: expiresAt,
-                deliverBy: PushDelivery.deliverBy(now, expiresAt, at: now))
-            return PushDelivery(push: push, device: phone.id, askedAt: now)
+            Push(
+                id: operation.identifier("push \(phone.id.text)"), challenge: challenge, device: phone.id,
+                deviceToken: phone.pushToken, environment: phone.environment, detail: policy.pushDetail,
+                website: website, service: shown.service, ip: shown.ip, place: shown.place, askedAt: now,
+                expiresAt: expiresAt, deliverBy: Push.deliverBy(now, expiresAt, at: now))
         }
     }
 
     /// Returns the outbox entry of a push. The entry stays until the push is settled.
-    func entry(for delivery: PushDelivery, at now: Timestamp) -> NewChallenge.PushEntry {
-        NewChallenge.PushEntry(id: delivery.push.id, device: delivery.device, leasedUntil: now + Self.lease, holder: id)
+    func entry(for push: Push, at now: Timestamp) -> NewChallenge.PushEntry {
+        NewChallenge.PushEntry(id: push.id, device: push.device, leasedUntil: now + Self.lease, holder: id)
     }
 }

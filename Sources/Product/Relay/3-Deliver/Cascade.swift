@@ -107,12 +107,12 @@ extension Relay {
         var step = NewStep(
             challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count, isByHand: cause == .hand,
             at: now, limits: limits(policy, isKnown: row.isKnown, at: now))
-        var deliveries: [PushDelivery] = []
+        var pushes: [Push] = []
         if factor == .push {
-            deliveries = self.deliveries(
+            pushes = self.pushes(
                 to: pushable(row.phones), of: row.challenge, by: row.website, policy,
                 showing: Context.shownInPush(row.context), until: row.expiresAt, at: now, as: operation)
-            step.pushes = deliveries.map { entry(for: $0, at: now) }
+            step.pushes = pushes.map { entry(for: $0, at: now) }
         }
         if factor.isSent, let own = row.codes.first(where: { $0.kind == factor }) {
             step.code = nextCode(
@@ -143,7 +143,7 @@ extension Relay {
             log.notice("sms.limited", [.challenge: row.challenge.text, .user: row.user.text, .reason: begun.reason])
         }
         if factor == .push, begun.factor == .pull { metrics.reached(.push) }
-        for delivery in deliveries where begun.pushes.contains(delivery.push.id) { send(delivery) }
+        for push in pushes where begun.pushes.contains(push.id) { send(push) }
         if let code = step.code, begun.state != .refused { startDelivery(code.id) }
         return begun
     }

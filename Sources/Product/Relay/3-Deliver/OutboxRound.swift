@@ -62,13 +62,14 @@ extension Relay {
         guard let row = found ?? nil else { return }
         let shown = Context.shownInPush(row.context)
         let push = Push(
-            id: entry.id, challenge: row.challenge, deviceToken: row.deviceToken, environment: row.environment,
+            id: entry.id, challenge: row.challenge, device: row.device, deviceToken: row.deviceToken,
+            environment: row.environment,
             // If the policy cannot be read any more, the push shows the least, because the website
             // may have chosen minimal detail.
             detail: (try? settings.policy.changed(by: row.policy))?.pushDetail ?? .minimal, website: row.website,
-            service: shown.service, ip: shown.ip, place: shown.place, expiresAt: row.expiresAt,
-            deliverBy: PushDelivery.deliverBy(row.askedAt, row.expiresAt, at: time.now()))
-        await deliver(PushDelivery(push: push, device: row.device, askedAt: row.askedAt, attempts: row.attempts))
+            service: shown.service, ip: shown.ip, place: shown.place, askedAt: row.askedAt, expiresAt: row.expiresAt,
+            deliverBy: Push.deliverBy(row.askedAt, row.expiresAt, at: time.now()), attempts: row.attempts)
+        await deliver(push)
     }
 
     private func continueCascade(_ entry: LeasedEntry) async {

@@ -8,6 +8,7 @@ public struct Push: Sendable, Equatable {
     /// by it.
     public let id: OutboxEntryID
     public let challenge: ChallengeID
+    public let device: DeviceID
     public let deviceToken: String
     public let environment: PushEnvironment
     public let detail: PushDetail
@@ -16,18 +17,22 @@ public struct Push: Sendable, Equatable {
     public let service: String?
     public let ip: String?
     public let place: String?
+    /// The time at which the website asked the user.
+    public let askedAt: Timestamp
     public let expiresAt: Timestamp
     /// The latest time at which the outcome must be known.
     public let deliverBy: Timestamp
+    /// The number of earlier attempts.
+    public internal(set) var attempts: Int
 
     public init(
-        id: OutboxEntryID, challenge: ChallengeID, deviceToken: String, environment: PushEnvironment,
-        detail: PushDetail,
-        website: String, service: String?, ip: String?, place: String?, expiresAt: Timestamp,
-        deliverBy: Timestamp? = nil
+        id: OutboxEntryID, challenge: ChallengeID, device: DeviceID, deviceToken: String,
+        environment: PushEnvironment, detail: PushDetail, website: String, service: String?, ip: String?,
+        place: String?, askedAt: Timestamp, expiresAt: Timestamp, deliverBy: Timestamp? = nil, attempts: Int = 0
     ) {
         self.id = id
         self.challenge = challenge
+        self.device = device
         self.deviceToken = deviceToken
         self.environment = environment
         self.detail = detail
@@ -35,8 +40,10 @@ public struct Push: Sendable, Equatable {
         self.service = service
         self.ip = ip
         self.place = place
+        self.askedAt = askedAt
         self.expiresAt = expiresAt
         self.deliverBy = deliverBy ?? expiresAt
+        self.attempts = attempts
     }
 }
 

@@ -4,6 +4,7 @@ import World
 
 enum Sample {
     static let challenge = "00112233445566778899aabbccddeeff"
+    static let device = "8899aabbccddeeff0011223344556677"
     static let token = String(repeating: "a1", count: 32)
 
     static func push(
@@ -13,10 +14,12 @@ enum Sample {
         place: String? = nil,
         expiresAt: Timestamp = Timestamp(milliseconds: 1_800_000_300_999), deliverBy: Timestamp? = nil
     ) -> Push {
-        guard let id = OutboxEntryID(id), let challenge = ChallengeID(challenge) else { fatalError("not an id: \(id)") }
+        guard let id = OutboxEntryID(id), let challenge = ChallengeID(challenge), let device = DeviceID(device) else {
+            fatalError("not an id: \(id)")
+        }
         return Push(
-            id: id, challenge: challenge, deviceToken: token,
+            id: id, challenge: challenge, device: device, deviceToken: token,
             environment: environment, detail: detail, website: website, service: service, ip: ip,
-            place: place, expiresAt: expiresAt, deliverBy: deliverBy)
+            place: place, askedAt: expiresAt - .seconds(300), expiresAt: expiresAt, deliverBy: deliverBy)
     }
 }

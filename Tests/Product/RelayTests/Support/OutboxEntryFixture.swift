@@ -150,3 +150,12 @@ struct OutboxEntryFixture {
         return (change("nonsense"), change(state))
     }
 }
+
+extension Push {
+    /// The same push at its second attempt.
+    var again: Push {
+        var push = self
+        push.attempts = 1
+        return push
+    }
+}

@@ -221,8 +221,9 @@ enum Sample {
         _ = try await store.push(id(18))
         for (number, step) in [(18, StepState.sent), (19, .refused)] {
             let push = Push(
-                id: id(number), challenge: id(number), deviceToken: "token", environment: .production, detail: .full,
-                website: "Shop", service: nil, ip: nil, place: nil, expiresAt: later)
+                id: id(number), challenge: id(number), device: id(number), deviceToken: "token",
+                environment: .production, detail: .full, website: "Shop", service: nil, ip: nil, place: nil,
+                askedAt: now, expiresAt: later)
             let settlement =
                 step == .sent
                 ? PushSettlement(of: push, step, nil, at: now)
