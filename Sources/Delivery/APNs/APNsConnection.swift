@@ -58,7 +58,7 @@ final class APNsConnection {
     /// Whether a PING was sent and nothing has arrived since.
     private(set) var isSuspected = false
     /// The number of PINGs sent; it identifies the latest one.
-    private var doubts = 0
+    private var pings = 0
     private var isDead = false
     /// Whether the GOAWAY of the service was counted.
     private var hasGoneAway = false
@@ -114,7 +114,7 @@ final class APNsConnection {
         guard
             let stream = wire.begin(
                 push.request, of: form,
-                completion: { [self] result in came(push, result) })
+                completion: { [self] result in completed(push, result) })
         else { return false }
         let now = loop.now
         isUsed = true
@@ -143,13 +143,13 @@ final class APNsConnection {
         return isSent
     }
 
-    private func came(_ push: PendingPush, _ result: Result<Response, RequestFailure>) {
+    private func completed(_ push: PendingPush, _ result: Result<Response, RequestFailure>) {
         guard !push.isSettled else { return }
         push.connection = nil
         let now = loop.now
         switch result {
         case .success(let response):
-            heard(now)
+            recordArrival(now)
             workedAt = now
             pool.answered(push, APNsAnswer(response), by: self)
         case .failure(.notSent(let reason)):
@@ -160,14 +160,14 @@ final class APNsConnection {
         case .failure(.ambiguous(let reason)):
             let isLost = wire.state == .closed
             if !isLost {
-                heard(now)
+                recordArrival(now)
                 workedAt = now
             }
             pool.unanswered(push, isLost ? .lost : .reset, isDead ? endReason : reason)
         }
     }
 
-    private func heard(_ now: Instant) {
+    private func recordArrival(_ now: Instant) {
         heardAt = now
         isSuspected = false
     }
@@ -187,19 +187,19 @@ final class APNsConnection {
     func markSuspected() {
         guard !isSuspected, wire.state != .closed else { return }
         isSuspected = true
-        doubts += 1
-        let doubt = doubts
+        pings += 1
+        let ping = pings
         wire.ping { [weak self] trip in
             guard let self else { return }
             guard trip == nil else {
-                heard(loop.now)
+                recordArrival(loop.now)
                 pool.pump()
                 return
             }
             guard wire.state != .closed else { return }
             // Something arrived meanwhile, so only this PING is late: send another one, unless a
             // later PING is already under way.
-            guard isSuspected, doubt == doubts else { return markSuspected() }
+            guard isSuspected, ping == pings else { return markSuspected() }
             isDead = true
             wire.close()
         }
@@ -213,10 +213,10 @@ final class APNsConnection {
             guard moment < watchTimer.at else { return }
             loop.cancel(watchTimer.id)
         }
-        watchTimer = (loop.schedule(at: moment) { [weak self] in self?.look() }, moment)
+        watchTimer = (loop.schedule(at: moment) { [weak self] in self?.checkSilence() }, moment)
     }
 
-    private func look() {
+    private func checkSilence() {
         watchTimer = nil
         guard wire.state != .closed else { return }
         let now = loop.now

@@ -129,10 +129,10 @@ final class APNsConnectionSlot {
         case .success(let addresses):
             let names = addresses.map(\.description)
             let own = pool.addresses
-            let claim = shared.withHostHealth(pool.endpoint) {
+            let decision = shared.withHostHealth(pool.endpoint) {
                 $0.requestOpening(names, own: own, at: now, trial: shared.options.connectTimeout)
             }
-            switch claim {
+            switch decision {
             case .wait(let until): wait(until: until, .host)
             case .go(let name):
                 guard let address = addresses.first(where: { $0.description == name }) else { return }

@@ -68,12 +68,12 @@ final class APNsLoop: TurnEndObserver {
         adopt()
         let left = push.end - shared.time.now()
         guard left > .zero else { return refuse(.retry(after: .seconds(1), reason: "expired unsent"), .expired) }
-        let patience = shared.options.deadline
+        let longest = shared.options.deadline
         let now = loop.time.instant()
-        let passage = PendingPush(
-            push, since: now, end: now + min(left, patience), expiresThen: left < patience, completion: completion)
-        passage.timer = loop.schedule(at: passage.end) { passage.pool?.overdue(passage) }
-        dispatch(passage, again: false)
+        let pending = PendingPush(
+            push, since: now, end: now + min(left, longest), expiresThen: left < longest, completion: completion)
+        pending.timer = loop.schedule(at: pending.end) { pending.pool?.overdue(pending) }
+        dispatch(pending, again: false)
     }
 
     /// Gives the push to the pool of its environment.

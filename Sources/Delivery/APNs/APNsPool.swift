@@ -99,7 +99,7 @@ final class APNsPool {
         guard again || queue.count < shared.options.capacity else {
             return leave(push, .retry(after: .seconds(1), reason: "\(queue.count) pushes wait already"), .full)
         }
-        if let next = unreachableUntil, next >= push.end { return leave(push, hopeless(next), .unreachable) }
+        if let next = unreachableUntil, next >= push.end { return leave(push, unreachable(next), .unreachable) }
         if again { queue.requeue(push) } else { queue.append(push) }
         loopState.touch()
         if isInNeed { _ = slots.contains { $0.retryNow() } }
@@ -108,13 +108,13 @@ final class APNsPool {
     /// Sends waiting pushes while streams are free.
     func pump() {
         loopState.touch()
-        while !queue.isEmpty, let connection = choose(), let passage = queue.popFirst() {
+        while !queue.isEmpty, let connection = choose(), let pending = queue.popFirst() {
             // Its timer is late because the whole turn of the loop is late.
-            guard passage.end > loop.now else {
-                late(passage)
+            guard pending.end > loop.now else {
+                late(pending)
                 continue
             }
-            if !connection.begin(passage) { queue.requeue(passage) }
+            if !connection.begin(pending) { queue.requeue(pending) }
         }
     }
 
@@ -160,15 +160,15 @@ final class APNsPool {
     // MARK: Outcomes
 
     /// Applies the verdict on an answer to the push, the connection and the credential.
-    func answered(_ passage: PendingPush, _ answer: APNsAnswer, by connection: APNsConnection) {
-        let (push, meaning) = (passage.push, answer.meaning)
-        let duration = loop.now - passage.sentAt
+    func answered(_ pending: PendingPush, _ answer: APNsAnswer, by connection: APNsConnection) {
+        let (push, meaning) = (pending.push, answer.meaning)
+        let duration = loop.now - pending.sentAt
         shared.log.debug(
             "apns.answer",
             [.push: push.id, .milliseconds: duration.wholeMilliseconds, .status: answer.status])
         shared.observer?.answered(status: answer.status, reason: answer.label, after: duration)
-        let verdict = answer.verdict(situation(passage, meaning))
-        identity.learn(answer, verdict, from: endpoint, bearer: passage.bearer, at: shared.time.instant)
+        let verdict = answer.verdict(requestState(pending, meaning))
+        identity.learn(answer, verdict, from: endpoint, bearer: pending.bearer, at: shared.time.instant)
         shared.learn(meaning, push.environment)
         if meaning.provesCredential { connection.proved() }
         switch verdict.connection {
@@ -183,25 +183,25 @@ final class APNsPool {
         switch verdict.push {
         case .settle(let outcome):
             if case .unregistered = outcome { shared.observer?.tokenRetired(reason: answer.label) }
-            passage.settle(outcome, on: loop)
+            pending.settle(outcome, on: loop)
         case .repeatElsewhere:
-            passage.repeatedFor.insert(meaning)
-            loopState.dispatch(passage, again: true)
+            pending.repeatedFor.insert(meaning)
+            loopState.dispatch(pending, again: true)
         }
         if verdict.credential == .distrust { refuseAll(.misconfigured(.service, reason: answer.text), .credential) }
     }
 
-    private func situation(_ push: PendingPush, _ meaning: APNsAnswer.Meaning) -> APNsRequestState {
-        var situation = APNsRequestState(sentAt: Timestamp(milliseconds: 0), repeatedFor: push.repeatedFor)
+    private func requestState(_ push: PendingPush, _ meaning: APNsAnswer.Meaning) -> APNsRequestState {
+        var state = APNsRequestState(sentAt: Timestamp(milliseconds: 0), repeatedFor: push.repeatedFor)
         switch meaning {
         case .badToken, .foreignToken, .goneToken:
-            situation.sentAt = shared.time.now() - (loop.time.instant() - push.sentAt)
-            situation.doubtsEnvironment = shared.doubts(push.push.environment)
+            state.sentAt = shared.time.now() - (loop.time.instant() - push.sentAt)
+            state.suspectsEnvironment = shared.suspects(push.push.environment)
         case .expiredCredential:
-            situation.mayRenew = push.bearer.flatMap { identity.token?.mayFollow($0) } ?? false
+            state.mayRenew = push.bearer.flatMap { identity.token?.mayFollow($0) } ?? false
         default: break
         }
-        return situation
+        return state
     }
 
     /// Logs a refusal, as an error if an operator has to look at it.
@@ -240,7 +240,7 @@ final class APNsPool {
     }
 
     private func refuseAll(_ outcome: DeliveryOutcome, _ why: APNsUnsentReason) {
-        while let passage = queue.popFirst() { leave(passage, outcome, why) }
+        while let pending = queue.popFirst() { leave(pending, outcome, why) }
     }
 
     // MARK: Connections
@@ -256,7 +256,7 @@ final class APNsPool {
         return next
     }
 
-    private func hopeless(_ next: Instant) -> DeliveryOutcome {
+    private func unreachable(_ next: Instant) -> DeliveryOutcome {
         .retry(after: max(next - loop.now, .seconds(1)), reason: lastFailure)
     }
 
@@ -264,10 +264,10 @@ final class APNsPool {
     func slotWaits() {
         guard !queue.isEmpty, let next = unreachableUntil else { return }
         var left: [PendingPush] = []
-        while let passage = queue.popFirst() {
-            if passage.end <= next { leave(passage, hopeless(next), .unreachable) } else { left.append(passage) }
+        while let pending = queue.popFirst() {
+            if pending.end <= next { leave(pending, unreachable(next), .unreachable) } else { left.append(pending) }
         }
-        for passage in left.reversed() { queue.requeue(passage) }
+        for pending in left.reversed() { queue.requeue(pending) }
     }
 
     func retire(_ connection: APNsConnection) {
@@ -288,7 +288,7 @@ final class APNsPool {
         let open = slots.compactMap(\.connection)
         for slot in slots { slot.stop() }
         for connection in open { connection.dismiss() }
-        while let passage = queue.popFirst() { loopState.dispatch(passage, again: true) }
+        while let pending = queue.popFirst() { loopState.dispatch(pending, again: true) }
         if retired.isEmpty { end() }
     }
 

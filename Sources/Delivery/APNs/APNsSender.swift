@@ -15,7 +15,7 @@ public final class APNsSender: Sendable {
 
     private let shared: APNsSharedState
     private let trust: TLSClientContext.Roots
-    private let places = Mutex<[ObjectIdentifier: LoopEntry]>([:])
+    private let entries = Mutex<[ObjectIdentifier: LoopEntry]>([:])
     private let isClosed = Atomic(false)
 
     /// - Parameter extraTrust: certificates (PEM) of authorities that may certify the host, in
@@ -76,8 +76,8 @@ public final class APNsSender: Sendable {
     /// does not wait.
     public func snapshot() -> APNsSnapshot {
         var snapshot = APNsSnapshot()
-        for place in places.withLock({ Array($0.values) }) {
-            place.gauges.add(to: &snapshot, at: place.loopState.loop.time.instant())
+        for entry in entries.withLock({ Array($0.values) }) {
+            entry.gauges.add(to: &snapshot, at: entry.loopState.loop.time.instant())
         }
         snapshot.providerTokenAge = shared.identity.token?.age
         return snapshot
@@ -97,29 +97,29 @@ public final class APNsSender: Sendable {
             credential, trust: trust, former: former, time: shared.time, log: shared.log)
         shared.adopt(identity)
         // The loops replace their connections at once, without waiting for the next push.
-        for place in places.withLock({ Array($0.values) }) {
-            place.loopState.loop.post { place.loopState.value.adopt() }
+        for entry in entries.withLock({ Array($0.values) }) {
+            entry.loopState.loop.post { entry.loopState.value.adopt() }
         }
     }
 
     /// Closes the connections of all loops. Pushes on their way become ambiguous.
     public func close() {
         isClosed.store(true, ordering: .relaxed)
-        for place in places.withLock({ Array($0.values) }) {
-            place.loopState.loop.post { place.loopState.value.close() }
+        for entry in entries.withLock({ Array($0.values) }) {
+            entry.loopState.loop.post { entry.loopState.value.close() }
         }
     }
 
     private func currentLoop() -> APNsLoop {
         guard let loop = EventLoop.current else { preconditionFailure("APNsSender: not on a loop") }
-        let place = places.withLock { places in
-            if let place = places[ObjectIdentifier(loop)] { return place }
+        let entry = entries.withLock { entries in
+            if let entry = entries[ObjectIdentifier(loop)] { return entry }
             let gauges = APNsGauges()
-            let desk = LoopBound(APNsLoop(loop: loop, shared: shared, gauges: gauges), on: loop)
-            let place = LoopEntry(loopState: desk, gauges: gauges)
-            places[ObjectIdentifier(loop)] = place
-            return place
+            let loopState = LoopBound(APNsLoop(loop: loop, shared: shared, gauges: gauges), on: loop)
+            let entry = LoopEntry(loopState: loopState, gauges: gauges)
+            entries[ObjectIdentifier(loop)] = entry
+            return entry
         }
-        return place.loopState.value
+        return entry.loopState.value
     }
 }

@@ -9,7 +9,7 @@ import World
 final class APNsSharedState: Sendable {
     private struct State {
         var identity: APNsIdentity
-        var doubt = TokenMismatchDetector()
+        var mismatches = TokenMismatchDetector()
         var hosts: [APNsEndpoint: HostHealth] = [:]
     }
 
@@ -24,7 +24,7 @@ final class APNsSharedState: Sendable {
     private let generations = Atomic(0)
     /// Whether bad tokens arrived since a push was last accepted. It is rarely true, so most pushes
     /// avoid the lock.
-    private let hasDoubts = Atomic(false)
+    private let hasMismatches = Atomic(false)
 
     init(
         endpoint: APNsEndpoint, topic: String, identity: APNsIdentity, time: any TimeSource,
@@ -68,22 +68,22 @@ final class APNsSharedState: Sendable {
 
     // MARK: Tokens
 
-    func doubts(_ environment: APNsNotification.Environment) -> Bool {
-        hasDoubts.load(ordering: .relaxed) && state.withLock { $0.doubt.doubts(environment) }
+    func suspects(_ environment: APNsNotification.Environment) -> Bool {
+        hasMismatches.load(ordering: .relaxed) && state.withLock { $0.mismatches.suspects(environment) }
     }
 
     func learn(_ meaning: APNsAnswer.Meaning, _ environment: APNsNotification.Environment) {
         switch meaning {
         case .accepted:
-            guard hasDoubts.load(ordering: .relaxed) else { return }
+            guard hasMismatches.load(ordering: .relaxed) else { return }
             state.withLock { state in
-                state.doubt.accepted(environment)
-                hasDoubts.store(state.doubt.isLeft, ordering: .relaxed)
+                state.mismatches.accepted(environment)
+                hasMismatches.store(state.mismatches.isLeft, ordering: .relaxed)
             }
         case .badToken, .foreignToken:
             state.withLock { state in
-                state.doubt.bad(environment)
-                hasDoubts.store(true, ordering: .relaxed)
+                state.mismatches.bad(environment)
+                hasMismatches.store(true, ordering: .relaxed)
             }
         default: break
         }

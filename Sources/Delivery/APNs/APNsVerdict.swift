@@ -43,32 +43,32 @@ struct APNsRequestState {
     var mayRenew = true
     /// Whether many consecutive device tokens were bad, so that the environment or the topic must
     /// be wrong.
-    var doubtsEnvironment = false
+    var suspectsEnvironment = false
 }
 
 extension APNsAnswer {
-    func verdict(_ situation: APNsRequestState) -> APNsVerdict {
+    func verdict(_ state: APNsRequestState) -> APNsVerdict {
         switch meaning {
         case .accepted:
             APNsVerdict(push: .settle(.accepted(by: nil)))
-        case .badToken where situation.doubtsEnvironment, .foreignToken where situation.doubtsEnvironment:
+        case .badToken where state.suspectsEnvironment, .foreignToken where state.suspectsEnvironment:
             APNsVerdict(push: .settle(.misconfigured(.message, reason: text)), alarm: true)
         case .badToken:
-            APNsVerdict(push: .settle(.unregistered(since: situation.sentAt, reason: text)))
+            APNsVerdict(push: .settle(.unregistered(since: state.sentAt, reason: text)))
         case .goneToken:
             // The token was registered before it was sent, whatever Apple's clock says.
-            APNsVerdict(push: .settle(.unregistered(since: since(situation), reason: text)))
+            APNsVerdict(push: .settle(.unregistered(since: since(state), reason: text)))
         case .foreignToken:
             // The token is useless until the phone registers again. The alarm is due because a
             // token of another app should not be in the store.
-            APNsVerdict(push: .settle(.unregistered(since: situation.sentAt, reason: text)), alarm: true)
+            APNsVerdict(push: .settle(.unregistered(since: state.sentAt, reason: text)), alarm: true)
         case .ourMistake:
             APNsVerdict(push: .settle(.misconfigured(.message, reason: text)), alarm: true)
         case .idleConnection, .serverTrouble:
-            APNsVerdict(push: mayRepeat(situation) ? .repeatElsewhere : later(.seconds(5)), connection: .replace)
+            APNsVerdict(push: mayRepeat(state) ? .repeatElsewhere : later(.seconds(5)), connection: .replace)
         case .refusedCredential:
             APNsVerdict(push: .settle(.misconfigured(.service, reason: text)), credential: .distrust, alarm: true)
-        case .expiredCredential where situation.mayRenew && mayRepeat(situation):
+        case .expiredCredential where state.mayRenew && mayRepeat(state):
             APNsVerdict(push: .repeatElsewhere, connection: .replace, credential: .renew)
         case .expiredCredential:
             // The token is young and yet expired: one of the clocks is wrong, and another token
@@ -76,7 +76,7 @@ extension APNsAnswer {
             APNsVerdict(
                 push: .settle(.misconfigured(.service, reason: text + ", is the clock right?")), connection: .replace,
                 credential: .distrust, alarm: true)
-        case .unrelatedKey where mayRepeat(situation):
+        case .unrelatedKey where mayRepeat(state):
             APNsVerdict(push: .repeatElsewhere, connection: .replace)
         case .unrelatedKey:
             APNsVerdict(
@@ -89,12 +89,12 @@ extension APNsAnswer {
         }
     }
 
-    private func since(_ situation: APNsRequestState) -> Timestamp {
-        guard let timestamp, timestamp.milliseconds >= 0 else { return situation.sentAt }
-        return min(timestamp, situation.sentAt)
+    private func since(_ state: APNsRequestState) -> Timestamp {
+        guard let timestamp, timestamp.milliseconds >= 0 else { return state.sentAt }
+        return min(timestamp, state.sentAt)
     }
 
-    private func mayRepeat(_ situation: APNsRequestState) -> Bool { !situation.repeatedFor.contains(meaning) }
+    private func mayRepeat(_ state: APNsRequestState) -> Bool { !state.repeatedFor.contains(meaning) }
 
     /// Returns an outcome with the pause from the answer, between 1 and 600 seconds, or with the
     /// usual pause.

@@ -30,7 +30,7 @@ struct HostHealth {
     /// other addresses every time.
     private static let memory = 64
 
-    private var places: [String: AddressHealth] = [:]
+    private var healths: [String: AddressHealth] = [:]
     private var nextOpening: Instant?
     private(set) var open = 0
     /// The last failure since a connection was opened.
@@ -64,40 +64,40 @@ struct HostHealth {
         -> ConnectDecision
     {
         forget(at: now)
-        let free = addresses.filter { (places[$0]?.avoidedUntil ?? now) <= now }
+        let free = addresses.filter { (healths[$0]?.avoidedUntil ?? now) <= now }
         func load(_ address: String) -> (Int, Int) {
-            (own.count { $0 == address }, places[address]?.connections ?? 0)
+            (own.count { $0 == address }, healths[address]?.connections ?? 0)
         }
         // `min` returns the first of several equal addresses, which keeps the order of the list.
         guard let address = free.min(by: { load($0) < load($1) }) else {
-            return .wait(until: addresses.compactMap { places[$0]?.avoidedUntil }.min() ?? now + trial)
+            return .wait(until: addresses.compactMap { healths[$0]?.avoidedUntil }.min() ?? now + trial)
         }
-        var place = places[address, default: AddressHealth()]
-        place.connections += 1
+        var health = healths[address, default: AddressHealth()]
+        health.connections += 1
         // After failures a single attempt tries the address; the others wait for its result.
-        if place.backoff.failures > 0 { place.avoidedUntil = now + trial }
-        places[address] = place
+        if health.backoff.failures > 0 { health.avoidedUntil = now + trial }
+        healths[address] = health
         return .go(address)
     }
 
     /// Returns whether some address may be tried, as far as is known.
     func isReachable(at now: Instant) -> Bool {
-        places.isEmpty || places.values.contains { ($0.avoidedUntil ?? now) <= now }
+        healths.isEmpty || healths.values.contains { ($0.avoidedUntil ?? now) <= now }
     }
 
     /// The number of known addresses.
-    var remembered: Int { places.count }
+    var remembered: Int { healths.count }
 
     mutating func opened(_ address: String) {
         open += 1
         failure = nil
-        places[address]?.avoidedUntil = nil
+        healths[address]?.avoidedUntil = nil
     }
 
     /// Ends the back-off of an address whose connection served a push or stayed open for long.
     mutating func served(_ address: String) {
-        places[address]?.backoff.succeeded()
-        places[address]?.avoidedUntil = nil
+        healths[address]?.backoff.succeeded()
+        healths[address]?.avoidedUntil = nil
     }
 
     /// Records a failed attempt, or the end of a connection that served nothing. Returns how long
@@ -112,17 +112,17 @@ struct HostHealth {
     ) -> Duration {
         ended(address, wasOpen: wasOpen)
         failure = reason
-        var place = places[address, default: AddressHealth()]
-        if let failedAt = place.failedAt, began < failedAt {
-            return max((place.avoidedUntil ?? now) - now, .zero)
+        var health = healths[address, default: AddressHealth()]
+        if let failedAt = health.failedAt, began < failedAt {
+            return max((health.avoidedUntil ?? now) - now, .zero)
         }
-        place.failedAt = now
-        var pause = place.backoff.failed(randomness)
+        health.failedAt = now
+        var pause = health.backoff.failed(randomness)
         // The server may close an open connection for harmless reasons: the first time it is
         // replaced at once.
-        if wasOpen, place.backoff.failures == 1 { pause = .zero }
-        place.avoidedUntil = now + pause
-        places[address] = place
+        if wasOpen, health.backoff.failures == 1 { pause = .zero }
+        health.avoidedUntil = now + pause
+        healths[address] = health
         return pause
     }
 
@@ -132,14 +132,14 @@ struct HostHealth {
     /// Records an abandoned attempt, or (`wasOpen`) the end of a connection that was not at fault.
     mutating func ended(_ address: String, wasOpen: Bool) {
         if wasOpen { open -= 1 }
-        guard var place = places[address] else { return }
-        place.connections = max(0, place.connections - 1)
-        let isPlain = place.connections == 0 && place.backoff.failures == 0
-        places[address] = isPlain ? nil : place
+        guard var health = healths[address] else { return }
+        health.connections = max(0, health.connections - 1)
+        let isPlain = health.connections == 0 && health.backoff.failures == 0
+        healths[address] = isPlain ? nil : health
     }
 
     private mutating func forget(at now: Instant) {
-        guard places.count > Self.memory else { return }
-        places = places.filter { $0.value.connections > 0 || ($0.value.avoidedUntil ?? now) > now }
+        guard healths.count > Self.memory else { return }
+        healths = healths.filter { $0.value.connections > 0 || ($0.value.avoidedUntil ?? now) > now }
     }
 }

@@ -30,7 +30,7 @@ struct PendingPushQueue {
             returned.removeLast()
         }
         while start < waiting.count {
-            if let passage = waiting[start], !passage.isSettled { return passage }
+            if let pending = waiting[start], !pending.isSettled { return pending }
             waiting[start] = nil
             start += 1
         }
@@ -39,7 +39,7 @@ struct PendingPushQueue {
     }
 
     mutating func popFirst() -> PendingPush? {
-        guard let passage = first() else { return nil }
+        guard let pending = first() else { return nil }
         if returned.isEmpty {
             waiting[start] = nil
             start += 1
@@ -48,7 +48,7 @@ struct PendingPushQueue {
             returned.removeLast()
         }
         count -= 1
-        return passage
+        return pending
     }
 
     private mutating func compact() {

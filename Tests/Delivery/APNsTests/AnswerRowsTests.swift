@@ -21,7 +21,7 @@ import World
         let connection: Connection
         /// Other pushes are not sent either: the credential is refused.
         let stops: Bool
-        /// A person is told.
+        /// Whether an operator is alerted.
         let alarms: Bool
 
         init(

@@ -13,9 +13,9 @@ import World
     private static let deadSince = Timestamp(milliseconds: 1_600_000_000_123)
 
     private static func verdict(
-        _ status: Int, _ reason: String?, _ situation: APNsRequestState = APNsRequestState(sentAt: sentAt)
+        _ status: Int, _ reason: String?, _ state: APNsRequestState = APNsRequestState(sentAt: sentAt)
     ) -> APNsVerdict {
-        APNsAnswer(status: status, reason: reason).verdict(situation)
+        APNsAnswer(status: status, reason: reason).verdict(state)
     }
 
     struct Row: Sendable, CustomTestStringConvertible {
@@ -117,17 +117,17 @@ import World
     }
 
     @Test func retriesAreCountedPerKindOfFailure() {
-        let situation = APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.serverTrouble])
-        #expect(Self.verdict(403, "ExpiredProviderToken", situation).push == .repeatElsewhere)
-        #expect(Self.verdict(503, "Shutdown", situation).push != .repeatElsewhere)
+        let state = APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.serverTrouble])
+        #expect(Self.verdict(403, "ExpiredProviderToken", state).push == .repeatElsewhere)
+        #expect(Self.verdict(503, "Shutdown", state).push != .repeatElsewhere)
     }
 
     @Test func expiredAnswerToAYoungTokenBlamesTheClock() {
-        for situation in [
+        for state in [
             APNsRequestState(sentAt: Self.sentAt, mayRenew: false),
             APNsRequestState(sentAt: Self.sentAt, repeatedFor: [.expiredCredential]),
         ] {
-            let verdict = Self.verdict(403, "ExpiredProviderToken", situation)
+            let verdict = Self.verdict(403, "ExpiredProviderToken", state)
             #expect(
                 verdict
                     == APNsVerdict(
@@ -144,7 +144,7 @@ import World
     }
 
     @Test func badTokenIsKeptWhenTheEnvironmentIsInDoubt() {
-        let doubtful = APNsRequestState(sentAt: Self.sentAt, doubtsEnvironment: true)
+        let doubtful = APNsRequestState(sentAt: Self.sentAt, suspectsEnvironment: true)
         let verdict = Self.verdict(400, "BadDeviceToken", doubtful)
         #expect(verdict == APNsVerdict(push: .settle(.misconfigured(.message, reason: "BadDeviceToken")), alarm: true))
         // That the app is gone is certain in any environment.

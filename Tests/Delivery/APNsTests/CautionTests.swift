@@ -29,12 +29,12 @@ import World
     @Test func fiveBadTokensInARowRaiseDoubt() {
         var doubt = TokenMismatchDetector()
         for _ in 0..<5 {
-            #expect(!doubt.doubts(.production))
+            #expect(!doubt.suspects(.production))
             doubt.bad(.production)
         }
-        #expect(doubt.doubts(.production))
-        #expect(!doubt.doubts(.sandbox))
+        #expect(doubt.suspects(.production))
+        #expect(!doubt.suspects(.sandbox))
         doubt.accepted(.production)
-        #expect(!doubt.doubts(.production))
+        #expect(!doubt.suspects(.production))
     }
 }

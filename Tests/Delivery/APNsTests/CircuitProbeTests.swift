@@ -8,7 +8,7 @@ import World
 @Suite struct CircuitProbeTests {
     private func refused() throws -> PoolBench {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         let first = stand.send()
         try stand.answer(stand.wire(), 403, "Forbidden")

@@ -142,7 +142,7 @@ import World
             let outcome = await rig.send(rig.push())
             var byte: UInt8 = 1
             #expect(write(release, &byte, 1) == 1)
-            // At its deadline it would be told that no answer came in time.
+            // At its deadline the outcome would say that no answer came in time.
             #expect(outcome == .ambiguous("no answer to a PING"))
             #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 2)

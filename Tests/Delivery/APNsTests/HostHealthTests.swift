@@ -8,7 +8,7 @@ import World
 
     private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
 
-    private func claim(
+    private func requestOpening(
         _ book: inout HostHealth, _ addresses: [String] = ["a", "b"], own: [String] = [], at now: Int64 = 0
     ) -> HostHealth.ConnectDecision {
         book.requestOpening(addresses, own: own, at: at(now), trial: Self.trial)
@@ -23,98 +23,98 @@ import World
 
     @Test func newConnectionUsesTheLeastUsedAddress() {
         var book = HostHealth()
-        #expect(claim(&book) == .go("a"))
-        #expect(claim(&book) == .go("b"))
-        #expect(claim(&book) == .go("a"))
+        #expect(requestOpening(&book) == .go("a"))
+        #expect(requestOpening(&book) == .go("b"))
+        #expect(requestOpening(&book) == .go("a"))
         book.ended("a", wasOpen: false)
         book.ended("a", wasOpen: false)
-        #expect(claim(&book) == .go("a"))
-        #expect(claim(&book, ["c", "a", "b"]) == .go("c"), "the name has another address now")
+        #expect(requestOpening(&book) == .go("a"))
+        #expect(requestOpening(&book, ["c", "a", "b"]) == .go("c"), "the name has another address now")
     }
 
     @Test func connectionsOfAPoolUseDifferentAddresses() {
         var book = HostHealth()
-        for _ in 0..<3 { #expect(claim(&book, ["b"]) == .go("b")) }
-        #expect(claim(&book, own: ["a"]) == .go("b"), "though many go there")
-        #expect(claim(&book, ["a"], own: ["a"]) == .go("a"), "there is no other")
+        for _ in 0..<3 { #expect(requestOpening(&book, ["b"]) == .go("b")) }
+        #expect(requestOpening(&book, own: ["a"]) == .go("b"), "though many go there")
+        #expect(requestOpening(&book, ["a"], own: ["a"]) == .go("a"), "there is no other")
     }
 
     @Test func failingAddressBacksOffExponentially() {
         var book = HostHealth()
-        #expect(claim(&book) == .go("a"))
+        #expect(requestOpening(&book) == .go("a"))
         #expect(failed(&book, "a", at: 0) == .milliseconds(1500))
-        #expect(claim(&book, at: 1) == .go("b"))
-        #expect(claim(&book, at: 1) == .go("b"))
-        #expect(claim(&book, ["a"], at: 1499) == .wait(until: at(1500)))
-        #expect(claim(&book, ["a"], at: 1500) == .go("a"))
+        #expect(requestOpening(&book, at: 1) == .go("b"))
+        #expect(requestOpening(&book, at: 1) == .go("b"))
+        #expect(requestOpening(&book, ["a"], at: 1499) == .wait(until: at(1500)))
+        #expect(requestOpening(&book, ["a"], at: 1500) == .go("a"))
         #expect(failed(&book, "a", at: 1600) == .seconds(3))
-        #expect(claim(&book, ["a"], at: 4599) == .wait(until: at(4600)))
+        #expect(requestOpening(&book, ["a"], at: 4599) == .wait(until: at(4600)))
     }
 
     @Test func onlyOneProbeTriesAFailedAddress() {
         var book = HostHealth()
-        #expect(claim(&book, ["a"]) == .go("a"))
+        #expect(requestOpening(&book, ["a"]) == .go("a"))
         _ = failed(&book, "a", at: 0)
-        #expect(claim(&book, ["a"], at: 2000) == .go("a"))
+        #expect(requestOpening(&book, ["a"], at: 2000) == .go("a"))
         for _ in 0..<20 {
-            #expect(claim(&book, ["a"], at: 2001) == .wait(until: at(6000)), "until the trial is over")
+            #expect(requestOpening(&book, ["a"], at: 2001) == .wait(until: at(6000)), "until the trial is over")
         }
         #expect(!book.isReachable(at: at(2001)))
         book.opened("a")
         #expect(book.isReachable(at: at(2001)))
-        #expect(claim(&book, ["a"], at: 2002) == .go("a"))
+        #expect(requestOpening(&book, ["a"], at: 2002) == .go("a"))
     }
 
     @Test func failureCountEndsOnlyWithAServedPush() {
         var book = HostHealth()
-        _ = claim(&book, ["a"])
+        _ = requestOpening(&book, ["a"])
         _ = failed(&book, "a", at: 0)
-        _ = claim(&book, ["a"], at: 2000)
+        _ = requestOpening(&book, ["a"], at: 2000)
         book.opened("a")
         #expect(failed(&book, "a", wasOpen: true, at: 2100) == .seconds(3), "it opened, and served nothing")
-        _ = claim(&book, ["a"], at: 6000)
+        _ = requestOpening(&book, ["a"], at: 6000)
         book.opened("a")
         book.served("a")
         book.ended("a", wasOpen: true)
-        _ = claim(&book, ["a"], at: 7000)
+        _ = requestOpening(&book, ["a"], at: 7000)
         #expect(failed(&book, "a", at: 7000) == .milliseconds(1500))
     }
 
     @Test func firstLossOfAStableConnectionIsReplacedAtOnce() {
         var book = HostHealth()
-        _ = claim(&book, ["a"])
+        _ = requestOpening(&book, ["a"])
         book.opened("a")
         #expect(failed(&book, "a", wasOpen: true, at: 0) == .zero)
-        #expect(claim(&book, ["a"]) == .go("a"))
+        #expect(requestOpening(&book, ["a"]) == .go("a"))
         #expect(failed(&book, "a", at: 1) == .seconds(3))
     }
 
     @Test func simultaneousLossesCountAsOneFailure() {
         var book = HostHealth()
-        for slot in 0..<16 as Range<Int64> { #expect(claim(&book, ["a"], at: slot * 200) == .go("a")) }
+        for slot in 0..<16 as Range<Int64> { #expect(requestOpening(&book, ["a"], at: slot * 200) == .go("a")) }
         #expect(failed(&book, "a", began: 0, at: 4000) == .milliseconds(1500))
         for slot in 1..<7 as Range<Int64> {
             #expect(failed(&book, "a", began: slot * 200, at: 4000 + slot * 200) == .milliseconds(1500 - slot * 200))
         }
-        #expect(claim(&book, ["a"], at: 5500) == .go("a"), "one tries")
+        #expect(requestOpening(&book, ["a"], at: 5500) == .go("a"), "one tries")
         // Those that are late do not open the way for others, and do not make the pause longer.
         for slot in 7..<16 as Range<Int64> {
             #expect(failed(&book, "a", began: slot * 200, at: 5600) == .milliseconds(3900))
         }
-        #expect(claim(&book, ["a"], at: 5600) == .wait(until: at(9500)))
+        #expect(requestOpening(&book, ["a"], at: 5600) == .wait(until: at(9500)))
         #expect(failed(&book, "a", began: 5500, at: 9500) == .seconds(3), "this one began after it")
     }
 
     @Test func hostIsUnhealthyWithoutOpenConnections() {
         var book = HostHealth()
         #expect(book.fault == nil)
-        _ = claim(&book)
-        _ = claim(&book)
+        _ = requestOpening(&book)
+        _ = requestOpening(&book)
         _ = failed(&book, "a", at: 0)
         #expect(book.fault == "refused")
         book.opened("b")
         #expect(book.fault == nil)
-        _ = claim(&book, ["a"], at: 2000)
+        _ = requestOpening(&book, ["a"], at: 2000)
         _ = failed(&book, "a", at: 2000)
         #expect(book.fault == nil, "one stands")
         book.ended("b", wasOpen: true)
@@ -127,7 +127,7 @@ import World
         var book = HostHealth()
         for number in 0..<1000 {
             let address = "address-\(number)"
-            #expect(claim(&book, [address], at: Int64(number) * 100_000) == .go(address))
+            #expect(requestOpening(&book, [address], at: Int64(number) * 100_000) == .go(address))
             _ = failed(&book, address, at: Int64(number) * 100_000)
         }
         #expect(book.remembered <= 66)

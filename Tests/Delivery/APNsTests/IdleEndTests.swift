@@ -10,7 +10,7 @@ import World
     /// Some service, or something on the way to it, does not like connections that say nothing.
     @Test func idleCloseIsNoFailure() throws {
         let stand = try PoolBench(connections: 2)
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         for _ in 0..<10 {
             stand.open()
             #expect(stand.wires().count { $0.state == .open } == 2)
@@ -26,7 +26,7 @@ import World
 
     @Test func closeAfterOpeningIsAFailure() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         // The first two are for nothing; from then on each takes its time.
         for _ in 0..<5 {
             stand.open()
@@ -53,7 +53,7 @@ import World
 
     @Test func stableConnectionClearsTheFailuresOfItsAddress() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.settle()
         for _ in 0..<6 {
             let last = try stand.wire()

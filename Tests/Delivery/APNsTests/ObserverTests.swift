@@ -8,7 +8,7 @@ import World
 
 @testable import APNs
 
-/// Writes down what it is told, without what cannot be foreseen.
+/// Records the reports, without values that vary.
 private final class Notes: APNsObserver {
     private let notes = Mutex<[String]>([])
     private let durations = Mutex<[Duration]>([])
@@ -97,7 +97,7 @@ private final class Notes: APNsObserver {
         let notes = Notes()
         let stand = try PoolBench(observer: notes)
         func goAways() -> Int { notes.all.count { $0.hasPrefix("goaway") } }
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         let first = stand.send()

@@ -15,13 +15,13 @@ import World
 @Suite struct PoolShutdownTests {
     @Test func pushReturnedDuringShutdownIsRefused() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         wire.isBlocked = true
         let push = stand.send()
         #expect(stand.outcomes(push) == [])
-        stand.enter { stand.desk.close() }
+        stand.enter { stand.loopState.close() }
         #expect(stand.outcomes(push) == [.retry(after: .seconds(1), reason: "closed")])
         #expect(stand.wires().count == 1, "and no connection is opened for it")
         let next = stand.send()
@@ -30,7 +30,7 @@ import World
 
     @Test func replacedPoolIsReleased() throws {
         let stand = try PoolBench(connections: 2)
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         let push = stand.send()
         try stand.replace()
@@ -47,13 +47,13 @@ import World
 
     @Test func closedPoolIsReleased() throws {
         let stand = try PoolBench(connections: 2)
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.settle()
         // One is open, the other on its way.
         let first = try #require(stand.wires().first)
         stand.enter { first.open(limit: 10) }
         stand.send()
-        stand.enter { stand.desk.close() }
+        stand.enter { stand.loopState.close() }
         #expect(stand.record.leases.count { $0.lease != nil } == 0)
     }
 

@@ -35,16 +35,16 @@ private final class PoolDrill {
 
     private let world: SimulatedWorld
     private let loop: EventLoop
-    private let desk: APNsLoop
+    private let loopState: APNsLoop
     private let gauges = APNsGauges()
-    private let office: APNsSharedState
+    private let shared: APNsSharedState
     private let ledger: Ledger
     private var chance: SeededRandomness { world.chance }
     private(set) var accepted = 0
     private(set) var waited = 0
 
     private final class Ledger {
-        var told: [String: Told] = [:]
+        var reported: [String: Told] = [:]
         var wires: [SimulatedTransport] = []
         var number: UInt64 = 0
         /// Without an outcome.
@@ -72,20 +72,20 @@ private final class PoolDrill {
         options.resolver = { _, port in
             .success((1...3).compactMap { SocketAddress(host: "127.0.0.\($0)", port: port) })
         }
-        office = APNsSharedState(
+        shared = APNsSharedState(
             endpoint: .production, topic: "com.example.app", identity: identity, time: world.time,
             randomness: world.chance, log: log, options: options, observer: nil)
-        let (loop, office, gauges) = (loop, office, gauges)
-        desk = loop.asCurrent {
-            APNsLoop(loop: loop, shared: office, gauges: gauges) { _, _ in
+        let (loop, shared, gauges) = (loop, shared, gauges)
+        loopState = loop.asCurrent {
+            APNsLoop(loop: loop, shared: shared, gauges: gauges) { _, _ in
                 { address, opened in
                     let wire = SimulatedTransport(
                         address: address.description, isCautious: isCautious,
                         took: { id in
-                            #expect(ledger.told[id]?.isOut == false, "sent twice")
-                            #expect(ledger.told[id]?.outcomes.isEmpty == true, "sent after its outcome")
-                            #expect(ledger.told[id].map { $0.end > world.time.instant() } == true, "sent too late")
-                            ledger.told[id]?.isOut = true
+                            #expect(ledger.reported[id]?.isOut == false, "sent twice")
+                            #expect(ledger.reported[id]?.outcomes.isEmpty == true, "sent after its outcome")
+                            #expect(ledger.reported[id].map { $0.end > world.time.instant() } == true, "sent too late")
+                            ledger.reported[id]?.isOut = true
                         }, opened: opened)
                     ledger.wires.append(wire)
                     return wire
@@ -102,11 +102,11 @@ private final class PoolDrill {
         }
         // From here on nothing comes from the service: all that is left has its outcome in time.
         _ = world.run(for: .seconds(30)) { false }
-        for (id, told) in ledger.told {
-            #expect(told.outcomes.count == 1, "\(id): \(told.outcomes)")
-            #expect(told.accepted <= 1, "\(id) was accepted twice")
+        for (id, reported) in ledger.reported {
+            #expect(reported.outcomes.count == 1, "\(id): \(reported.outcomes)")
+            #expect(reported.accepted <= 1, "\(id) was accepted twice")
         }
-        loop.asCurrent { desk.close() }
+        loop.asCurrent { loopState.close() }
         settle()
         for wire in ledger.wires { #expect(wire.state == .closed) }
     }
@@ -156,11 +156,11 @@ private final class PoolDrill {
         let now = world.time.instant()
         ledger.left += 1
         // What is left of the millisecond that the wall clock knows does not matter.
-        ledger.told[id] = Told(end: now + min(lives, office.options.deadline))
-        desk.send(push) { [ledger] outcome in
-            ledger.told[id]?.outcomes.append(outcome)
+        ledger.reported[id] = Told(end: now + min(lives, shared.options.deadline))
+        loopState.send(push) { [ledger] outcome in
+            ledger.reported[id]?.outcomes.append(outcome)
             ledger.left -= 1
-            #expect(ledger.told[id]?.outcomes.count == 1, "two outcomes")
+            #expect(ledger.reported[id]?.outcomes.count == 1, "two outcomes")
         }
     }
 
@@ -178,23 +178,23 @@ private final class PoolDrill {
         }
         let response = Response(status: status, body: status == 200 ? [] : JSONWriter.write(body))
         // It may be sent again from within the answer, where the answer says so.
-        if status >= 500, let id = wire.id(of: number) { ledger.told[id]?.isOut = false }
+        if status >= 500, let id = wire.id(of: number) { ledger.reported[id]?.isOut = false }
         if status == 200, let id = wire.id(of: number) {
-            ledger.told[id]?.accepted += 1
+            ledger.reported[id]?.accepted += 1
             accepted += 1
         }
         wire.answer(number, response)
     }
 
     private func reset(_ wire: SimulatedTransport, _ number: Int32, isRefused: Bool) {
-        if isRefused, let id = wire.id(of: number) { ledger.told[id]?.isOut = false }
+        if isRefused, let id = wire.id(of: number) { ledger.reported[id]?.isOut = false }
         wire.reset(number, isRefused: isRefused)
     }
 
     private func goAway(_ wire: SimulatedTransport, last: Int32) {
         guard wire.state == .open else { return }
         for number in wire.underway where number > last {
-            if let id = wire.id(of: number) { ledger.told[id]?.isOut = false }
+            if let id = wire.id(of: number) { ledger.reported[id]?.isOut = false }
         }
         wire.goAway(last: last)
     }
@@ -210,7 +210,7 @@ private final class PoolDrill {
             let free = (healthy.isEmpty ? open : healthy).filter(\.hasRoom)
             #expect(free.isEmpty, "\(snapshot.queued) wait, and \(free.count) connections have room")
         }
-        #expect(snapshot.queued <= office.options.capacity + 1000)
+        #expect(snapshot.queued <= shared.options.capacity + 1000)
         let out = ledger.wires.filter { $0.state != .closed }.reduce(0) { $0 + $1.activeStreams }
         #expect(snapshot.inFlight == out)
         #expect(snapshot.queued + snapshot.inFlight == ledger.left, "every push is either sent or waits")

@@ -16,7 +16,7 @@ import World
         #expect(
             stand.outcomes(second) == [.misconfigured(.service, reason: "BadCertificateEnvironment")],
             "not tried again at once")
-        #expect(stand.office.fault == nil, "everybody else is served")
+        #expect(stand.shared.fault == nil, "everybody else is served")
         let other = stand.send(.production)
         stand.open()
         try stand.answer(stand.wire())
@@ -33,17 +33,17 @@ import World
         stand.open()
         try stand.answer(stand.wire(), 403, "Forbidden")
         #expect(stand.outcomes(first) == [.misconfigured(.service, reason: "Forbidden")])
-        #expect(stand.office.fault == "Forbidden")
+        #expect(stand.shared.fault == "Forbidden")
         let other = stand.send(.sandbox)
         stand.open()
         try stand.answer(stand.wire(.sandbox))
         #expect(stand.outcomes(other) == [.accepted(by: nil)])
-        #expect(stand.office.fault == "Forbidden", "the sandbox cannot end that")
+        #expect(stand.shared.fault == "Forbidden", "the sandbox cannot end that")
         stand.pass(.seconds(30))
         let trial = stand.send(.production)
         try stand.answer(stand.wire())
         #expect(stand.outcomes(trial) == [.accepted(by: nil)])
-        #expect(stand.office.fault == nil)
+        #expect(stand.shared.fault == nil)
     }
 
     @Test func unreachableSandboxIsNoFault() throws {
@@ -55,7 +55,7 @@ import World
         stand.send(.sandbox)
         let sandbox = try stand.wire(.sandbox)
         stand.enter { sandbox.refuse() }
-        #expect(stand.office.withHostHealth(.sandbox) { $0.fault } != nil)
-        #expect(stand.office.fault == nil)
+        #expect(stand.shared.withHostHealth(.sandbox) { $0.fault } != nil)
+        #expect(stand.shared.fault == nil)
     }
 }

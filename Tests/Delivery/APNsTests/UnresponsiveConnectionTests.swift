@@ -10,7 +10,7 @@ import World
 @Suite struct UnresponsiveConnectionTests {
     @Test func connectionThatAnswersOnlyPingsIsReplaced() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         let first = stand.send()
@@ -33,7 +33,7 @@ import World
 
     @Test func connectionThatAnswersOtherPushesIsKept() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         let first = stand.send()
@@ -49,7 +49,7 @@ import World
 
     @Test func connectionWithLittleTimeToAnswerIsKept() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         stand.pass(.seconds(1))
@@ -61,7 +61,7 @@ import World
 
     @Test func connectionThatAnswersPushesMayBeLateWithAPing() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         let first = stand.send()

@@ -42,7 +42,7 @@ import World
 
     @Test func unsentPushIsSentOnAnotherConnection() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         let wire = try stand.wire()
         let sent = stand.send()
@@ -58,7 +58,7 @@ import World
 
     @Test func unsentPushCanExpire() throws {
         let stand = try PoolBench()
-        stand.enter { stand.desk.connectEagerly() }
+        stand.enter { stand.loopState.connectEagerly() }
         stand.open()
         try stand.wire().isBlocked = true
         let push = stand.send(lives: .seconds(1))

@@ -13,7 +13,8 @@ import World
 
 @testable import APNs
 
-/// A desk over simulated connections in virtual time. The test says what comes from the services.
+/// The sender of one loop over simulated connections, in virtual time. The test decides what
+/// arrives from the services.
 final class PoolBench {
     /// Lives as long as what a pool opens its connections with.
     final class Lease {}
@@ -28,8 +29,8 @@ final class PoolBench {
 
     let world: SimulatedWorld
     let loop: EventLoop
-    let office: APNsSharedState
-    let desk: APNsLoop
+    let shared: APNsSharedState
+    let loopState: APNsLoop
     let record = Record()
     let sink = MemorySink()
     private let team: FakeTeam
@@ -46,12 +47,12 @@ final class PoolBench {
         options.connections = connections
         options.stagger = .zero
         options.resolver = { _, port in .success([SocketAddress(host: "127.0.0.1", port: port)].compactMap(\.self)) }
-        office = APNsSharedState(
+        shared = APNsSharedState(
             endpoint: .production, topic: team.topic, identity: try Self.identity(team, world, log), time: world.time,
             randomness: world.chance, log: log, options: options, observer: observer)
-        let (loop, office) = (loop, office)
-        desk = loop.asCurrent {
-            APNsLoop(loop: loop, shared: office, gauges: APNsGauges()) { endpoint, _ in
+        let (loop, shared) = (loop, shared)
+        loopState = loop.asCurrent {
+            APNsLoop(loop: loop, shared: shared, gauges: APNsGauges()) { endpoint, _ in
                 let lease = Lease()
                 record.leases.append(Weak(lease: lease))
                 return { address, opened in
@@ -74,8 +75,8 @@ final class PoolBench {
     }
 
     func replace() throws {
-        office.adopt(try Self.identity(team, world, log))
-        enter { desk.adopt() }
+        shared.adopt(try Self.identity(team, world, log))
+        enter { loopState.adopt() }
     }
 
     /// In one turn; then all that can happen without time passing.
@@ -121,7 +122,7 @@ final class PoolBench {
         let digits = String(number)
         let id = "00000000-0000-0000-0000-" + String(repeating: "0", count: 12 - digits.utf8.count) + digits
         let push = Sample.push(id: id, environment: environment, expiresAt: world.time.now() + lives)
-        desk.send(push) { [record] in record.outcomes[id, default: []].append($0) }
+        loopState.send(push) { [record] in record.outcomes[id, default: []].append($0) }
         return id
     }
 

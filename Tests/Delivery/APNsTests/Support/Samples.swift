@@ -2,7 +2,7 @@ import APNs
 import Synchronization
 import World
 
-/// A clock that moves when it is told to.
+/// A clock that only the test moves.
 final class ManualTime: TimeSource {
     private let start: Timestamp
     private let moved = Mutex(Duration.zero)
