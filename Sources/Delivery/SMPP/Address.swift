@@ -44,7 +44,7 @@ public struct SMPPAddress: Sendable, Equatable {
     }
 
     /// Returns the same text with another type and plan.
-    public func called(_ kind: SMPPNumberKind?) -> SMPPAddress {
+    public func typed(_ kind: SMPPNumberKind?) -> SMPPAddress {
         SMPPAddress(ton: kind?.ton ?? ton, npi: kind?.npi ?? npi, text: text)
     }
 

@@ -85,8 +85,8 @@ struct ReceiptDeduplicator {
     private let capacity: Int
     private var sent: [String: String] = [:]
     private var sentInOrder = Ring<String>()
-    private var told: Set<Reported> = []
-    private var toldInOrder = Ring<Reported>()
+    private var reported: Set<Reported> = []
+    private var reportedInOrder = Ring<Reported>()
 
     init(capacity: Int = 10_000) { self.capacity = capacity }
 
@@ -96,10 +96,10 @@ struct ReceiptDeduplicator {
     }
 
     /// Returns the receipt with the relay's id of the message; nil if it was already reported.
-    mutating func tell(_ receipt: SMPPReceipt) -> SMPPReceipt? {
+    mutating func takeNew(_ receipt: SMPPReceipt) -> SMPPReceipt? {
         let entry = Reported(messageID: receipt.messageID, state: receipt.state)
-        guard told.insert(entry).inserted else { return nil }
-        if let oldest = toldInOrder.append(entry, keeping: capacity) { told.remove(oldest) }
+        guard reported.insert(entry).inserted else { return nil }
+        if let oldest = reportedInOrder.append(entry, keeping: capacity) { reported.remove(oldest) }
         var receipt = receipt
         receipt.id = Self.spellings(of: receipt.messageID).compactMap { sent[$0] }.first
         return receipt

@@ -23,24 +23,24 @@ final class SessionDriver {
         session = SMPPSession(options, randomness: randomness, now: loop.time.instant())
     }
 
-    func start() { tell { _, _ in } }
+    func start() { handle { _, _ in } }
 
     func send(_ message: SMPPMessage, _ settled: @escaping (SMPPOutcome) -> Void) {
         lastTicket += 1
         let ticket = lastTicket
         waiting[ticket] = settled
-        tell { $0.submit(message, as: ticket, $1) }
+        handle { $0.submit(message, as: ticket, $1) }
     }
 
     func close(_ closed: @escaping () -> Void) {
         guard session.phase != .closed else { return closed() }
         closers.append(closed)
-        tell { $0.close($1) }
+        handle { $0.close($1) }
     }
 
     // MARK: Session
 
-    private func tell(_ event: (inout SMPPSession, Instant) -> Void) {
+    private func handle(_ event: (inout SMPPSession, Instant) -> Void) {
         event(&session, loop.time.instant())
         // The outer call carries out actions that arise during an action.
         guard !isActing else { return }
@@ -80,7 +80,7 @@ final class SessionDriver {
         timer = next.map { next in
             let id = loop.schedule(at: next) { [weak self] in
                 self?.timer = nil
-                self?.tell { $0.tick($1) }
+                self?.handle { $0.tick($1) }
             }
             return (id, next)
         }
@@ -119,11 +119,11 @@ final class SessionDriver {
         wire.isUp = { [weak self] in
             guard let self, number == connection else { return }
             loop.cancel(overdue)
-            tell { $0.connected($1) }
+            handle { $0.connected($1) }
         }
         wire.received = { [weak self] bytes in
             guard let self, number == connection else { return }
-            tell { $0.received(bytes, $1) }
+            handle { $0.received(bytes, $1) }
         }
         wire.ended = { [weak self] reason in
             self?.loop.cancel(overdue)
@@ -137,6 +137,6 @@ final class SessionDriver {
         connection += 1
         wire?.close()
         wire = nil
-        tell { $0.disconnected(reason, $1) }
+        handle { $0.disconnected(reason, $1) }
     }
 }

@@ -66,6 +66,6 @@ extension SMPPSession {
         }
         // Everything is acknowledged, since the gateway repeats unanswered PDUs.
         write(PDU(answer, sequence: sequence))
-        if let receipt = SMPPReceipt(message), let news = receipts.tell(receipt) { act(.receipt(news)) }
+        if let receipt = SMPPReceipt(message), let fresh = receipts.takeNew(receipt) { act(.receipt(fresh)) }
     }
 }

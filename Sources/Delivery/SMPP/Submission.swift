@@ -26,7 +26,7 @@ struct Submission {
         }
         var body = ShortMessage()
         body.source = message.from ?? options.source ?? .none
-        body.destination = destination.called(options.destinationKind)
+        body.destination = destination.typed(options.destinationKind)
         body.dataCoding = text.coding == .gsm7 ? 0 : 8
         body.registeredDelivery = options.wantsReceipts ? 1 : 0
         if let validity = message.validity { body.validity = Self.relative(validity) }

@@ -19,8 +19,8 @@ import World
         options.queueTimeout = .seconds(60)
         options.responseTimeout = .seconds(60)
         options.enquireInterval = .seconds(1)
-        let told = Told()
-        let client = SMPPClient(options, loop: group.loops[0]) { told.add($0) }
+        let reported = Told()
+        let client = SMPPClient(options, loop: group.loops[0]) { reported.add($0) }
         func send(_ text: String, to number: String, id: String) async -> SMPPOutcome {
             let from = SMPPAddress("Shop")
             return await client.send(SMPPMessage(id: id, from: from, to: number, text: text, validity: .seconds(600)))
@@ -49,8 +49,8 @@ import World
             #expect(line.hasPrefix("submit \(to) 64 0 0 000000001000000R 1 0 050003"))
             #expect(line.hasSuffix("02\(part.0)" + String(repeating: "61", count: part.1)))
         }
-        #expect(told.all.map(\.id) == ["a", "c", "d", "d"])
-        #expect(told.all.allSatisfy { $0.state == .delivered })
+        #expect(reported.all.map(\.id) == ["a", "c", "d", "d"])
+        #expect(reported.all.allSatisfy { $0.state == .delivered })
         group.stopAndJoin()
     }
 

@@ -82,24 +82,24 @@ import Testing
         #expect(receipt("text:id:1 stat:DELIVRD") == nil)
     }
 
-    /// Nil if it was told before; empty for a message that is nobody's.
-    private func told(_ book: inout ReceiptDeduplicator, _ text: String) -> String? {
-        receipt(text).flatMap { book.tell($0) }.map { $0.id ?? "" }
+    /// The id of a new receipt: nil if it was reported before, empty if the message is unknown.
+    private func reported(_ book: inout ReceiptDeduplicator, _ text: String) -> String? {
+        receipt(text).flatMap { book.takeNew($0) }.map { $0.id ?? "" }
     }
 
     @Test func repeatedReceiptIsReportedOnce() {
         var book = ReceiptDeduplicator(capacity: 3)
         let first = "id:1 stat:DELIVRD"
         book.sent("1", of: "ours")
-        #expect(told(&book, first) == "ours")
-        #expect(told(&book, first) == nil)
-        #expect(told(&book, "id:1 stat:EXPIRED") == "ours")
+        #expect(reported(&book, first) == "ours")
+        #expect(reported(&book, first) == nil)
+        #expect(reported(&book, "id:1 stat:EXPIRED") == "ours")
         // As many as it keeps are forgotten after as many others.
         for number in 2...5 {
             book.sent("\(number)", of: "other \(number)")
-            #expect(told(&book, "id:\(number) stat:DELIVRD") == "other \(number)")
+            #expect(reported(&book, "id:\(number) stat:DELIVRD") == "other \(number)")
         }
-        #expect(told(&book, first) == "")
+        #expect(reported(&book, first) == "")
     }
 
     @Test func decimalAndHexadecimalIDsMatch() {
@@ -107,9 +107,9 @@ import Testing
         book.sent("0A1B2C3D", of: "padded")
         book.sent("ff", of: "lower")
         book.sent("4096", of: "decimal")
-        #expect(told(&book, "id:169552957 stat:DELIVRD") == "padded")
-        #expect(told(&book, "id:255 stat:DELIVRD") == "lower")
-        #expect(told(&book, "id:1000 stat:DELIVRD") == "decimal")
-        #expect(told(&book, "id:77 stat:DELIVRD") == "")
+        #expect(reported(&book, "id:169552957 stat:DELIVRD") == "padded")
+        #expect(reported(&book, "id:255 stat:DELIVRD") == "lower")
+        #expect(reported(&book, "id:1000 stat:DELIVRD") == "decimal")
+        #expect(reported(&book, "id:77 stat:DELIVRD") == "")
     }
 }

@@ -161,7 +161,7 @@ import World
         #expect(bench.receipts.map(\.id) == ["ours"] && bench.receipts.first?.state == .delivered)
     }
 
-    /// Somebody who takes us for a server, or tells of a phone that is there again.
+    /// A peer that takes the relay for a server, or reports that a phone is reachable again.
     @Test func outbindAndAlertAreNotAnswered() throws {
         var bench = Bench()
         bench.connect()

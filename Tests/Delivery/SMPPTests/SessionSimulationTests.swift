@@ -105,7 +105,7 @@ private struct Simulation {
             hangUp()
             session.disconnected("reset", now)
         case .answer(let number, let pdu, let ticket):
-            // The gateway has taken it, whether or not somebody is there to be told.
+            // The gateway has accepted it, whether or not the answer can be delivered.
             if let ticket, case .submitResponse(let id) = pdu.body { given[ticket, default: []].insert(id) }
             guard number == connection, isConnected else { return }
             unanswered.removeAll { $0.sequence == pdu.sequence }

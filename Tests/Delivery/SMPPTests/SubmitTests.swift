@@ -232,7 +232,7 @@ import World
 
     @Test func numberTypeFollowsTheOptions() throws {
         var bench = Bench {
-            $0.source = SMPPAddress("Shop")?.called(SMPPNumberKind(npi: 1))
+            $0.source = SMPPAddress("Shop")?.typed(SMPPNumberKind(npi: 1))
             $0.destinationKind = SMPPNumberKind(ton: 2)
         }
         bench.bind()

@@ -74,7 +74,7 @@ extension LoadedFiles.SMSFiles.Gateway {
         options.window = line.window
         options.throughput = line.throughput
         options.receipts = line.receipts
-        options.source = from.flatMap { SMPPAddress($0) }?.called(line.source)
+        options.source = from.flatMap { SMPPAddress($0) }?.typed(line.source)
         options.destinationKind = line.destination
         options.longTexts = line.longTexts
         let fault: String?

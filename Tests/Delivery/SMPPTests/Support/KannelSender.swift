@@ -30,7 +30,7 @@ final class KannelSender {
         let fields = [
             "username=u", "password=p", "from=Shop", "to=\(number)", "text=\(text)", "charset=UTF-8",
             "coding=\(coding)",
-            // Both ends of a message are to be told.
+            // Receipts for delivery and for failure.
             "dlr-mask=3", "dlr-url=http://127.0.0.1:9/",
         ]
         let answer = try await Child.run(
