@@ -37,11 +37,11 @@ public struct RetrySchedule: Sendable, Equatable {
     ///   that always asks for one second would soon use up all attempts.
     /// - Parameter chance: a random number in 0..<1, which lengthens the pause by this fraction of
     ///   a quarter.
-    public func next(failures: Int, retryAfter: Duration? = nil, at now: Timestamp, chance: Double) -> Timestamp? {
+    public func next(failures: Int, retryAfter: Duration? = nil, at now: Timestamp, jitter: Double) -> Timestamp? {
         guard failures < pauses.count else { return nil }
         let pause = max(pauses[max(failures, 0)], min(retryAfter ?? .zero, longestWish))
-        return now + Self.spread(pause, chance)
+        return now + Self.spread(pause, jitter)
     }
 
-    static func spread(_ pause: Duration, _ chance: Double) -> Duration { pause * (1 + min(max(chance, 0), 1) / 4) }
+    static func spread(_ pause: Duration, _ jitter: Double) -> Duration { pause * (1 + min(max(jitter, 0), 1) / 4) }
 }

@@ -23,9 +23,9 @@ import World
 ///
 /// Tests: `WebhookQueueTests` and `WebhookQueueSimulationTests`; with the store in
 /// `WebhookDeliveryTests` and `WebhookOutageTests`.
-public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendable>: Sendable {
+public struct WebhookQueue<ID: Hashable & Sendable, Thread: Hashable & Sendable>: Sendable {
     public struct Entry: Sendable, Equatable {
-        public let call: Call
+        public let id: ID
         public let thread: Thread?
         /// The position within its thread. It follows from the event and not from a clock, since
         /// each relay has its own clock.
@@ -33,8 +33,8 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
         /// The number of failed attempts so far.
         public let failures: Int
 
-        public init(_ call: Call, thread: Thread? = nil, ordinal: Int = 0, failures: Int = 0) {
-            self.call = call
+        public init(_ id: ID, thread: Thread? = nil, ordinal: Int = 0, failures: Int = 0) {
+            self.id = id
             self.thread = thread
             self.ordinal = ordinal
             self.failures = failures
@@ -43,13 +43,13 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
 
     /// A result that the owner must store. A webhook named by an effect is no longer in the queue.
     public enum Effect: Sendable, Equatable {
-        case delivered(Call)
+        case delivered(ID)
         /// The webhook is due again at that time, with this number of failed attempts.
-        case retry(Call, at: Timestamp, failures: Int)
+        case retry(ID, at: Timestamp, failures: Int)
         /// The webhook becomes a dead letter, which only an operator can replay.
-        case dead(Call, failures: Int)
+        case dead(ID, failures: Int)
         /// The webhook waits until an operator enables the endpoint again.
-        case suspended(Call, failures: Int)
+        case suspended(ID, failures: Int)
         /// The endpoint is disabled; this is reported once.
         case disabled(WebhookHealth.Reason)
         /// The endpoint works again: all its waiting webhooks are due now.
@@ -65,18 +65,18 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     private let schedule: RetrySchedule
     private let maxInFlight: Int
     private var waiting: [Entry] = []
-    private var inFlight: [Call: Entry] = [:]
+    private var inFlight: [ID: Entry] = [:]
     /// The webhooks in flight that were sent to the endpoint before `reset`.
-    private var former: Set<Call> = []
+    private var former: Set<ID> = []
     private var pausedUntil: Timestamp?
     /// Whether the website reported overload and has accepted nothing since.
     private var isOverloaded = false
 
     public init(
-        _ standing: WebhookHealth = WebhookHealth(), schedule: RetrySchedule = .standard,
+        _ health: WebhookHealth = WebhookHealth(), schedule: RetrySchedule = .standard,
         maxInFlight: Int = WebhookQueue.maxInFlight
     ) {
-        self.health = standing
+        self.health = health
         self.schedule = schedule
         self.maxInFlight = max(maxInFlight, 1)
     }
@@ -96,18 +96,18 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
 
     /// Returns the end of the pause, when the queue should be asked again even if no webhook ends
     /// before; nil without a pause.
-    public func restEnd(at now: Timestamp) -> Timestamp? {
+    public func pauseEnd(at now: Timestamp) -> Timestamp? {
         guard let pausedUntil, now < pausedUntil, pausedUntil - now <= Self.maxPause else { return nil }
         return pausedUntil
     }
 
     /// Returns whether the queue can be discarded without loss; the store has the health.
-    public func isIdle(at now: Timestamp) -> Bool { isEmpty && !isOverloaded && restEnd(at: now) == nil }
+    public func isIdle(at now: Timestamp) -> Bool { isEmpty && !isOverloaded && pauseEnd(at: now) == nil }
 
     /// Adds a webhook. Returns false if it is already in the queue.
     @discardableResult
     public mutating func add(_ entry: Entry) -> Bool {
-        guard inFlight[entry.call] == nil, !waiting.contains(where: { $0.call == entry.call }) else { return false }
+        guard inFlight[entry.id] == nil, !waiting.contains(where: { $0.id == entry.id }) else { return false }
         waiting.append(entry)
         return true
     }
@@ -116,7 +116,7 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     public mutating func next(at now: Timestamp) -> Entry? {
         guard free(at: now) > 0, let at = waiting.indices.first(where: mayLeave) else { return nil }
         let entry = waiting.remove(at: at)
-        inFlight[entry.call] = entry
+        inFlight[entry.id] = entry
         return entry
     }
 
@@ -131,31 +131,31 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     ///
     /// - Parameter chance: a random number in 0..<1 for the jitter.
     public mutating func end(
-        _ call: Call, _ outcome: WebhookOutcome, at now: Timestamp, chance: Double
+        _ id: ID, _ outcome: WebhookOutcome, at now: Timestamp, jitter: Double
     ) -> [Effect] {
-        guard let entry = inFlight.removeValue(forKey: call) else { return [] }
+        guard let entry = inFlight.removeValue(forKey: id) else { return [] }
         let meaning = outcome.meaning
-        let isFormer = former.remove(call) != nil
+        let isFormer = former.remove(id) != nil
         let change = isFormer ? nil : health.record(meaning, at: now)
         var effects: [Effect]
         switch meaning {
         case .delivered:
             if !isFormer { isOverloaded = false }
-            effects = [.delivered(call)]
+            effects = [.delivered(id)]
         case .notAttempted:
             effects = requeue(
-                entry, failures: entry.failures, at: now + RetrySchedule.spread(RetrySchedule.soon, chance))
+                entry, failures: entry.failures, at: now + RetrySchedule.spread(RetrySchedule.soon, jitter))
         // It was not an attempt at the present endpoint.
         case .unsubscribed where isFormer, .failed where isFormer:
             effects = requeue(entry, failures: entry.failures, at: now)
-        case .unsubscribed: effects = [.suspended(call, failures: entry.failures)]
+        case .unsubscribed: effects = [.suspended(id, failures: entry.failures)]
         case .failed(let isBusy, let wish):
-            if isBusy { rest(wish, at: now) }
+            if isBusy { pause(wish, at: now) }
             let failures = entry.failures + 1
-            let due = schedule.next(failures: failures, retryAfter: wish, at: now, chance: chance)
-            effects = due.map { requeue(entry, failures: failures, at: $0) } ?? [.dead(call, failures: failures)]
+            let due = schedule.next(failures: failures, retryAfter: wish, at: now, jitter: jitter)
+            effects = due.map { requeue(entry, failures: failures, at: $0) } ?? [.dead(id, failures: failures)]
         }
-        if health.isDisabled { effects = effects.map(Self.shelf) + suspendAll() }
+        if health.isDisabled { effects = effects.map(Self.suspend) + suspendAll() }
         switch change {
         case .disabled(let reason): effects.append(.disabled(reason))
         case .recovered: effects.append(.recovered)
@@ -166,10 +166,10 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
 
     /// Takes over the health after an operator or another relay changed it. Webhooks in flight
     /// continue to their outcomes.
-    public mutating func update(_ standing: WebhookHealth) -> [Effect] {
+    public mutating func update(_ health: WebhookHealth) -> [Effect] {
         let wasDisabled = self.health.isDisabled
-        self.health = standing
-        if standing.isDisabled { return suspendAll() }
+        self.health = health
+        if health.isDisabled { return suspendAll() }
         if wasDisabled {
             isOverloaded = false
             pausedUntil = nil
@@ -188,16 +188,16 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
     /// not affected.
     public mutating func release(at now: Timestamp) -> [Effect] {
         defer { waiting = [] }
-        return waiting.map { .retry($0.call, at: now, failures: $0.failures) }
+        return waiting.map { .retry($0.id, at: now, failures: $0.failures) }
     }
 
     /// Returns a webhook to the store, with the later ones of its thread, which become due no
     /// sooner.
     private mutating func requeue(_ entry: Entry, failures: Int, at due: Timestamp) -> [Effect] {
-        var effects = [Effect.retry(entry.call, at: due, failures: failures)]
+        var effects = [Effect.retry(entry.id, at: due, failures: failures)]
         guard let thread = entry.thread else { return effects }
         for other in waiting where other.thread == thread {
-            effects.append(.retry(other.call, at: due, failures: other.failures))
+            effects.append(.retry(other.id, at: due, failures: other.failures))
         }
         waiting.removeAll { $0.thread == thread }
         return effects
@@ -205,17 +205,17 @@ public struct WebhookQueue<Call: Hashable & Sendable, Thread: Hashable & Sendabl
 
     private mutating func suspendAll() -> [Effect] {
         defer { waiting = [] }
-        return waiting.map { .suspended($0.call, failures: $0.failures) }
+        return waiting.map { .suspended($0.id, failures: $0.failures) }
     }
 
-    private static func shelf(_ effect: Effect) -> Effect {
-        if case .retry(let call, _, let failures) = effect { .suspended(call, failures: failures) } else { effect }
+    private static func suspend(_ effect: Effect) -> Effect {
+        if case .retry(let id, _, let failures) = effect { .suspended(id, failures: failures) } else { effect }
     }
 
-    private mutating func rest(_ retryAfter: Duration?, at now: Timestamp) {
+    private mutating func pause(_ retryAfter: Duration?, at now: Timestamp) {
         isOverloaded = true
         guard let retryAfter, retryAfter > .zero else { return }
         let until = now + min(retryAfter, Self.maxPause)
-        pausedUntil = max(restEnd(at: now) ?? until, until)
+        pausedUntil = max(pauseEnd(at: now) ?? until, until)
     }
 }

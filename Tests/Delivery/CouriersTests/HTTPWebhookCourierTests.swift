@@ -18,15 +18,15 @@ import World
     @Test func webhookArrivesAsSigned() async throws {
         try await WebhookCourierRig.with { rig in
             try await rig.serving({ request in .status(request.path == "/twoefay" ? 204 : 404) }) { website in
-                let call = rig.call(website.url("/twoefay?shop=1"), body: "{\"type\":\"login.decided\"}\u{a0}")
-                #expect(await rig.send(call) == .answered(status: 204))
-                #expect(await rig.send(call) == .answered(status: 204))
+                let webhook = rig.webhook(website.url("/twoefay?shop=1"), body: "{\"type\":\"login.decided\"}\u{a0}")
+                #expect(await rig.send(webhook) == .answered(status: 204))
+                #expect(await rig.send(webhook) == .answered(status: 204))
                 let requests = website.requests
                 #expect(requests.map(\.method) == ["POST", "POST"] && requests.map(\.query) == ["shop=1", "shop=1"])
                 for request in requests {
-                    #expect(request.body == call.body)
+                    #expect(request.body == webhook.body)
                     #expect(request.fields.values("content-type") == ["application/json"])
-                    #expect(request.fields.values("webhook-id") == [call.id.text])
+                    #expect(request.fields.values("webhook-id") == [webhook.id.text])
                     #expect(request.fields.values("webhook-timestamp") == ["1800000000"])
                     #expect(request.fields.values("webhook-signature") == ["v1,AAAA v1,BBBB"])
                     #expect(request.fields.values("user-agent") == ["twoefay"])
@@ -40,7 +40,7 @@ import World
         let name = "twoefay:website:relay"
         try await WebhookCourierRig.with(certificate: name) { rig in
             try await rig.serving({ $0.certificate?.uris == [name] ? .status(200) : .status(401) }) { website in
-                #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: 200))
+                #expect(await rig.send(rig.webhook(website.url("/"))) == .answered(status: 200))
             }
         }
     }
@@ -56,13 +56,13 @@ import World
             let server = try Child("python3", ["-c", Self.python], in: place.path)
             defer { server.signal(9) }
             let port = try #require(try await server.line(.output, with: "port ").split(separator: " ").last)
-            let call = rig.call("https://localhost:\(port)/hook", body: "{\"n\": 7}")
-            #expect(await rig.send(call) == .answered(status: 202))
+            let webhook = rig.webhook("https://localhost:\(port)/hook", body: "{\"n\": 7}")
+            #expect(await rig.send(webhook) == .answered(status: 202))
             let heard = try await server.line(.output, with: "heard ")
-            #expect(heard == "heard HTTP/1.1 /hook \(name) \(call.id.text) {\"n\": 7}")
+            #expect(heard == "heard HTTP/1.1 /hook \(name) \(webhook.id.text) {\"n\": 7}")
             try await WebhookCourierRig.with(trusting: rig.certificates) { bare in
                 // How a server says that it misses a certificate depends on when it looks.
-                let outcome = await bare.send(call)
+                let outcome = await bare.send(webhook)
                 #expect([.unanswered(.broken), .unanswered(.unreachable)].contains(outcome), "\(outcome)")
             }
         }
@@ -97,7 +97,7 @@ import World
         try await WebhookCourierRig.with { rig in
             let elsewhere = Fields([Fields.Field("location", "/elsewhere")])
             try await rig.serving({ _ in .response(Response(status: status, fields: elsewhere)) }) { website in
-                #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: status))
+                #expect(await rig.send(rig.webhook(website.url("/"))) == .answered(status: status))
                 // Nothing follows a redirect.
                 #expect(website.requests.map(\.path) == ["/"])
             }
@@ -113,7 +113,7 @@ import World
         try await WebhookCourierRig.with { rig in
             let fields = Fields([Fields.Field("retry-after", text)])
             try await rig.serving({ _ in .response(Response(status: 503, fields: fields)) }) { website in
-                #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: 503, retryAfter: wish))
+                #expect(await rig.send(rig.webhook(website.url("/"))) == .answered(status: 503, retryAfter: wish))
             }
         }
     }
@@ -122,12 +122,12 @@ import World
         try await WebhookCourierRig.with { rig in
             let long = Response(status: 200, body: [UInt8](repeating: 0x20, count: 10_000_000))
             try await rig.serving({ _ in .response(long) }) { website in
-                #expect(await rig.send(rig.call(website.url("/"))) == .answered(status: 200))
+                #expect(await rig.send(rig.webhook(website.url("/"))) == .answered(status: 200))
             }
             let gateway = try await TestGateway { _ in
                 .raw("HTTP/1.1 500 No\r\ncontent-length: 10000000\r\n\r\n" + String(repeating: "x", count: 100_000))
             }
-            #expect(await rig.send(rig.call(gateway.url + "/")) == .answered(status: 500))
+            #expect(await rig.send(rig.webhook(gateway.url + "/")) == .answered(status: 500))
         }
     }
 
@@ -142,7 +142,7 @@ import World
         // A machine may be too busy for the first of them.
         for seconds in isKnown ? [1, 2, 4, 8, 16, 32, 64] : [1] {
             let outcome = try await WebhookCourierRig.with(deadline: .seconds(seconds)) { rig in
-                await rig.send(rig.call(website.url + "/"))
+                await rig.send(rig.webhook(website.url + "/"))
             }
             if isKnown, outcome == .answered(status: 200) { return }
             #expect(outcome == .unanswered(.timeout))
@@ -155,12 +155,12 @@ import World
         try await WebhookCourierRig.with(deadline: .seconds(3600)) { rig in
             let silent = try await TestGateway { _ in .silence }
             let open = try await TestGateway { _ in .status(200) }
-            // Not one of them has an answer when the other website has its call.
-            async let hanging = rig.send((0..<150).map { _ in rig.call(silent.url + "/") })
+            // None of them has an answer when the other website has its webhook.
+            async let hanging = rig.send((0..<150).map { _ in rig.webhook(silent.url + "/") })
             await silent.isAsked(1)
-            #expect(await rig.send(rig.call(open.url + "/")) == .answered(status: 200))
+            #expect(await rig.send(rig.webhook(open.url + "/")) == .answered(status: 200))
             await silent.isAsked(64)
-            #expect(await rig.send(rig.call(open.url + "/")) == .answered(status: 200))
+            #expect(await rig.send(rig.webhook(open.url + "/")) == .answered(status: 200))
             rig.courier.close()
             // Ours to end, so none of them was a try.
             let meanings = await hanging.map(\.meaning)
@@ -171,7 +171,7 @@ import World
     @Test func missingAnswerTimesOut() async throws {
         let silent = try await TestGateway { _ in .silence }
         let outcome = try await WebhookCourierRig.with(deadline: .seconds(1)) { rig in
-            await rig.send(rig.call(silent.url + "/"))
+            await rig.send(rig.webhook(silent.url + "/"))
         }
         #expect(outcome == .unanswered(.timeout))
     }
@@ -180,11 +180,11 @@ import World
         try await WebhookCourierRig.with { rig in
             for answer in [TestGateway.Answer.hangUp, .raw("SSH-2.0-x\r\n"), .raw("HTTP/1.1 abc\r\n\r\n")] {
                 let website = try await TestGateway { _ in answer }
-                #expect(await rig.send(rig.call(website.url + "/")) == .unanswered(.broken))
+                #expect(await rig.send(rig.webhook(website.url + "/")) == .unanswered(.broken))
             }
             let website = try await TestGateway { _ in .status(200) }
             await website.goDown()
-            #expect(await rig.send(rig.call(website.url + "/")) == .unanswered(.unreachable))
+            #expect(await rig.send(rig.webhook(website.url + "/")) == .unanswered(.unreachable))
         }
     }
 
@@ -194,13 +194,13 @@ import World
         let strange = try TestCertificates()
         try await WebhookCourierRig.with { rig in
             try await rig.serving({ _ in .status(200) }, as: strange) { website in
-                #expect(await rig.send(rig.call(website.url("/"))) == .unanswered(.untrusted))
+                #expect(await rig.send(rig.webhook(website.url("/"))) == .unanswered(.untrusted))
                 #expect(website.requests.isEmpty)
             }
             // Right authority, wrong name.
             let other = try rig.certificates.websites.issueServer(names: ["example.com"], days: 1, at: strange.now)
             try await rig.serving({ _ in .status(200) }, certificate: other) { website in
-                #expect(await rig.send(rig.call(website.url("/"))) == .unanswered(.untrusted))
+                #expect(await rig.send(rig.webhook(website.url("/"))) == .unanswered(.untrusted))
                 #expect(website.requests.isEmpty)
             }
         }
@@ -215,7 +215,7 @@ import World
         try await WebhookCourierRig.with(allowing: []) { rig in
             let website = try await TestGateway { _ in .status(200) }
             for scheme in ["https", "http"] {
-                let outcome = await rig.send(rig.call("\(scheme)://\(host):\(website.port)/"))
+                let outcome = await rig.send(rig.webhook("\(scheme)://\(host):\(website.port)/"))
                 #expect(outcome == .unanswered(.refusedAddress))
             }
             #expect(website.asked.isEmpty)
@@ -226,11 +226,11 @@ import World
     @Test func plainHTTPIsAllowedOnlyInsideARange() async throws {
         let website = try await TestGateway { _ in .status(200) }
         try await WebhookCourierRig.with(allowing: ["127.0.0.0/8"]) { rig in
-            #expect(await rig.send(rig.call(website.url + "/")) == .answered(status: 200))
-            #expect(await rig.send(rig.call("http://localhost:\(website.port)/")) == .answered(status: 200))
+            #expect(await rig.send(rig.webhook(website.url + "/")) == .answered(status: 200))
+            #expect(await rig.send(rig.webhook("http://localhost:\(website.port)/")) == .answered(status: 200))
         }
         try await WebhookCourierRig.with(allowing: ["127.0.0.2/32", "10.0.0.0/8"]) { rig in
-            #expect(await rig.send(rig.call(website.url + "/")) == .unanswered(.refusedAddress))
+            #expect(await rig.send(rig.webhook(website.url + "/")) == .unanswered(.refusedAddress))
         }
         #expect(website.asked.count == 2)
     }
@@ -238,14 +238,14 @@ import World
     @Test(arguments: ["", "shop.example/hook", "ftp://shop.example/", "https://shop.example/#x", "https://a b/"])
     func malformedURLIsReportedAsBroken(url: String) async throws {
         try await WebhookCourierRig.with { rig in
-            #expect(await rig.send(rig.call(url)) == .unanswered(.broken))
+            #expect(await rig.send(rig.webhook(url)) == .unanswered(.broken))
             #expect(rig.sink.lines.contains { $0.contains("level=error event=webhook.url") })
         }
     }
 
     @Test func unknownHostIsReported() async throws {
         try await WebhookCourierRig.with { rig in
-            #expect(await rig.send(rig.call("https://nowhere.invalid/")) == .unanswered(.unknownHost))
+            #expect(await rig.send(rig.webhook("https://nowhere.invalid/")) == .unanswered(.unknownHost))
             #expect(rig.sink.lines.contains { $0.contains("event=webhook.unanswered") })
         }
     }

@@ -33,7 +33,7 @@ import World
         if trusted { server.extraTrust = test.authority }
         let client = SMTPClient(server, time: SystemTime())
         let from = try #require(MailAddress("login@shop.example"))
-        let courier = MailCourier(client: client, from: from, words: CurrentCatalog(), time: SystemTime(), log: log)
+        let courier = MailCourier(client: client, from: from, catalog: CurrentCatalog(), time: SystemTime(), log: log)
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let outcomes = await group.loops[0].perform {
@@ -139,7 +139,7 @@ import World
         (server.connections, server.waiting) = (1, 1)
         let courier = MailCourier(
             client: SMTPClient(server, time: SystemTime()), from: try #require(MailAddress("login@shop.example")),
-            words: CurrentCatalog(), time: SystemTime(), log: Log(sink: MemorySink()))
+            catalog: CurrentCatalog(), time: SystemTime(), log: Log(sink: MemorySink()))
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let message = try message()

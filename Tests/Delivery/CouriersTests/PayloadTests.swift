@@ -57,7 +57,7 @@ import Testing
             for: Sample.push(detail: .minimal, website: "Another", service: nil, ip: nil))
         #expect(one == other)
         let text = String(decoding: one, as: UTF8.self)
-        for told in ["Example", "banking", "203.0.113.77", "Vienna"] { #expect(!text.contains(told)) }
+        for reported in ["Example", "banking", "203.0.113.77", "Vienna"] { #expect(!text.contains(reported)) }
         #expect(
             try alert(try payload(Sample.push(detail: .minimal)))
                 == ["title-loc-key": "TWOEFAY_TITLE", "loc-key": "TWOEFAY_LOGIN"])

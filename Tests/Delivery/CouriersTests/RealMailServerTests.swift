@@ -18,7 +18,7 @@ import World
         let from = try #require(MailAddress("Anmeldung Zoë <login@shop.example.com>"))
         let client = SMTPClient(server, time: SystemTime())
         let courier = MailCourier(
-            client: client, from: from, words: CurrentCatalog(), time: SystemTime(), log: Log(sink: MemorySink()))
+            client: client, from: from, catalog: CurrentCatalog(), time: SystemTime(), log: Log(sink: MemorySink()))
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
         let outcomes = await group.loops[0].perform {

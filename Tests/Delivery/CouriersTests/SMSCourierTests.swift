@@ -50,7 +50,7 @@ import World
                 routing: SMSRouting([.init(gateway: "one", tariff: [Self.german: 75_000])])), time: time,
             log: Log(sink: MemorySink()))
         let courier = SMSCourier(
-            exchange, limits: SMSLimits(allowed: [Self.german]), words: CurrentCatalog(), ledger: ledger, time: time,
+            exchange, limits: SMSLimits(allowed: [Self.german]), catalog: CurrentCatalog(), usage: ledger, time: time,
             log: Log(sink: MemorySink()), spawn: { work in EventLoop.current?.spawn(work) })
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         defer { group.stopAndJoin() }
@@ -74,7 +74,7 @@ import World
         #expect(
             bodies.allSatisfy { $0.hasPrefix("+4915112345678 ") && $0.contains("123456") && $0.contains("The shop") })
         #expect(bodies.count == 2 && bodies[0] != bodies[1])
-        // The id of the errand, at every attempt.
+        // The id of the outbox entry, at every attempt.
         #expect(gateway.asked.allSatisfy { $0.path == "/" + String(repeating: "07", count: 16) })
         let sent = SMSUsage(try message().id, at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
         #expect(ledger.noted.withLock { $0 } == [sent, sent])

@@ -95,7 +95,7 @@ import World
         for second in 1...4 { breaker.fail(at: after(Int64(second))) }
         let trial = admitted(&breaker, at: after(5))
         #expect(trial == [true])
-        // A trial of which nobody tells.
+        // A trial without a recorded outcome.
         let soon = admitted(&breaker, at: after(64))
         #expect(soon == [false])
         let later = admitted(&breaker, at: after(65))

@@ -133,8 +133,9 @@ private struct Rig: Sendable {
         let rig = try Rig(trusting: service, allowing: [])
         defer { rig.end() }
         #expect(await rig.send(try TestSubscriber(service.origin(host) + "/x")) == .declined("not reached"))
-        let told = rig.sink.lines.filter { $0.contains("event=webpush.unanswered") }
-        #expect(told.count == 1 && told.allSatisfy { $0.contains("loopback") && !$0.contains("/x") }, "\(told)")
+        let reported = rig.sink.lines.filter { $0.contains("event=webpush.unanswered") }
+        #expect(
+            reported.count == 1 && reported.allSatisfy { $0.contains("loopback") && !$0.contains("/x") }, "\(reported)")
         #expect(service.count == 0)
     }
 
@@ -225,8 +226,8 @@ private struct Rig: Sendable {
             seconds.map { refusals.reason(origin, at: start + .seconds($0)) }
         }
         // After a while one tries, and the others still wait.
-        let told = reasons("a", 0, 29, 30, 31) + reasons("b", 0)
-        #expect(told == ["403", "403", nil, "403", nil])
+        let reported = reasons("a", 0, 29, 30, 31) + reasons("b", 0)
+        #expect(reported == ["403", "403", nil, "403", nil])
         refusals.trusted("a")
         let trusted = reasons("a", 31)
         #expect(trusted == [nil])

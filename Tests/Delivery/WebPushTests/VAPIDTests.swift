@@ -23,14 +23,14 @@ import World
         #expect(try VAPIDCheck.claims(of: field.replacing("i3CYb7", with: "i3CZb7")) == nil)
     }
 
-    private func office(_ time: TestTime) throws -> (vapid: VAPID, key: P256PrivateKey) {
+    private func makeVAPID(_ time: TestTime) throws -> (vapid: VAPID, key: P256PrivateKey) {
         let key = try P256PrivateKey.generate()
         return (VAPID(key: key, contact: "mailto:op@example.com", time: time, log: Log(sink: MemorySink())), key)
     }
 
     @Test func tokenNamesAudienceAndExpiry() throws {
         let time = TestTime()
-        let (vapid, key) = try office(time)
+        let (vapid, key) = try makeVAPID(time)
         let field = try vapid.authorization(for: "https://push.example.net") { _ in }
         let claims = try #require(try VAPIDCheck.claims(of: field))
         #expect(claims["aud"]?.string == "https://push.example.net")
@@ -43,7 +43,7 @@ import World
 
     @Test func tokenIsCachedPerServiceAndRenewedInTheBackground() throws {
         let time = TestTime()
-        let (vapid, _) = try office(time)
+        let (vapid, _) = try makeVAPID(time)
         let later = Mutex<[@Sendable () -> Void]>([])
         func ask(_ origin: String = "https://a.example") throws -> String {
             try vapid.authorization(for: origin) { work in later.withLock { $0.append(work) } }
@@ -73,7 +73,7 @@ import World
 
     @Test func clockSetBackMintsANewToken() throws {
         let time = TestTime()
-        let (vapid, _) = try office(time)
+        let (vapid, _) = try makeVAPID(time)
         let first = try vapid.authorization(for: "https://a.example") { _ in }
         time.advance(by: .seconds(-48 * 3600))
         let second = try vapid.authorization(for: "https://a.example") { _ in }
@@ -84,7 +84,7 @@ import World
 
     @Test func tokenCacheIsBounded() throws {
         let time = TestTime()
-        let (vapid, _) = try office(time)
+        let (vapid, _) = try makeVAPID(time)
         for number in 0..<(VAPID.remembered + 10) {
             _ = try vapid.authorization(for: "https://\(number).example") { _ in }
         }

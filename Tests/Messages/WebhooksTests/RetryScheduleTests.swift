@@ -12,7 +12,7 @@ import World
             (.max, nil), (-1, 0),
         ] as [(Int, Int64?)])
     func pauseFollowsTheScheduleByFailureCount(failures: Int, seconds: Int64?) {
-        let due = RetrySchedule.standard.next(failures: failures, at: now, chance: 0)
+        let due = RetrySchedule.standard.next(failures: failures, at: now, jitter: 0)
         #expect(due == seconds.map { now + .seconds($0) })
     }
 
@@ -26,29 +26,29 @@ import World
             (1, 36_001, 36_000), (1, 4_000_000_000, 36_000),
         ] as [(Int, Int64, Int64)])
     func retryAfterLengthensThePause(failures: Int, wish: Int64, seconds: Int64) {
-        let due = RetrySchedule.standard.next(failures: failures, retryAfter: .seconds(wish), at: now, chance: 0)
+        let due = RetrySchedule.standard.next(failures: failures, retryAfter: .seconds(wish), at: now, jitter: 0)
         #expect(due == now + .seconds(seconds))
     }
 
     @Test func retryAfterAddsNoAttempt() {
-        #expect(RetrySchedule.standard.next(failures: 8, retryAfter: .seconds(1), at: now, chance: 0) == nil)
+        #expect(RetrySchedule.standard.next(failures: 8, retryAfter: .seconds(1), at: now, jitter: 0) == nil)
     }
 
     @Test(
         "Chance makes it longer, by a quarter at most",
         arguments: [(0, 7_200_000), (0.5, 8_100_000), (1, 9_000_000), (-1, 7_200_000), (7, 9_000_000)]
             as [(Double, Int64)])
-    func jitterAddsUpToAQuarter(chance: Double, milliseconds: Int64) {
-        #expect(RetrySchedule.standard.next(failures: 4, at: now, chance: chance) == now + .milliseconds(milliseconds))
-        let wish = RetrySchedule.standard.next(failures: 1, retryAfter: .seconds(7200), at: now, chance: chance)
+    func jitterAddsUpToAQuarter(jitter: Double, milliseconds: Int64) {
+        #expect(RetrySchedule.standard.next(failures: 4, at: now, jitter: jitter) == now + .milliseconds(milliseconds))
+        let wish = RetrySchedule.standard.next(failures: 1, retryAfter: .seconds(7200), at: now, jitter: jitter)
         #expect(wish == now + .milliseconds(milliseconds))
     }
 
     /// A website that is down for a day gets by itself whatever happened meanwhile, however chance has it.
-    @Test(arguments: [0, 0.999]) func lastAttemptIsMoreThanADayAfterTheFirst(chance: Double) {
+    @Test(arguments: [0, 0.999]) func lastAttemptIsMoreThanADayAfterTheFirst(jitter: Double) {
         var due = now
         var tries = 1
-        while let next = RetrySchedule.standard.next(failures: tries, at: due, chance: chance) {
+        while let next = RetrySchedule.standard.next(failures: tries, at: due, jitter: jitter) {
             due = next
             tries += 1
         }

@@ -105,17 +105,17 @@ import World
     }
 
     @Test func randomHeadersAreRefused() {
-        let chance = SeededRandomness(seed: 6)
+        let jitter = SeededRandomness(seed: 6)
         let letters = Array("v1v2,. =+/aZ09-_\t\n\u{0}é".unicodeScalars)
         for _ in 0..<3000 {
             let right = Published.fields()
             var fields = right
-            let field = Int(chance.number(below: 3))
+            let field = Int(jitter.number(below: 3))
             var scalars = Array(fields[field].value.unicodeScalars)
-            for _ in 0...Int(chance.number(below: 3)) {
-                let at = Int(chance.number(below: UInt64(scalars.count + 1)))
-                let letter = letters[Int(chance.number(below: UInt64(letters.count)))]
-                switch chance.number(below: 3) {
+            for _ in 0...Int(jitter.number(below: 3)) {
+                let at = Int(jitter.number(below: UInt64(scalars.count + 1)))
+                let letter = letters[Int(jitter.number(below: UInt64(letters.count)))]
+                switch jitter.number(below: 3) {
                 case 0: scalars.insert(letter, at: at)
                 case 1 where at < scalars.count: scalars[at] = letter
                 case _ where at < scalars.count: scalars.remove(at: at)

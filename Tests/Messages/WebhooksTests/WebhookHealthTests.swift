@@ -7,32 +7,32 @@ import World
     private let failed = WebhookOutcome.Meaning.failed(isOverloaded: false, retryAfter: nil)
 
     /// Fails at these seconds, and gives what the last of them changed.
-    private func fail(_ standing: inout WebhookHealth, at seconds: some Sequence<Int64>) -> [WebhookHealth.Change] {
-        seconds.compactMap { standing.record(failed, at: start + .seconds($0)) }
+    private func fail(_ health: inout WebhookHealth, at seconds: some Sequence<Int64>) -> [WebhookHealth.Change] {
+        seconds.compactMap { health.record(failed, at: start + .seconds($0)) }
     }
 
     private let days3: Int64 = 3 * 86_400
 
     @Test func endpointIsDisabledOnceAfterThreeDays() {
-        var standing = WebhookHealth()
-        #expect(fail(&standing, at: stride(from: 0, to: days3, by: 3600)).isEmpty)
-        #expect(standing.state == .failing(since: start, attempts: 72))
-        #expect(fail(&standing, at: [days3, days3 + 1]) == [.disabled(.failures)])
-        #expect(standing.state == .disabled(.failures, since: start + .seconds(days3)))
+        var health = WebhookHealth()
+        #expect(fail(&health, at: stride(from: 0, to: days3, by: 3600)).isEmpty)
+        #expect(health.state == .failing(since: start, attempts: 72))
+        #expect(fail(&health, at: [days3, days3 + 1]) == [.disabled(.failures)])
+        #expect(health.state == .disabled(.failures, since: start + .seconds(days3)))
     }
 
     @Test func endpointIsDisabledOnlyAfterEnoughAttempts() {
-        var standing = WebhookHealth()
-        #expect(fail(&standing, at: (0..<9).map { days3 * $0 }).isEmpty)
-        #expect(fail(&standing, at: [days3 * 9]) == [.disabled(.failures)])
+        var health = WebhookHealth()
+        #expect(fail(&health, at: (0..<9).map { days3 * $0 }).isEmpty)
+        #expect(fail(&health, at: [days3 * 9]) == [.disabled(.failures)])
     }
 
     @Test func successResetsTheFailureCount() {
-        var standing = WebhookHealth()
-        _ = fail(&standing, at: stride(from: 0, to: days3, by: 3600))
-        #expect(standing.record(.delivered, at: start + .seconds(days3)) == .recovered)
-        #expect(standing.state == .working)
-        #expect(fail(&standing, at: [days3 + 1]).isEmpty)
+        var health = WebhookHealth()
+        _ = fail(&health, at: stride(from: 0, to: days3, by: 3600))
+        #expect(health.record(.delivered, at: start + .seconds(days3)) == .recovered)
+        #expect(health.state == .working)
+        #expect(fail(&health, at: [days3 + 1]).isEmpty)
     }
 
     @Test(
@@ -40,19 +40,19 @@ import World
         arguments: [(1, 86_400, false), (2, 86_400, false), (3, 299, false), (3, 300, true), (50, 301, true)]
             as [(Int64, Int64, Bool)])
     func recoveryIsReportedAfterFiveMinutesOfFailures(tries: Int64, seconds: Int64, isNews: Bool) {
-        var standing = WebhookHealth()
-        _ = fail(&standing, at: 0..<tries)
-        #expect(standing.isDown == (tries >= 3))
-        let change = standing.record(.delivered, at: start + .seconds(seconds))
+        var health = WebhookHealth()
+        _ = fail(&health, at: 0..<tries)
+        #expect(health.isDown == (tries >= 3))
+        let change = health.record(.delivered, at: start + .seconds(seconds))
         #expect(change == (isNews ? .recovered : nil))
-        #expect(standing.record(.delivered, at: start + .seconds(seconds + 1)) == nil)
+        #expect(health.record(.delivered, at: start + .seconds(seconds + 1)) == nil)
     }
 
     @Test func status410DisablesTheEndpointOnce() {
-        var standing = WebhookHealth()
-        #expect(standing.record(.unsubscribed, at: start) == .disabled(.unsubscribed))
-        #expect(standing.record(.unsubscribed, at: start) == nil)
-        #expect(standing.isDisabled)
+        var health = WebhookHealth()
+        #expect(health.record(.unsubscribed, at: start) == .disabled(.unsubscribed))
+        #expect(health.record(.unsubscribed, at: start) == nil)
+        #expect(health.isDisabled)
     }
 
     @Test(
@@ -60,30 +60,30 @@ import World
         arguments: [.delivered, .unsubscribed, .notAttempted, .failed(isOverloaded: true, retryAfter: nil)]
             as [WebhookOutcome.Meaning])
     func lateOutcomeDoesNotEnableADisabledEndpoint(meaning: WebhookOutcome.Meaning) {
-        var standing = WebhookHealth()
-        #expect(standing.disable(.operator, at: start) == .disabled(.operator))
-        #expect(standing.record(meaning, at: start + .seconds(days3)) == nil)
-        #expect(standing.state == .disabled(.operator, since: start))
+        var health = WebhookHealth()
+        #expect(health.disable(.operator, at: start) == .disabled(.operator))
+        #expect(health.record(meaning, at: start + .seconds(days3)) == nil)
+        #expect(health.state == .disabled(.operator, since: start))
     }
 
     @Test func operatorEnablesTheEndpoint() {
-        var standing = WebhookHealth()
-        #expect(standing.enable() == false)
-        _ = fail(&standing, at: (0...9).map { days3 * $0 })
-        #expect(standing.isDisabled)
-        #expect(standing.enable() == true)
-        #expect(standing.state == .working)
-        #expect(fail(&standing, at: [days3 * 10]).isEmpty)
+        var health = WebhookHealth()
+        #expect(health.enable() == false)
+        _ = fail(&health, at: (0...9).map { days3 * $0 })
+        #expect(health.isDisabled)
+        #expect(health.enable() == true)
+        #expect(health.state == .working)
+        #expect(fail(&health, at: [days3 * 10]).isEmpty)
     }
 
     @Test func unattemptedWebhookChangesNothing() {
-        var standing = WebhookHealth(.failing(since: start, attempts: 2))
-        #expect(standing.record(.notAttempted, at: start + .seconds(days3)) == nil)
-        #expect(standing.state == .failing(since: start, attempts: 2))
+        var health = WebhookHealth(.failing(since: start, attempts: 2))
+        #expect(health.record(.notAttempted, at: start + .seconds(days3)) == nil)
+        #expect(health.state == .failing(since: start, attempts: 2))
     }
 
     @Test func clockSetBackDoesNotDisable() {
-        var standing = WebhookHealth()
-        #expect(fail(&standing, at: (0..<50).map { -days3 * $0 }).isEmpty)
+        var health = WebhookHealth()
+        #expect(fail(&health, at: (0..<50).map { -days3 * $0 }).isEmpty)
     }
 }

@@ -3,11 +3,12 @@ import Testing
 import Webhooks
 import World
 
-/// Websites with their lines, and what stands in for the store: calls with their due times. Virtual time; by a seed.
+/// Websites with their queues, and a stand-in for the store: webhooks with their due times. The time is
+/// virtual, and a seed determines the run.
 private struct SimulatedEndpoints {
-    typealias Line = WebhookQueue<Int, Int>
+    typealias Queue = WebhookQueue<Int, Int>
 
-    struct Call {
+    struct Webhook {
         let website: Int
         let thread: Int
         let rank: Int
@@ -19,42 +20,42 @@ private struct SimulatedEndpoints {
         var arrivals: [Timestamp] = []
     }
 
-    let chance: SeededRandomness
+    let jitter: SeededRandomness
     var now = Timestamp(seconds: 1_800_000_000)
-    var calls: [Call] = []
-    var lines: [Line]
+    var webhooks: [Webhook] = []
+    var queues: [Queue]
     var notices: [(website: Int, reason: WebhookHealth.Reason)] = []
     var mostUnderWay = 0
-    private var underWay: [(call: Int, ends: Timestamp, outcome: WebhookOutcome)] = []
+    private var underWay: [(webhook: Int, ends: Timestamp, outcome: WebhookOutcome)] = []
 
     init(_ count: Int, seed: UInt64) {
-        chance = SeededRandomness(seed: seed)
-        lines = (0..<count).map { _ in Line() }
+        jitter = SeededRandomness(seed: seed)
+        queues = (0..<count).map { _ in Queue() }
     }
 
     mutating func happen(at website: Int, thread: Int, ranks: Range<Int>) {
         for rank in ranks.reversed() {
-            calls.append(Call(website: website, thread: thread, rank: rank, born: now, due: now))
+            webhooks.append(Webhook(website: website, thread: thread, rank: rank, born: now, due: now))
         }
     }
 
     /// As a relay does with what is due: never before what comes first in its thread.
-    private mutating func claim() {
-        for website in lines.indices {
-            var room = lines[website].room(at: now)
-            for call in calls.indices where room > 0 && calls[call].website == website {
-                let one = calls[call]
+    private mutating func lease() {
+        for website in queues.indices {
+            var room = queues[website].room(at: now)
+            for webhook in webhooks.indices where room > 0 && webhooks[webhook].website == website {
+                let one = webhooks[webhook]
                 guard let due = one.due, due <= now, !one.isHeld,
-                    !calls.contains(where: { $0.thread == one.thread && $0.rank < one.rank && isOpen($0) })
+                    !webhooks.contains(where: { $0.thread == one.thread && $0.rank < one.rank && isOpen($0) })
                 else { continue }
-                calls[call].isHeld = true
-                lines[website].add(.init(call, thread: one.thread, ordinal: one.rank, failures: one.failures))
+                webhooks[webhook].isHeld = true
+                queues[website].add(.init(webhook, thread: one.thread, ordinal: one.rank, failures: one.failures))
                 room -= 1
             }
         }
     }
 
-    private func isOpen(_ call: Call) -> Bool { call.due != nil }
+    private func isOpen(_ webhook: Webhook) -> Bool { webhook.due != nil }
 
     /// Until everything has come to its end, or for so long.
     mutating func run(
@@ -62,59 +63,60 @@ private struct SimulatedEndpoints {
     ) {
         let end = now + limit
         while now <= end {
-            claim()
-            for website in lines.indices {
-                while let entry = lines[website].next(at: now) {
+            lease()
+            for website in queues.indices {
+                while let entry = queues[website].next(at: now) {
                     let (after, outcome) = answer(website, now)
-                    if outcome.meaning == .delivered { calls[entry.call].arrivals.append(now + after) }
-                    underWay.append((entry.call, now + after, outcome))
+                    if outcome.meaning == .delivered { webhooks[entry.id].arrivals.append(now + after) }
+                    underWay.append((entry.id, now + after, outcome))
                 }
-                mostUnderWay = max(mostUnderWay, lines[website].underWayCount)
+                mostUnderWay = max(mostUnderWay, queues[website].underWayCount)
             }
             let next = ([end + .milliseconds(1)] + underWay.map(\.ends) + resting + waiting).filter { $0 > now }.min()
             guard let next else { return }
             now = next
-            for ended in underWay where ended.ends <= now { act(ended.call, ended.outcome) }
+            for ended in underWay where ended.ends <= now { act(ended.webhook, ended.outcome) }
             underWay.removeAll { $0.ends <= now }
         }
     }
 
-    private var resting: [Timestamp] { lines.compactMap { $0.restEnd(at: now) } }
-    private var waiting: [Timestamp] { calls.filter { !$0.isHeld }.compactMap(\.due) }
+    private var resting: [Timestamp] { queues.compactMap { $0.pauseEnd(at: now) } }
+    private var waiting: [Timestamp] { webhooks.filter { !$0.isHeld }.compactMap(\.due) }
 
-    private mutating func act(_ call: Int, _ outcome: WebhookOutcome) {
-        let website = calls[call].website
-        let chance = Double(chance.number(below: 1000)) / 1000
-        for effect in lines[website].end(call, outcome, at: now, chance: chance) {
+    private mutating func act(_ webhook: Int, _ outcome: WebhookOutcome) {
+        let website = webhooks[webhook].website
+        let jitter = Double(jitter.number(below: 1000)) / 1000
+        for effect in queues[website].end(webhook, outcome, at: now, jitter: jitter) {
             switch effect {
-            case .delivered(let call): calls[call].due = nil
-            case .retry(let call, let due, let failures): putBack(call, due, failures)
-            case .dead(let call, let failures):
-                putBack(call, nil, failures)
-                calls[call].isDead = true
-            case .suspended(let call, let failures): putBack(call, nil, failures)
+            case .delivered(let webhook): webhooks[webhook].due = nil
+            case .retry(let webhook, let due, let failures): putBack(webhook, due, failures)
+            case .dead(let webhook, let failures):
+                putBack(webhook, nil, failures)
+                webhooks[webhook].isDead = true
+            case .suspended(let webhook, let failures): putBack(webhook, nil, failures)
             case .disabled(let reason): notices.append((website, reason))
             case .recovered:
-                for call in calls.indices where calls[call].website == website && !calls[call].isHeld {
-                    if calls[call].due != nil { calls[call].due = min(calls[call].due ?? now, now) }
+                for webhook in webhooks.indices where webhooks[webhook].website == website && !webhooks[webhook].isHeld
+                {
+                    if webhooks[webhook].due != nil { webhooks[webhook].due = min(webhooks[webhook].due ?? now, now) }
                 }
             }
         }
     }
 
-    private mutating func putBack(_ call: Int, _ due: Timestamp?, _ failures: Int) {
-        calls[call].due = due
-        calls[call].failures = failures
-        calls[call].isHeld = false
+    private mutating func putBack(_ webhook: Int, _ due: Timestamp?, _ failures: Int) {
+        webhooks[webhook].due = due
+        webhooks[webhook].failures = failures
+        webhooks[webhook].isHeld = false
     }
 
     func latest(at website: Int) -> Duration {
-        calls.filter { $0.website == website }.map { ($0.arrivals.first ?? now) - $0.born }.max() ?? .zero
+        webhooks.filter { $0.website == website }.map { ($0.arrivals.first ?? now) - $0.born }.max() ?? .zero
     }
 
-    /// Of every thread, each call has first arrived after those before it.
+    /// Whether each webhook of a thread first arrived after those before it.
     var isInOrder: Bool {
-        Dictionary(grouping: calls, by: \.thread).values.allSatisfy { thread in
+        Dictionary(grouping: webhooks, by: \.thread).values.allSatisfy { thread in
             let arrivals = thread.sorted { $0.rank < $1.rank }.compactMap(\.arrivals.first)
             return arrivals == arrivals.sorted()
         }
@@ -137,8 +139,8 @@ private struct SimulatedEndpoints {
         for thread in 0..<300 { websites.happen(at: thread % 3, thread: thread, ranks: 0..<1) }
         websites.run(for: .seconds(60)) { website, _ in website == 0 ? (after, outcome) : good }
         for website in [1, 2] {
-            let calls = websites.calls.filter { $0.website == website }
-            #expect(calls.allSatisfy { $0.arrivals.count == 1 && $0.failures == 0 })
+            let webhooks = websites.webhooks.filter { $0.website == website }
+            #expect(webhooks.allSatisfy { $0.arrivals.count == 1 && $0.failures == 0 })
             // A hundred, four at a time, of 20 ms each: as if the others were not there.
             #expect(websites.latest(at: website) == .milliseconds(500))
         }
@@ -156,10 +158,10 @@ private struct SimulatedEndpoints {
             }
         }
         websites.run(for: .seconds(40 * 3600)) { _, _ in good }
-        #expect(websites.calls.allSatisfy { $0.arrivals.count == 1 })
+        #expect(websites.webhooks.allSatisfy { $0.arrivals.count == 1 })
         #expect(websites.notices.isEmpty)
         #expect(websites.isInOrder)
-        let late = websites.calls.filter { $0.born < back }.compactMap(\.arrivals.first).max()
+        let late = websites.webhooks.filter { $0.born < back }.compactMap(\.arrivals.first).max()
         // The first try that succeeds brings all the others along; the longest pause between tries is ten hours and a quarter.
         #expect(late.map { $0 - back < .seconds(45_001) } == true)
     }
@@ -167,23 +169,23 @@ private struct SimulatedEndpoints {
     @Test("One that answers as it likes gets everything in order", arguments: 1...20 as ClosedRange<UInt64>)
     func randomlyFailingEndpointGetsEveryWebhookInOrder(seed: UInt64) {
         var websites = SimulatedEndpoints(2, seed: seed)
-        let chance = SeededRandomness(seed: seed &+ 1000)
+        let jitter = SeededRandomness(seed: seed &+ 1000)
         for thread in 0..<40 { websites.happen(at: thread % 2, thread: thread, ranks: 0..<4) }
         websites.run(for: .seconds(7 * 86_400)) { _, _ in
-            let after = Duration.milliseconds(Int64(chance.number(below: 15_000)))
-            return switch chance.number(below: 8) {
+            let after = Duration.milliseconds(Int64(jitter.number(below: 15_000)))
+            return switch jitter.number(below: 8) {
             case 0: (after, .answered(status: 500))
             case 1: (.seconds(15), .unanswered(.timeout))
-            case 2: (after, .answered(status: 429, retryAfter: .seconds(Int64(chance.number(below: 200)))))
+            case 2: (after, .answered(status: 429, retryAfter: .seconds(Int64(jitter.number(below: 200)))))
             case 3: (after, .unsent)
             default: (after, .answered(status: 200))
             }
         }
-        #expect(websites.calls.allSatisfy { $0.arrivals.count == 1 || $0.isDead })
-        #expect(websites.calls.filter(\.isDead).allSatisfy { $0.failures == 8 })
-        #expect(websites.calls.filter(\.isDead).count < 8)
+        #expect(websites.webhooks.allSatisfy { $0.arrivals.count == 1 || $0.isDead })
+        #expect(websites.webhooks.filter(\.isDead).allSatisfy { $0.failures == 8 })
+        #expect(websites.webhooks.filter(\.isDead).count < 8)
         #expect(websites.isInOrder)
-        #expect(websites.lines.allSatisfy { $0.isEmpty })
+        #expect(websites.queues.allSatisfy { $0.isEmpty })
         #expect(websites.notices.isEmpty)
     }
 
@@ -195,6 +197,6 @@ private struct SimulatedEndpoints {
         }
         #expect(websites.notices.map(\.reason) == [.failures])
         // Nothing is lost: what was not tried eight times waits for an operator.
-        #expect(websites.calls.allSatisfy { $0.arrivals.isEmpty && ($0.isDead || $0.failures < 8) })
+        #expect(websites.webhooks.allSatisfy { $0.arrivals.isEmpty && ($0.isDead || $0.failures < 8) })
     }
 }

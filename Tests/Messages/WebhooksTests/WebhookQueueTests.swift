@@ -2,7 +2,7 @@ import Testing
 import Webhooks
 import World
 
-private typealias Line = WebhookQueue<Int, String>
+private typealias Queue = WebhookQueue<Int, String>
 private typealias Effect = WebhookQueue<Int, String>.Effect
 
 @Suite("The calls to one website") struct WebhookQueueTests {
@@ -11,163 +11,163 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
     private let bad = WebhookOutcome.answered(status: 500)
     private let good = WebhookOutcome.answered(status: 200)
 
-    private func line(_ entries: Line.Entry..., standing: WebhookHealth = WebhookHealth()) -> Line {
-        var line = Line(standing)
-        for entry in entries { line.add(entry) }
-        return line
+    private func queue(_ entries: Queue.Entry..., health: WebhookHealth = WebhookHealth()) -> Queue {
+        var queue = Queue(health)
+        for entry in entries { queue.add(entry) }
+        return queue
     }
 
-    private func leaving(_ line: inout Line, at now: Timestamp? = nil) -> [Int] {
-        var calls: [Int] = []
-        while let entry = line.next(at: now ?? self.now) { calls.append(entry.call) }
-        return calls
+    private func leaving(_ queue: inout Queue, at now: Timestamp? = nil) -> [Int] {
+        var webhooks: [Int] = []
+        while let entry = queue.next(at: now ?? self.now) { webhooks.append(entry.id) }
+        return webhooks
     }
 
-    private func entries(_ calls: Range<Int>) -> [Line.Entry] { calls.map { Line.Entry($0) } }
+    private func entries(_ webhooks: Range<Int>) -> [Queue.Entry] { webhooks.map { Queue.Entry($0) } }
 
     // MARK: How many
 
     @Test func webhooksInFlightAreLimited() {
-        var line = Line()
-        #expect(line.room(at: now) == 4)
-        for entry in entries(0..<10) { line.add(entry) }
-        #expect(line.room(at: now) == 0)
-        #expect(leaving(&line) == [0, 1, 2, 3])
-        #expect(leaving(&line) == [])
-        #expect(line.end(2, good, at: now, chance: 0) == [.delivered(2)])
-        #expect(leaving(&line) == [4])
-        #expect(line.underWayCount == 4)
+        var queue = Queue()
+        #expect(queue.room(at: now) == 4)
+        for entry in entries(0..<10) { queue.add(entry) }
+        #expect(queue.room(at: now) == 0)
+        #expect(leaving(&queue) == [0, 1, 2, 3])
+        #expect(leaving(&queue) == [])
+        #expect(queue.end(2, good, at: now, jitter: 0) == [.delivered(2)])
+        #expect(leaving(&queue) == [4])
+        #expect(queue.underWayCount == 4)
     }
 
     @Test func queuedWebhookIsNotAddedTwice() {
-        var line = line(.init(1))
-        #expect(line.add(.init(1)) == false)
-        #expect(leaving(&line) == [1])
-        #expect(line.add(.init(1)) == false)
-        #expect(line.end(1, good, at: now, chance: 0) == [.delivered(1)])
-        #expect(line.end(1, good, at: now, chance: 0) == [])
-        #expect(line.isEmpty)
-        #expect(line.add(.init(1)) == true)
+        var queue = queue(.init(1))
+        #expect(queue.add(.init(1)) == false)
+        #expect(leaving(&queue) == [1])
+        #expect(queue.add(.init(1)) == false)
+        #expect(queue.end(1, good, at: now, jitter: 0) == [.delivered(1)])
+        #expect(queue.end(1, good, at: now, jitter: 0) == [])
+        #expect(queue.isEmpty)
+        #expect(queue.add(.init(1)) == true)
     }
 
     /// What the former place asked for, and what comes from it still, is nothing of the new one's.
     @Test func newURLResetsTheQueue() {
-        var line = Line()
-        for entry in entries(0..<6) { line.add(entry) }
-        #expect(leaving(&line) == [0, 1, 2, 3])
+        var queue = Queue()
+        for entry in entries(0..<6) { queue.add(entry) }
+        #expect(leaving(&queue) == [0, 1, 2, 3])
         let busy = WebhookOutcome.answered(status: 429, retryAfter: .seconds(600))
-        _ = line.end(0, busy, at: now, chance: 0)
-        #expect(line.room(at: now) == 0)
-        let standing = line.health
-        line.reset()
-        #expect(line.end(1, busy, at: now, chance: 0) == [.retry(1, at: now, failures: 0)])
-        #expect(line.end(2, .answered(status: 410), at: now, chance: 0) == [.retry(2, at: now, failures: 0)])
-        #expect(line.end(3, good, at: now, chance: 0) == [.delivered(3)])
-        #expect(line.health == standing)
-        #expect(leaving(&line) == [4, 5])
-        #expect(line.end(4, busy, at: now, chance: 0) == [.retry(4, at: now + .seconds(600), failures: 1)])
+        _ = queue.end(0, busy, at: now, jitter: 0)
+        #expect(queue.room(at: now) == 0)
+        let health = queue.health
+        queue.reset()
+        #expect(queue.end(1, busy, at: now, jitter: 0) == [.retry(1, at: now, failures: 0)])
+        #expect(queue.end(2, .answered(status: 410), at: now, jitter: 0) == [.retry(2, at: now, failures: 0)])
+        #expect(queue.end(3, good, at: now, jitter: 0) == [.delivered(3)])
+        #expect(queue.health == health)
+        #expect(leaving(&queue) == [4, 5])
+        #expect(queue.end(4, busy, at: now, jitter: 0) == [.retry(4, at: now + .seconds(600), failures: 1)])
     }
 
     @Test func failingEndpointGetsOneWebhookAtATime() {
-        var line = Line()
-        for entry in entries(0..<10) { line.add(entry) }
-        #expect(leaving(&line) == [0, 1, 2, 3])
-        for call in 0..<2 { _ = line.end(call, bad, at: now, chance: 0) }
-        #expect(leaving(&line) == [4, 5])
-        for call in 2..<6 { _ = line.end(call, bad, at: now, chance: 0) }
-        #expect(leaving(&line) == [6])
-        #expect(line.room(at: now) == 0)
-        _ = line.end(6, good, at: now, chance: 0)
-        #expect(leaving(&line) == [7, 8, 9])
+        var queue = Queue()
+        for entry in entries(0..<10) { queue.add(entry) }
+        #expect(leaving(&queue) == [0, 1, 2, 3])
+        for webhook in 0..<2 { _ = queue.end(webhook, bad, at: now, jitter: 0) }
+        #expect(leaving(&queue) == [4, 5])
+        for webhook in 2..<6 { _ = queue.end(webhook, bad, at: now, jitter: 0) }
+        #expect(leaving(&queue) == [6])
+        #expect(queue.room(at: now) == 0)
+        _ = queue.end(6, good, at: now, jitter: 0)
+        #expect(leaving(&queue) == [7, 8, 9])
     }
 
     @Test(
         "One that has too much to do is asked one at a time at once",
         arguments: [.answered(status: 429), .answered(status: 503), .unanswered(.timeout)] as [WebhookOutcome])
     func overloadedEndpointGetsOneWebhookAtATime(outcome: WebhookOutcome) {
-        var line = Line()
-        for entry in entries(0..<6) { line.add(entry) }
-        _ = line.next(at: now)
-        #expect(line.end(0, outcome, at: now, chance: 0) == [.retry(0, at: Self.soon, failures: 1)])
-        #expect(leaving(&line) == [1])
-        _ = line.end(1, bad, at: now, chance: 0)
-        #expect(leaving(&line) == [2])
-        _ = line.end(2, good, at: now, chance: 0)
-        #expect(leaving(&line) == [3, 4, 5])
+        var queue = Queue()
+        for entry in entries(0..<6) { queue.add(entry) }
+        _ = queue.next(at: now)
+        #expect(queue.end(0, outcome, at: now, jitter: 0) == [.retry(0, at: Self.soon, failures: 1)])
+        #expect(leaving(&queue) == [1])
+        _ = queue.end(1, bad, at: now, jitter: 0)
+        #expect(leaving(&queue) == [2])
+        _ = queue.end(2, good, at: now, jitter: 0)
+        #expect(leaving(&queue) == [3, 4, 5])
     }
 
     @Test(
         "One that asks for rest has it, within an hour; in seconds",
         arguments: [(60, 60), (3600, 3600), (3601, 3600), (86_400, 3600), (0, 0), (-5, 0)] as [(Int64, Int64)])
     func retryAfterPausesTheEndpointUpToOneHour(wish: Int64, seconds: Int64) {
-        var line = line(.init(0), .init(1))
-        _ = line.next(at: now)
-        _ = line.end(0, .answered(status: 429, retryAfter: .seconds(wish)), at: now, chance: 0)
+        var queue = queue(.init(0), .init(1))
+        _ = queue.next(at: now)
+        _ = queue.end(0, .answered(status: 429, retryAfter: .seconds(wish)), at: now, jitter: 0)
         if seconds > 0 {
-            #expect(line.restEnd(at: now) == now + .seconds(seconds))
-            #expect(line.room(at: now) == 0)
-            #expect(leaving(&line, at: now + .seconds(seconds) - .milliseconds(1)) == [])
+            #expect(queue.pauseEnd(at: now) == now + .seconds(seconds))
+            #expect(queue.room(at: now) == 0)
+            #expect(leaving(&queue, at: now + .seconds(seconds) - .milliseconds(1)) == [])
             // Of a clock that jumps it is not waited for.
-            #expect(line.restEnd(at: now - .seconds(86_400)) == nil)
+            #expect(queue.pauseEnd(at: now - .seconds(86_400)) == nil)
         }
-        #expect(line.restEnd(at: now + .seconds(seconds)) == nil)
-        #expect(leaving(&line, at: now + .seconds(seconds)) == [1])
+        #expect(queue.pauseEnd(at: now + .seconds(seconds)) == nil)
+        #expect(leaving(&queue, at: now + .seconds(seconds)) == [1])
     }
 
     @Test func longerRetryAfterApplies() {
-        var line = Line()
-        for entry in entries(0..<5) { line.add(entry) }
-        #expect(leaving(&line) == [0, 1, 2, 3])
-        for (call, wish) in [(0, 600), (1, 60)] as [(Int, Int64)] {
-            _ = line.end(call, .answered(status: 503, retryAfter: .seconds(wish)), at: now, chance: 0)
+        var queue = Queue()
+        for entry in entries(0..<5) { queue.add(entry) }
+        #expect(leaving(&queue) == [0, 1, 2, 3])
+        for (webhook, wish) in [(0, 600), (1, 60)] as [(Int, Int64)] {
+            _ = queue.end(webhook, .answered(status: 503, retryAfter: .seconds(wish)), at: now, jitter: 0)
         }
-        #expect(line.restEnd(at: now) == now + .seconds(600))
+        #expect(queue.pauseEnd(at: now) == now + .seconds(600))
         // What was on its way before does not end it.
-        #expect(line.end(2, good, at: now, chance: 0) == [.delivered(2)])
-        #expect(leaving(&line) == [])
+        #expect(queue.end(2, good, at: now, jitter: 0) == [.delivered(2)])
+        #expect(leaving(&queue) == [])
         // One that a clock which was set back has left far ahead is not the longer one.
         let before = now - .seconds(86_400)
-        _ = line.end(3, .answered(status: 503, retryAfter: .seconds(60)), at: before, chance: 0)
-        #expect(line.restEnd(at: before) == before + .seconds(60))
+        _ = queue.end(3, .answered(status: 503, retryAfter: .seconds(60)), at: before, jitter: 0)
+        #expect(queue.pauseEnd(at: before) == before + .seconds(60))
     }
 
     // MARK: In order
 
     @Test func webhooksOfOneChallengeAreSentInOrder() {
-        var line = line(
+        var queue = queue(
             .init(3, thread: "a", ordinal: 2), .init(2, thread: "a", ordinal: 1), .init(1, thread: "a", ordinal: 0),
             .init(9, thread: "b", ordinal: 5))
-        #expect(leaving(&line) == [1, 9])
-        #expect(line.end(1, good, at: now, chance: 0) == [.delivered(1)])
-        #expect(leaving(&line) == [2])
-        #expect(line.end(2, good, at: now, chance: 0) == [.delivered(2)])
-        #expect(leaving(&line) == [3])
+        #expect(leaving(&queue) == [1, 9])
+        #expect(queue.end(1, good, at: now, jitter: 0) == [.delivered(1)])
+        #expect(leaving(&queue) == [2])
+        #expect(queue.end(2, good, at: now, jitter: 0) == [.delivered(2)])
+        #expect(leaving(&queue) == [3])
     }
 
     @Test func equalOrdinalsAreSentInArrivalOrder() {
-        var line = line(.init(1, thread: "a"), .init(2, thread: "a"))
-        #expect(leaving(&line) == [1])
-        _ = line.end(1, good, at: now, chance: 0)
-        #expect(leaving(&line) == [2])
+        var queue = queue(.init(1, thread: "a"), .init(2, thread: "a"))
+        #expect(leaving(&queue) == [1])
+        _ = queue.end(1, good, at: now, jitter: 0)
+        #expect(leaving(&queue) == [2])
     }
 
     @Test func laterWebhooksWaitWithAFailedOne() {
-        var line = line(
+        var queue = queue(
             .init(1, thread: "a", ordinal: 0), .init(2, thread: "a", ordinal: 1, failures: 3), .init(3, thread: "b"))
-        #expect(leaving(&line) == [1, 3])
+        #expect(leaving(&queue) == [1, 3])
         #expect(
-            line.end(1, bad, at: now, chance: 0) == [
+            queue.end(1, bad, at: now, jitter: 0) == [
                 .retry(1, at: Self.soon, failures: 1), .retry(2, at: Self.soon, failures: 3),
             ])
-        #expect(leaving(&line) == [])
-        #expect(line.underWayCount == 1)
+        #expect(leaving(&queue) == [])
+        #expect(queue.underWayCount == 1)
     }
 
     @Test func deadWebhookDoesNotBlockItsChallenge() {
-        var line = line(.init(1, thread: "a", ordinal: 0, failures: 7), .init(2, thread: "a", ordinal: 1))
-        #expect(leaving(&line) == [1])
-        #expect(line.end(1, bad, at: now, chance: 0) == [.dead(1, failures: 8)])
-        #expect(leaving(&line) == [2])
+        var queue = queue(.init(1, thread: "a", ordinal: 0, failures: 7), .init(2, thread: "a", ordinal: 1))
+        #expect(leaving(&queue) == [1])
+        #expect(queue.end(1, bad, at: now, jitter: 0) == [.dead(1, failures: 8)])
+        #expect(leaving(&queue) == [2])
     }
 
     // MARK: What follows
@@ -194,80 +194,80 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         ] as [(WebhookOutcome, Effect, Effect)])
     private func outcomeHasItsEffectOnTheWebhook(outcome: WebhookOutcome, first: Effect, last: Effect) {
         for (failures, effect) in [(0, first), (7, last)] {
-            var line = line(.init(1, failures: failures))
-            _ = line.next(at: now)
-            #expect(line.end(1, outcome, at: now, chance: 0) == [effect])
-            #expect(line.isEmpty)
+            var queue = queue(.init(1, failures: failures))
+            _ = queue.next(at: now)
+            #expect(queue.end(1, outcome, at: now, jitter: 0) == [effect])
+            #expect(queue.isEmpty)
         }
     }
 
     @Test func status410DisablesTheEndpointAndKeepsItsWebhooks() {
-        var line = line(.init(1), .init(2), .init(3, failures: 2))
-        _ = line.next(at: now)
-        _ = line.next(at: now)
+        var queue = queue(.init(1), .init(2), .init(3, failures: 2))
+        _ = queue.next(at: now)
+        _ = queue.next(at: now)
         #expect(
-            line.end(1, .answered(status: 410), at: now, chance: 0) == [
+            queue.end(1, .answered(status: 410), at: now, jitter: 0) == [
                 .suspended(1, failures: 0), .suspended(3, failures: 2), .disabled(.unsubscribed),
             ])
-        #expect(line.room(at: now) == 0)
-        // What was under way comes to its end, and nobody is told twice.
-        #expect(line.end(2, .answered(status: 410), at: now, chance: 0) == [.suspended(2, failures: 0)])
-        line.add(.init(4))
-        #expect(leaving(&line) == [])
+        #expect(queue.room(at: now) == 0)
+        // Webhooks in flight continue to their outcomes, and the state is reported once.
+        #expect(queue.end(2, .answered(status: 410), at: now, jitter: 0) == [.suspended(2, failures: 0)])
+        queue.add(.init(4))
+        #expect(leaving(&queue) == [])
     }
 
     @Test func daysOfFailuresDisableTheEndpointWithOneEvent() {
-        let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), attempts: 9))
-        var line = line(.init(1), .init(2, failures: 7), standing: standing)
-        #expect(leaving(&line) == [1])
+        let health = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), attempts: 9))
+        var queue = queue(.init(1), .init(2, failures: 7), health: health)
+        #expect(leaving(&queue) == [1])
         #expect(
-            line.end(1, bad, at: now, chance: 0) == [
+            queue.end(1, bad, at: now, jitter: 0) == [
                 .suspended(1, failures: 1), .suspended(2, failures: 7), .disabled(.failures),
             ])
-        #expect(line.health.state == .disabled(.failures, since: now))
+        #expect(queue.health.state == .disabled(.failures, since: now))
     }
 
     @Test func lastAttemptIsFinalOnADisabledEndpoint() {
-        let standing = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), attempts: 9))
-        var line = line(.init(1, failures: 7), standing: standing)
-        #expect(leaving(&line) == [1])
-        #expect(line.end(1, bad, at: now, chance: 0) == [.dead(1, failures: 8), .disabled(.failures)])
+        let health = WebhookHealth(.failing(since: now - .seconds(3 * 86_400), attempts: 9))
+        var queue = queue(.init(1, failures: 7), health: health)
+        #expect(leaving(&queue) == [1])
+        #expect(queue.end(1, bad, at: now, jitter: 0) == [.dead(1, failures: 8), .disabled(.failures)])
     }
 
     @Test func operatorDisablesAndEnablesTheEndpoint() {
-        var line = line(.init(1), .init(2), .init(3), .init(4), .init(5, failures: 1))
-        #expect(leaving(&line) == [1, 2, 3, 4])
-        #expect(line.update(WebhookHealth(.disabled(.operator, since: now))) == [.suspended(5, failures: 1)])
-        #expect(line.end(1, good, at: now, chance: 0) == [.delivered(1)])
-        #expect(line.end(2, bad, at: now, chance: 0) == [.suspended(2, failures: 1)])
-        #expect(line.end(3, .unsent, at: now, chance: 0) == [.suspended(3, failures: 0)])
-        #expect(line.update(WebhookHealth()) == [])
-        #expect(line.room(at: now) == 3)
+        var queue = queue(.init(1), .init(2), .init(3), .init(4), .init(5, failures: 1))
+        #expect(leaving(&queue) == [1, 2, 3, 4])
+        #expect(queue.update(WebhookHealth(.disabled(.operator, since: now))) == [.suspended(5, failures: 1)])
+        #expect(queue.end(1, good, at: now, jitter: 0) == [.delivered(1)])
+        #expect(queue.end(2, bad, at: now, jitter: 0) == [.suspended(2, failures: 1)])
+        #expect(queue.end(3, .unsent, at: now, jitter: 0) == [.suspended(3, failures: 0)])
+        #expect(queue.update(WebhookHealth()) == [])
+        #expect(queue.room(at: now) == 3)
     }
 
     @Test func enablingEndsTheRetryAfterPause() {
-        var line = line(.init(1), .init(2))
-        _ = line.next(at: now)
-        _ = line.end(1, .answered(status: 429, retryAfter: .seconds(600)), at: now, chance: 0)
-        _ = line.update(WebhookHealth(.disabled(.operator, since: now)))
-        _ = line.update(WebhookHealth())
-        #expect(line.room(at: now) == 4)
+        var queue = queue(.init(1), .init(2))
+        _ = queue.next(at: now)
+        _ = queue.end(1, .answered(status: 429, retryAfter: .seconds(600)), at: now, jitter: 0)
+        _ = queue.update(WebhookHealth(.disabled(.operator, since: now)))
+        _ = queue.update(WebhookHealth())
+        #expect(queue.room(at: now) == 4)
     }
 
     @Test func waitingWebhooksAreDueAfterRecovery() {
-        let standing = WebhookHealth(.failing(since: now - .seconds(300), attempts: 3))
-        var line = line(.init(1), .init(2), standing: standing)
-        #expect(leaving(&line) == [1])
-        #expect(line.end(1, good, at: now, chance: 0) == [.delivered(1), .recovered])
-        #expect(leaving(&line) == [2])
-        #expect(line.end(2, good, at: now, chance: 0) == [.delivered(2)])
+        let health = WebhookHealth(.failing(since: now - .seconds(300), attempts: 3))
+        var queue = queue(.init(1), .init(2), health: health)
+        #expect(leaving(&queue) == [1])
+        #expect(queue.end(1, good, at: now, jitter: 0) == [.delivered(1), .recovered])
+        #expect(leaving(&queue) == [2])
+        #expect(queue.end(2, good, at: now, jitter: 0) == [.delivered(2)])
     }
 
     @Test func unsentWebhooksAreReleasedAtShutdown() {
-        var line = Line()
-        for entry in entries(0..<6) { line.add(entry) }
-        #expect(leaving(&line).count == 4)
-        #expect(line.release(at: now) == [.retry(4, at: now, failures: 0), .retry(5, at: now, failures: 0)])
-        #expect(line.underWayCount == 4)
+        var queue = Queue()
+        for entry in entries(0..<6) { queue.add(entry) }
+        #expect(leaving(&queue).count == 4)
+        #expect(queue.release(at: now) == [.retry(4, at: now, failures: 0), .retry(5, at: now, failures: 0)])
+        #expect(queue.underWayCount == 4)
     }
 }

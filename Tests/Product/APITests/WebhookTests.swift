@@ -35,7 +35,7 @@ struct WebhookTests {
         }
         try await rig.relay.on { relay in await relay.deliverWebhooks() }
         await rig.relay.settled()
-        let told = try rig.relay.calls.sent.compactMap { try JSONReader.read($0.body).object }
+        let told = try rig.relay.webhooks.sent.compactMap { try JSONReader.read($0.body).object }
             .filter { $0["type"] == "login.decided" }
         let auth = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
         var expected = try #require(try JSONReader.read(auth.body).object)

@@ -9,7 +9,7 @@ import World
 
 @testable import Relay
 
-/// Users are told by mail of what happens to their accounts.
+/// Users are notified by mail of events of their accounts.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AccountEventMailTests {
     /// Ada has bound a phone just now.
     private struct Fixture {
@@ -50,16 +50,16 @@ import World
         try await rig.round(after: .seconds(1))
         try await scene.lockAndUnlock()
         try await rig.round(after: .seconds(1))
-        var told: [String] = []
+        var reported: [String] = []
         for mail in rig.mails.sent {
             guard case .announcement(let announcement, let device, let at) = mail.content else {
                 throw RigFailure("no announcement: \(mail)")
             }
-            told.append("\(announcement.rawValue) \(device ?? "-")")
+            reported.append("\(announcement.rawValue) \(device ?? "-")")
             #expect(mail.to == "ada@example.com" && mail.website == "The shop")
-            #expect(at == boundAt + .seconds(Int64(told.count) - 1) && mail.expiresAt == at + .seconds(86_400))
+            #expect(at == boundAt + .seconds(Int64(reported.count) - 1) && mail.expiresAt == at + .seconds(86_400))
         }
-        #expect(told == ["device.bound Phone", "device.unbound Phone", "user.locked -"])
+        #expect(reported == ["device.bound Phone", "device.unbound Phone", "user.locked -"])
         #expect(try scene.mails() == 0)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'accepted'") == 3)
         let lines = rig.sink.drain().filter { $0.contains("event=mail.accepted") }
@@ -78,11 +78,11 @@ import World
         }
         _ = try await rig.decide(.fraud, asked.challenge, by: (phone, credential))
         try await rig.round(after: .seconds(1))
-        let told = rig.mails.sent.compactMap { mail -> AccountEvent? in
+        let reported = rig.mails.sent.compactMap { mail -> AccountEvent? in
             guard case .announcement(let announcement, _, _) = mail.content else { return nil }
             return announcement
         }
-        #expect(Set(told) == [.deviceBound, .userFrozen] && told.count == 2)
+        #expect(Set(reported) == [.deviceBound, .userFrozen] && reported.count == 2)
     }
 
     /// Where codes go, rather than what the website once gave.
@@ -156,9 +156,9 @@ import World
     @Test(arguments: StoreKind.all) func eventMailIsDroppedWithoutAMailServer(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let other = try scene.rig.another()
-        let errand = try #require(
+        let entry = try #require(
             OutboxEntryID(try scene.rig.text("SELECT lower(hex(id)) FROM outbox WHERE kind = 'mail'")))
-        try await scene.rig.on { _ in await other.deliver(errand) }
+        try await scene.rig.on { _ in await other.deliver(entry) }
         #expect(try scene.mails() == 0)
         #expect(
             try scene.rig.count(

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 import World
 
-/// What websites and users are to be told of is written down with the change, once.
+/// Notifications to websites and users are stored with the change, once.
 @Suite(.mayBlock) struct AccountEventTests {
-    private func told(_ rig: RelayRig, _ event: String) throws -> [Int64] {
+    private func reported(_ rig: RelayRig, _ event: String) throws -> [Int64] {
         try ["webhook", "mail"].map {
             try rig.count(
                 "SELECT count(*) FROM outbox WHERE kind = '\($0)' AND event = '\(event)' AND device_id IS NOT NULL")
@@ -21,27 +21,27 @@ import World
         let phone = try TestPhone(pushToken: "first")
         let first = try await person.bound(phone, person.code)
         for _ in 0..<2 { #expect(await person.bind(phone, person.code).bound != nil) }
-        #expect(try told(rig, "device.bound") == [1, 1])
+        #expect(try reported(rig, "device.bound") == [1, 1])
         // Not while it waits, …
         let second = try TestPhone(pushToken: "second")
         #expect(await person.bind(second, early).isWaiting)
-        #expect(try told(rig, "device.bound") == [1, 1])
+        #expect(try reported(rig, "device.bound") == [1, 1])
         await rig.settled()
         try await person.decide(try person.lastAsked(), .approve, by: first)
         // … but once it is bound.
         for _ in 0..<2 { #expect(await person.bind(second, early).bound != nil) }
-        #expect(try told(rig, "device.bound") == [2, 2])
+        #expect(try reported(rig, "device.bound") == [2, 2])
         for state in [DeviceSwitch.suspended, .active] {
             _ = try await rig.on { relay in
                 try await relay.change(first.id, ofUser: "ada", name: nil, state: state, by: shop)
             }
         }
-        #expect(try told(rig, "device.unbound") == [0, 0])
+        #expect(try reported(rig, "device.unbound") == [0, 0])
         for _ in 0..<2 { try await rig.on { relay in try await relay.unbind(first.id, ofUser: "ada", by: shop) } }
-        #expect(try told(rig, "device.unbound") == [1, 1])
+        #expect(try reported(rig, "device.unbound") == [1, 1])
         // What is for websites is no matter of this round.
         try await rig.round(after: .seconds(3600))
-        #expect(try told(rig, "device.bound") == [2, 0])
+        #expect(try reported(rig, "device.bound") == [2, 0])
     }
 
     @Test(arguments: StoreKind.all) func bindingByTheWebsiteCreatesOneEvent(kind: StoreKind) async throws {
@@ -54,7 +54,7 @@ import World
             }
         }
         // No address, no mail.
-        #expect(try told(rig, "device.bound") == [1, 0])
+        #expect(try reported(rig, "device.bound") == [1, 0])
         #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'two'") == 1)
     }
 }

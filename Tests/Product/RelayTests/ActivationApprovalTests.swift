@@ -121,8 +121,8 @@ import World
         let rig = person.rig
         try await rig.on { relay in try await relay.unbind(by: phone) }
         let (challenge, _) = try asked(await person.refusedCode())
-        let told = try await person.told(challenge)
-        #expect(told.result == .failure && told.reason == .undeliverable)
+        let reported = try await person.reported(challenge)
+        #expect(reported.result == .failure && reported.reason == .undeliverable)
         #expect(await person.refusedCode(challenge) == Relay.noApproval)
 
         let store = rig.store

@@ -11,183 +11,183 @@ import World
 /// One challenge, factor after factor.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct CascadeTests {
     @Test(arguments: StoreKind.all) func refusedFactorStartsTheNextAtOnce(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        stage.rig.pushes.answer(.unregistered(since: nil, reason: "Unregistered"))
-        let asked = try await stage.login()
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        fixture.rig.pushes.answer(.unregistered(since: nil, reason: "Unregistered"))
+        let asked = try await fixture.login()
         #expect(asked.factor == .push && asked.verified)
-        #expect(try await stage.steps(asked) == "push refused, totp sent")
-        #expect(try await stage.told(asked).factor == .totp)
-        let told = try await stage.handIn(stage.totp(), asked)
-        #expect(told.result == .success && told.factor == .totp && told.proof == .code)
-        #expect(told.assurance == .substantial && told.device == nil)
-        #expect(try await stage.steps(asked) == "push refused, totp answered")
-        #expect(try stage.rig.count("SELECT count(*) FROM outbox WHERE kind IN ('next', 'expiry', 'push')") == 0)
+        #expect(try await fixture.steps(asked) == "push refused, totp sent")
+        #expect(try await fixture.reported(asked).factor == .totp)
+        let reported = try await fixture.handIn(fixture.totp(), asked)
+        #expect(reported.result == .success && reported.factor == .totp && reported.proof == .code)
+        #expect(reported.assurance == .substantial && reported.device == nil)
+        #expect(try await fixture.steps(asked) == "push refused, totp answered")
+        #expect(try fixture.rig.count("SELECT count(*) FROM outbox WHERE kind IN ('next', 'expiry', 'push')") == 0)
     }
 
     @Test(arguments: StoreKind.all) func unseenPushStartsTheNextFactorAtItsDeadline(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        try stage.give(.hotp)
-        let asked = try await stage.login()
-        try await stage.later(.seconds(29))
-        #expect(try await stage.steps(asked) == "push sent")
-        try await stage.later(.seconds(1))
-        #expect(try await stage.steps(asked) == "push expired, totp sent")
-        try await stage.later(.seconds(89))
-        #expect(try await stage.steps(asked) == "push expired, totp sent")
-        try await stage.later(.seconds(1))
-        #expect(try await stage.steps(asked) == "push expired, totp expired, hotp sent")
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        try fixture.give(.hotp)
+        let asked = try await fixture.login()
+        try await fixture.later(.seconds(29))
+        #expect(try await fixture.steps(asked) == "push sent")
+        try await fixture.later(.seconds(1))
+        #expect(try await fixture.steps(asked) == "push expired, totp sent")
+        try await fixture.later(.seconds(89))
+        #expect(try await fixture.steps(asked) == "push expired, totp sent")
+        try await fixture.later(.seconds(1))
+        #expect(try await fixture.steps(asked) == "push expired, totp expired, hotp sent")
         // Nothing is left: the last one has until the end.
-        try await stage.later(.seconds(179))
-        #expect(try await stage.steps(asked) == "push expired, totp expired, hotp sent")
-        try await stage.later(.seconds(1))
-        #expect(try await stage.steps(asked) == "push expired, totp expired, hotp expired")
-        #expect(try await stage.told(asked).reason == .expired)
+        try await fixture.later(.seconds(179))
+        #expect(try await fixture.steps(asked) == "push expired, totp expired, hotp sent")
+        try await fixture.later(.seconds(1))
+        #expect(try await fixture.steps(asked) == "push expired, totp expired, hotp expired")
+        #expect(try await fixture.reported(asked).reason == .expired)
     }
 
     @Test(arguments: StoreKind.all) func lateApprovalCounts(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        let asked = try await stage.login()
-        try await stage.later(.seconds(30))
-        let phone = try #require(stage.phone)
-        stage.rig.time.advance(by: .seconds(15))
-        #expect(try await stage.rig.decide(.approve, asked.challenge, number: asked.number, by: phone) == .success)
-        let told = try await stage.told(asked)
-        #expect(told.factor == .push && told.proof == .signed && told.assurance == .high)
-        #expect(try await stage.steps(asked) == "push expired, totp skipped, push answered")
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        let asked = try await fixture.login()
+        try await fixture.later(.seconds(30))
+        let phone = try #require(fixture.phone)
+        fixture.rig.time.advance(by: .seconds(15))
+        #expect(try await fixture.rig.decide(.approve, asked.challenge, number: asked.number, by: phone) == .success)
+        let reported = try await fixture.reported(asked)
+        #expect(reported.factor == .push && reported.proof == .signed && reported.assurance == .high)
+        #expect(try await fixture.steps(asked) == "push expired, totp skipped, push answered")
         await #expect(throws: Refusal.alreadyDecided(result: "success")) {
-            try await stage.handIn(stage.totp(), asked)
+            try await fixture.handIn(fixture.totp(), asked)
         }
     }
 
     @Test(arguments: StoreKind.all, [Decision.deny, .fraud])
     func denialStopsTheCascade(kind: StoreKind, decision: Decision) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        try stage.give(.hotp)
-        let asked = try await stage.login()
-        try await stage.later(.seconds(30))
-        #expect(try await stage.rig.decide(decision, asked.challenge, by: try #require(stage.phone)) == .failure)
-        try await stage.later(.seconds(90))
-        #expect(try await stage.steps(asked) == "push expired, totp skipped, push answered")
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        try fixture.give(.hotp)
+        let asked = try await fixture.login()
+        try await fixture.later(.seconds(30))
+        #expect(try await fixture.rig.decide(decision, asked.challenge, by: try #require(fixture.phone)) == .failure)
+        try await fixture.later(.seconds(90))
+        #expect(try await fixture.steps(asked) == "push expired, totp skipped, push answered")
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
-            try await stage.handIn(stage.totp(), asked)
+            try await fixture.handIn(fixture.totp(), asked)
         }
-        await #expect(throws: Refusal.alreadyDecided(result: "failure")) { try await stage.begin(.hotp, asked) }
-        #expect(try stage.rig.count("SELECT count(*) FROM outbox WHERE challenge_id IS NOT NULL") == 0)
+        await #expect(throws: Refusal.alreadyDecided(result: "failure")) { try await fixture.begin(.hotp, asked) }
+        #expect(try fixture.rig.count("SELECT count(*) FROM outbox WHERE challenge_id IS NOT NULL") == 0)
     }
 
     /// Whoever looks at the push is not disturbed, unless the website wants it.
     @Test(arguments: StoreKind.all) func seenPushKeepsItsTime(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        let asked = try await stage.login()
-        let phone = try #require(stage.phone?.credential)
-        #expect(try await stage.rig.on { relay in try await relay.pending(for: phone) }.count == 1)
-        try await stage.later(.seconds(100))
-        #expect(try await stage.steps(asked) == "push seen")
-        #expect(try await stage.begin(.totp, asked).factor == .totp)
-        #expect(try await stage.steps(asked) == "push expired, totp sent")
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        let asked = try await fixture.login()
+        let phone = try #require(fixture.phone?.credential)
+        #expect(try await fixture.rig.on { relay in try await relay.pending(for: phone) }.count == 1)
+        try await fixture.later(.seconds(100))
+        #expect(try await fixture.steps(asked) == "push seen")
+        #expect(try await fixture.begin(.totp, asked).factor == .totp)
+        #expect(try await fixture.steps(asked) == "push expired, totp sent")
         // A phone that looks now changes nothing about it.
-        #expect(try await stage.rig.on { relay in try await relay.pending(for: phone) }.count == 1)
-        #expect(try await stage.steps(asked) == "push expired, totp sent")
+        #expect(try await fixture.rig.on { relay in try await relay.pending(for: phone) }.count == 1)
+        #expect(try await fixture.steps(asked) == "push expired, totp sent")
     }
 
     @Test(arguments: StoreKind.all) func quietChallengeContinuesWithCodes(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, policies: ["push-limit": "1"])
-        try stage.give(.totp)
-        _ = try await stage.login()
-        let asked = try await stage.login()
+        let fixture = try await CodeLoginFixture(kind, policies: ["push-limit": "1"])
+        try fixture.give(.totp)
+        _ = try await fixture.login()
+        let asked = try await fixture.login()
         #expect(asked.factor == .pull)
         // Nor is there room by hand.
-        #expect(try await stage.begin(.push, asked).factor == .pull)
-        #expect(stage.rig.pushes.sent.count == 1)
-        try await stage.later(.seconds(30))
-        #expect(try await stage.steps(asked) == "pull expired, pull expired, totp sent")
+        #expect(try await fixture.begin(.push, asked).factor == .pull)
+        #expect(fixture.rig.pushes.sent.count == 1)
+        try await fixture.later(.seconds(30))
+        #expect(try await fixture.steps(asked) == "pull expired, pull expired, totp sent")
     }
 
     @Test(arguments: StoreKind.all) func messageFactorStartsWithTheLogin(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, hasPhone: false)
-        try stage.give(.sms)
-        let asked = try await stage.login()
+        let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+        try fixture.give(.sms)
+        let asked = try await fixture.login()
         #expect(asked.factor == .sms && !asked.verified)
-        #expect(try await stage.told(asked).steps.map(\.factor) == [.sms])
-        #expect(try stage.rig.count("SELECT counter FROM factor") == 1)
+        #expect(try await fixture.reported(asked).steps.map(\.factor) == [.sms])
+        #expect(try fixture.rig.count("SELECT counter FROM factor") == 1)
         #expect(
-            try stage.rig.count(
+            try fixture.rig.count(
                 "SELECT count(*) FROM sent_code WHERE counter = 0 AND challenge_id = x'\(asked.challenge)'") == 1)
-        let told = try await stage.handIn(CodeLoginFixture.codes[0], asked)
-        #expect(told.result == .success && told.factor == .sms && told.assurance == .restricted)
-        #expect(try await stage.steps(asked) == "sms answered")
+        let reported = try await fixture.handIn(CodeLoginFixture.codes[0], asked)
+        #expect(reported.result == .success && reported.factor == .sms && reported.assurance == .restricted)
+        #expect(try await fixture.steps(asked) == "sms answered")
     }
 
     @Test(arguments: StoreKind.all) func resendingKeepsTheEarlierCode(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, hasPhone: false)
-        try stage.give(.mail)
-        let asked = try await stage.login()
-        stage.rig.time.advance(by: .seconds(19))
-        await #expect(throws: Refusal.limited(retryAfter: .seconds(1))) { try await stage.begin(.mail, asked) }
-        stage.rig.time.advance(by: .seconds(1))
-        let operation = stage.rig.relay.operations.new()
-        #expect(try await stage.begin(.mail, asked, as: operation).factor == .mail)
+        let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+        try fixture.give(.mail)
+        let asked = try await fixture.login()
+        fixture.rig.time.advance(by: .seconds(19))
+        await #expect(throws: Refusal.limited(retryAfter: .seconds(1))) { try await fixture.begin(.mail, asked) }
+        fixture.rig.time.advance(by: .seconds(1))
+        let operation = fixture.rig.relay.operations.new()
+        #expect(try await fixture.begin(.mail, asked, as: operation).factor == .mail)
         // The same request once more is the same sending.
-        let again = stage.rig.relay.operations.again(operation.id)
-        #expect(try await stage.begin(.mail, asked, as: again).factor == .mail)
-        #expect(try stage.rig.count("SELECT counter FROM factor") == 2)
+        let again = fixture.rig.relay.operations.again(operation.id)
+        #expect(try await fixture.begin(.mail, asked, as: again).factor == .mail)
+        #expect(try fixture.rig.count("SELECT counter FROM factor") == 2)
         for _ in 0..<3 {
-            stage.rig.time.advance(by: Cascade.pause)
-            _ = try await stage.begin(.mail, asked)
+            fixture.rig.time.advance(by: Cascade.pause)
+            _ = try await fixture.begin(.mail, asked)
         }
-        stage.rig.time.advance(by: Cascade.pause)
-        await #expect(throws: Refusal.limited(retryAfter: .seconds(200))) { try await stage.begin(.mail, asked) }
-        #expect(try stage.rig.count("SELECT count(*) FROM sent_code") == 5)
-        let told = try await stage.handIn(CodeLoginFixture.codes[0], asked)
-        #expect(told.result == .success && told.assurance == .low)
+        fixture.rig.time.advance(by: Cascade.pause)
+        await #expect(throws: Refusal.limited(retryAfter: .seconds(200))) { try await fixture.begin(.mail, asked) }
+        #expect(try fixture.rig.count("SELECT count(*) FROM sent_code") == 5)
+        let reported = try await fixture.handIn(CodeLoginFixture.codes[0], asked)
+        #expect(reported.result == .success && reported.assurance == .low)
         // Of another challenge none of them counts.
-        let next = try await stage.login()
-        #expect(try await stage.handIn(CodeLoginFixture.codes[1], next).result == .wait)
+        let next = try await fixture.login()
+        #expect(try await fixture.handIn(CodeLoginFixture.codes[1], next).result == .wait)
     }
 
     @Test(arguments: StoreKind.all) func websiteRequestAndPolicySelectFactors(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, policies: ["factors": "push, totp, sms"])
-        for factor in [Factor.totp, .sms, .mail] { try stage.give(factor) }
-        let asked = try await stage.login(factors: [.mail, .sms])
+        let fixture = try await CodeLoginFixture(kind, policies: ["factors": "push, totp, sms"])
+        for factor in [Factor.totp, .sms, .mail] { try fixture.give(factor) }
+        let asked = try await fixture.login(factors: [.mail, .sms])
         #expect(asked.factor == .sms && asked.verified)
-        #expect(stage.rig.pushes.sent.isEmpty)
-        let phone = try #require(stage.phone)
-        #expect(try await stage.rig.on { relay in try await relay.pending(for: phone.credential) }.isEmpty)
+        #expect(fixture.rig.pushes.sent.isEmpty)
+        let phone = try #require(fixture.phone)
+        #expect(try await fixture.rig.on { relay in try await relay.pending(for: phone.credential) }.isEmpty)
         await #expect(throws: Refusal.self) {
-            try await stage.rig.decide(.approve, asked.challenge, number: asked.number, by: phone)
+            try await fixture.rig.decide(.approve, asked.challenge, number: asked.number, by: phone)
         }
         // A code of a factor that this login does not take counts for nothing.
-        #expect(try await stage.handIn(stage.totp(), asked).result == .wait)
+        #expect(try await fixture.handIn(fixture.totp(), asked).result == .wait)
         for factor in [Factor.totp, .mail, .push] {
             do {
-                _ = try await stage.begin(factor, asked)
+                _ = try await fixture.begin(factor, asked)
                 Issue.record("\(factor) began")
             } catch Refusal.forbidden {}
         }
         do {
-            _ = try await stage.login(factors: [.mail])
+            _ = try await fixture.login(factors: [.mail])
             Issue.record("nothing was left")
         } catch Refusal.invalid(let faults) {
             #expect(faults.map(\.parameter) == ["factors"])
         }
         // And whoever has it nonetheless is heard when they say no.
-        #expect(try await stage.rig.decide(.fraud, asked.challenge, by: phone) == .failure)
+        #expect(try await fixture.rig.decide(.fraud, asked.challenge, by: phone) == .failure)
     }
 
     @Test(arguments: StoreKind.all) func successHasAtLeastTheRequestedAssurance(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, policies: ["number": "0"], hasPhone: false)
-        try stage.give(.sms)
-        let asked = try await stage.login(minAssurance: .substantial)
-        let told = try await stage.told(asked)
-        #expect(told.result == .failure && told.reason == .undeliverable && told.steps.isEmpty)
-        #expect(try await stage.login(minAssurance: .restricted).factor == .sms)
+        let fixture = try await CodeLoginFixture(kind, policies: ["number": "0"], hasPhone: false)
+        try fixture.give(.sms)
+        let asked = try await fixture.login(minAssurance: .substantial)
+        let reported = try await fixture.reported(asked)
+        #expect(reported.result == .failure && reported.reason == .undeliverable && reported.steps.isEmpty)
+        #expect(try await fixture.login(minAssurance: .restricted).factor == .sms)
         do {
-            _ = try await stage.login(minAssurance: .high)
+            _ = try await fixture.login(minAssurance: .high)
             Issue.record("without a number nothing is worth so much")
         } catch Refusal.invalid(let faults) {
             #expect(faults.map(\.parameter) == ["min_assurance"])
@@ -195,61 +195,61 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func userWithoutFactorsFailsAtOnce(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, hasPhone: false)
-        let asked = try await stage.login()
+        let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+        let asked = try await fixture.login()
         #expect(asked.factor == nil)
-        #expect(try await stage.told(asked).reason == .undeliverable)
-        try stage.give(.recovery)
-        let open = try await stage.login()
+        #expect(try await fixture.reported(asked).reason == .undeliverable)
+        try fixture.give(.recovery)
+        let open = try await fixture.login()
         #expect(open.factor == nil)
-        #expect(try await stage.told(open).result == .wait)
-        await #expect(throws: Refusal.self) { try await stage.begin(.mail, open) }
+        #expect(try await fixture.reported(open).result == .wait)
+        await #expect(throws: Refusal.self) { try await fixture.begin(.mail, open) }
     }
 
     /// What one user may have in an hour is used up: the message is refused, and the next factor begins.
     @Test(arguments: StoreKind.all) func smsFactorRespectsTheBudget(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, hasPhone: false)
-        try stage.give(.sms)
-        try stage.give(.mail)
-        for _ in 0..<5 { #expect(try await stage.login().factor == .sms) }
-        let asked = try await stage.login()
+        let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+        try fixture.give(.sms)
+        try fixture.give(.mail)
+        for _ in 0..<5 { #expect(try await fixture.login().factor == .sms) }
+        let asked = try await fixture.login()
         #expect(asked.factor == .mail)
-        let steps = try await stage.told(asked).steps
+        let steps = try await fixture.reported(asked).steps
         #expect(steps.map(\.factor) == [.sms, .mail])
         #expect(steps[0].state == .refused && steps[0].reason == "limited")
-        #expect(try stage.rig.count("SELECT counter FROM factor WHERE kind = 'sms'") == 5)
-        #expect(try stage.rig.count("SELECT count(*) FROM sent_code WHERE challenge_id = x'\(asked.challenge)'") == 1)
+        #expect(try fixture.rig.count("SELECT counter FROM factor WHERE kind = 'sms'") == 5)
+        #expect(try fixture.rig.count("SELECT count(*) FROM sent_code WHERE challenge_id = x'\(asked.challenge)'") == 1)
     }
 
     @Test(arguments: StoreKind.all) func firstSuccessWins(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        let phone = try #require(stage.phone)
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        let phone = try #require(fixture.phone)
         for round in 0..<5 {
-            stage.rig.time.advance(by: .seconds(90))
-            let asked = try await stage.login()
-            let code = stage.totp()
-            async let byPhone = stage.rig.decide(.approve, asked.challenge, number: asked.number, by: phone)
-            async let byCode = stage.outcome(of: code, asked)
+            fixture.rig.time.advance(by: .seconds(90))
+            let asked = try await fixture.login()
+            let code = fixture.totp()
+            async let byPhone = fixture.rig.decide(.approve, asked.challenge, number: asked.number, by: phone)
+            async let byCode = fixture.outcome(of: code, asked)
             let approved = (try? await byPhone) == .success
             let typed = (try? (await byCode).get())?.result == .success
             #expect(approved != typed, "round \(round)")
-            let told = try await stage.told(asked)
-            #expect(told.proof == (approved ? .signed : .code) && told.factor == (approved ? .push : .totp))
-            #expect(told.steps.filter { $0.state == .answered }.map(\.factor) == [approved ? .push : .totp])
+            let reported = try await fixture.reported(asked)
+            #expect(reported.proof == (approved ? .signed : .code) && reported.factor == (approved ? .push : .totp))
+            #expect(reported.steps.filter { $0.state == .answered }.map(\.factor) == [approved ? .push : .totp])
         }
     }
 
     /// However many relays look into the outbox, and while the website presses the button.
     @Test(arguments: StoreKind.all) func factorStartsOnce(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        let asked = try await stage.login()
-        stage.rig.time.advance(by: .seconds(30))
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        let asked = try await fixture.login()
+        fixture.rig.time.advance(by: .seconds(30))
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<8 {
                 group.addTask {
-                    _ = try? await stage.rig.on { relay in
+                    _ = try? await fixture.rig.on { relay in
                         if number % 2 == 0 {
                             await relay.advance(asked.challenge, because: .due)
                         } else {
@@ -259,110 +259,111 @@ import World
                 }
             }
         }
-        await stage.rig.settled()
-        #expect(try await stage.steps(asked) == "push expired, totp sent")
-        #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.begun'") == 1)
+        await fixture.rig.settled()
+        #expect(try await fixture.steps(asked) == "push expired, totp sent")
+        #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.begun'") == 1)
     }
 
     /// One relay has read that nothing is left; before it says so, the website begins something that others follow.
     @Test(arguments: StoreKind.all) func staleReadDoesNotEndTheCascade(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        try stage.give(.hotp)
-        let asked = try await stage.login()
-        _ = try await stage.begin(.totp, asked)
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        try fixture.give(.hotp)
+        let asked = try await fixture.login()
+        _ = try await fixture.begin(.totp, asked)
         let nexts = "SELECT count(*) FROM outbox WHERE kind = 'next'"
         for (steps, left) in [(1, Int64(1)), (2, 0)] {
-            try await stage.rig.on { relay in try await relay.store.dropNext(asked.challenge, after: steps) }
-            #expect(try stage.rig.count(nexts) == left)
+            try await fixture.rig.on { relay in try await relay.store.dropNext(asked.challenge, after: steps) }
+            #expect(try fixture.rig.count(nexts) == left)
         }
     }
 
     /// What a website says for its users is a phone's word, however far the cascade has gone.
     @Test(arguments: StoreKind.all) func lateAnswerByTheWebsiteCountsAsThePhones(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, policies: ["answers": "website"])
-        try stage.give(.mail)
-        let asked = try await stage.login()
-        try await stage.later(.seconds(30))
-        #expect(try await stage.steps(asked) == "push expired, mail sent")
-        let result = try await stage.rig.on { [shop = stage.shop] relay in
+        let fixture = try await CodeLoginFixture(kind, policies: ["answers": "website"])
+        try fixture.give(.mail)
+        let asked = try await fixture.login()
+        try await fixture.later(.seconds(30))
+        #expect(try await fixture.steps(asked) == "push expired, mail sent")
+        let result = try await fixture.rig.on { [shop = fixture.shop] relay in
             try await relay.answer(asked.challenge, of: nil, .approve, by: shop, as: relay.operations.new())
         }
         #expect(result == .success)
-        let told = try await stage.told(asked)
-        #expect(told.factor == .push && told.proof == .website && told.assurance == .substantial)
-        #expect(try await stage.steps(asked) == "push expired, mail skipped, push answered")
+        let reported = try await fixture.reported(asked)
+        #expect(reported.factor == .push && reported.proof == .website && reported.assurance == .substantial)
+        #expect(try await fixture.steps(asked) == "push expired, mail skipped, push answered")
     }
 
     /// The relay that wrote the login died before it began the message: the row is somebody's once its lease is over.
     @Test(arguments: StoreKind.all) func cascadeOfADeadRelayContinues(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, hasPhone: false)
-        try stage.give(.mail)
-        let asked = try await stage.login()
-        try stage.rig.execute("DELETE FROM step")
-        try stage.rig.execute("DELETE FROM outbox WHERE kind IN ('mail', 'next')")
-        try stage.rig.execute(
+        let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+        try fixture.give(.mail)
+        let asked = try await fixture.login()
+        try fixture.rig.execute("DELETE FROM step")
+        try fixture.rig.execute("DELETE FROM outbox WHERE kind IN ('mail', 'next')")
+        try fixture.rig.execute(
             """
             INSERT INTO outbox (id, kind, challenge_id, due_at, attempts)
-            VALUES (x'00000000000000000000000000000009', 'next', x'\(asked.challenge)', '\(stage.rig.time.now().sql)', 0)
+            VALUES (x'00000000000000000000000000000009', 'next', x'\(asked.challenge)', '\(fixture.rig.time.now().sql)', 0)
             """)
-        try await stage.later(.zero)
-        #expect(try await stage.told(asked).steps.map(\.factor) == [.mail])
-        #expect(try stage.rig.count("SELECT count(*) FROM sent_code") == 2)
+        try await fixture.later(.zero)
+        #expect(try await fixture.reported(asked).steps.map(\.factor) == [.mail])
+        #expect(try fixture.rig.count("SELECT count(*) FROM sent_code") == 2)
     }
 
     /// The phone is gone while its push was under way.
     @Test(arguments: StoreKind.all) func unboundPhoneStartsTheNextFactor(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        stage.rig.pushes.hold()
-        let asked = try await stage.rig.on { [ada = stage.ada, shop = stage.shop] relay in
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        fixture.rig.pushes.hold()
+        let asked = try await fixture.rig.on { [ada = fixture.ada, shop = fixture.shop] relay in
             try await relay.login(LoginRequest(subject: .token(ada)), by: shop, as: relay.operations.new())
         }
-        _ = await stage.rig.pushes.next()
-        let phone = try #require(stage.phone?.credential)
-        try await stage.rig.on { [shop = stage.shop] relay in
+        _ = await fixture.rig.pushes.next()
+        let phone = try #require(fixture.phone?.credential)
+        try await fixture.rig.on { [shop = fixture.shop] relay in
             try await relay.unbind(phone.id, ofUser: "ada", by: shop)
         }
-        stage.rig.pushes.release()
-        await stage.rig.settled()
-        try await stage.later(.zero)
-        #expect(try await stage.steps(asked) == "push undeliverable, totp sent")
+        fixture.rig.pushes.release()
+        await fixture.rig.settled()
+        try await fixture.later(.zero)
+        #expect(try await fixture.steps(asked) == "push undeliverable, totp sent")
     }
 
     /// The factor is gone while its step was under way, and no deadline helps.
     @Test(arguments: StoreKind.all) func removedFactorStartsTheNext(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(
+        let fixture = try await CodeLoginFixture(
             kind, policies: ["code-deadline": "none", "factors": "totp, mail, hotp"], hasPhone: false)
-        for factor in [Factor.totp, .mail, .hotp] { try stage.give(factor) }
-        let asked = try await stage.login()
-        try await stage.rig.on { [shop = stage.shop] relay in try await relay.drop(.totp, username: "ada", by: shop) }
-        try await stage.later(.zero)
-        #expect(try await stage.steps(asked) == "totp undeliverable, mail sent")
-        try await stage.rig.on { [shop = stage.shop] relay in
+        for factor in [Factor.totp, .mail, .hotp] { try fixture.give(factor) }
+        let asked = try await fixture.login()
+        try await fixture.rig.on { [shop = fixture.shop] relay in try await relay.drop(.totp, username: "ada", by: shop)
+        }
+        try await fixture.later(.zero)
+        #expect(try await fixture.steps(asked) == "totp undeliverable, mail sent")
+        try await fixture.rig.on { [shop = fixture.shop] relay in
             var change = UserChange()
             change.addresses.updateValue(nil, forKey: .mail)
             _ = try await relay.change(
                 username: "ada", change, approval: nil, by: shop, as: relay.operations.new())
         }
-        try await stage.later(.zero)
-        #expect(try await stage.steps(asked) == "totp undeliverable, mail undeliverable, hotp sent")
+        try await fixture.later(.zero)
+        #expect(try await fixture.steps(asked) == "totp undeliverable, mail undeliverable, hotp sent")
     }
 
     /// What approves of a further factor is not weaker than what there is.
     @Test(arguments: StoreKind.all) func onlyTheStrongestFactorApproves(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        for factor in [Factor.sms, .totp, .recovery] { try stage.give(factor) }
-        let asked = try await stage.rig.on { [ada = stage.ada, shop = stage.shop, id = stage.id] relay in
+        let fixture = try await CodeLoginFixture(kind)
+        for factor in [Factor.sms, .totp, .recovery] { try fixture.give(factor) }
+        let asked = try await fixture.rig.on { [ada = fixture.ada, shop = fixture.shop, id = fixture.id] relay in
             try await relay.askApproval(.activation(of: id), of: ada, by: shop, as: relay.operations.new())
         }
-        await stage.rig.settled()
-        let row = try await stage.rig.on { [shop = stage.shop] relay in
+        await fixture.rig.settled()
+        let row = try await fixture.rig.on { [shop = fixture.shop] relay in
             try await relay.store.challenge(asked.challenge, of: shop.id)
         }
         let policy = try Policy().changed(by: try #require(row).policy)
         #expect(policy.factors == [.push, .recovery])
-        #expect(try await stage.handIn(stage.totp(), asked).result == .wait)
-        #expect(try stage.failures(of: .totp) == 0)
+        #expect(try await fixture.handIn(fixture.totp(), asked).result == .wait)
+        #expect(try fixture.failures(of: .totp) == 0)
     }
 }

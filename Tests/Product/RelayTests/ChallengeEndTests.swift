@@ -7,81 +7,81 @@ import World
 
 @testable import Relay
 
-/// What somebody was told as the end of a challenge stays its end.
+/// The reported result of a challenge never changes.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct ChallengeEndTests {
     /// An approval that was judged in time and has waited for the store since.
-    private func approveFromBefore(_ asked: OpenedChallenge, _ cast: TwoWebsitesFixture) async throws
+    private func approveFromBefore(_ asked: OpenedChallenge, _ fixture: TwoWebsitesFixture) async throws
         -> ChallengeEndResult?
     {
         let closing = ChallengeEnd(
             challenge: asked.challenge,
             life: ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: asked.expiresAt),
-            factor: .push, proof: .signed, device: cast.first.credential, event: "challenge.answered",
+            factor: .push, proof: .signed, device: fixture.first.credential, event: "challenge.answered",
             at: asked.expiresAt - .milliseconds(5))
-        return try await cast.rig.on { relay in
+        return try await fixture.rig.on { relay in
             try await relay.store.close(closing, as: relay.operations.new())
         }
     }
 
     @Test(arguments: StoreKind.all) func challengeReportedExpiredCannotBeApproved(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let asked = try await cast.ask()
-        cast.rig.time.advance(by: .seconds(300))
-        #expect(try await cast.told(asked).reason == .expired)
-        #expect(try await approveFromBefore(asked, cast) == nil)
-        #expect(try await cast.told(asked).reason == .expired)
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        fixture.rig.time.advance(by: .seconds(300))
+        #expect(try await fixture.reported(asked).reason == .expired)
+        #expect(try await approveFromBefore(asked, fixture) == nil)
+        #expect(try await fixture.reported(asked).reason == .expired)
     }
 
     @Test(arguments: StoreKind.all) func challengeExpiredForThePhoneCannotBeApproved(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let asked = try await cast.ask()
-        cast.rig.time.advance(by: .seconds(300))
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        fixture.rig.time.advance(by: .seconds(300))
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
-            try await cast.rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+            try await fixture.rig.decide(.approve, asked.challenge, number: "47", by: fixture.first)
         }
-        #expect(try await approveFromBefore(asked, cast) == nil)
+        #expect(try await approveFromBefore(asked, fixture) == nil)
     }
 
     @Test(arguments: StoreKind.all) func challengeExpiredAtBackupCannotBeApproved(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let asked = try await cast.ask()
-        cast.rig.time.advance(by: .seconds(300))
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        fixture.rig.time.advance(by: .seconds(300))
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
-            try await cast.rig.on { relay in
+            try await fixture.rig.on { relay in
                 try await relay.backup(
-                    asked.challenge, of: nil, code: "123456", by: cast.shop, as: relay.operations.new())
+                    asked.challenge, of: nil, code: "123456", by: fixture.shop, as: relay.operations.new())
             }
         }
-        #expect(try await approveFromBefore(asked, cast) == nil)
+        #expect(try await approveFromBefore(asked, fixture) == nil)
     }
 
-    /// The other way round: the approval was first, and whoever asks afterwards is told so.
+    /// The other order: the approval was first, and later requests report it.
     @Test(arguments: StoreKind.all) func timelyApprovalIsReported(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let asked = try await cast.ask()
-        cast.rig.time.advance(by: .seconds(300))
-        #expect(try await approveFromBefore(asked, cast) != nil)
-        #expect(try await cast.told(asked).result == .success)
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        fixture.rig.time.advance(by: .seconds(300))
+        #expect(try await approveFromBefore(asked, fixture) != nil)
+        #expect(try await fixture.reported(asked).result == .success)
     }
 
     @Test(arguments: StoreKind.all) func expiredChallengeIsNotSuperseded(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let asked = try await cast.ask()
-        cast.rig.time.advance(by: .seconds(300))
-        _ = try await cast.ask()
-        #expect(try await cast.told(asked).reason == .expired)
-        #expect(try cast.rig.count("SELECT count(*) FROM challenge WHERE reason = 'superseded'") == 0)
-        try await cast.rig.on { relay in await relay.processDueEntries() }
-        await cast.rig.settled()
-        #expect(try await cast.told(asked).reason == .expired)
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        fixture.rig.time.advance(by: .seconds(300))
+        _ = try await fixture.ask()
+        #expect(try await fixture.reported(asked).reason == .expired)
+        #expect(try fixture.rig.count("SELECT count(*) FROM challenge WHERE reason = 'superseded'") == 0)
+        try await fixture.rig.on { relay in await relay.processDueEntries() }
+        await fixture.rig.settled()
+        #expect(try await fixture.reported(asked).reason == .expired)
     }
 
     @Test(arguments: StoreKind.all) func expiredChallengeIsNotFailedByALock(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let asked = try await cast.ask()
-        cast.rig.time.advance(by: .seconds(300))
-        #expect(try await cast.lock())
-        #expect(try await cast.told(asked).reason == .expired)
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        fixture.rig.time.advance(by: .seconds(300))
+        #expect(try await fixture.lock())
+        #expect(try await fixture.reported(asked).reason == .expired)
     }
 
     /// Approvals end with a phone that may have given them.
@@ -93,65 +93,65 @@ import World
         guard case .approvalRequired(let approval, _) = await person.refusedCode() else { throw RigFailure("?") }
         rig.time.advance(by: .seconds(300))
         try await rig.on { relay in try await relay.unbind(by: phone) }
-        #expect(try await person.told(approval).reason == .expired)
+        #expect(try await person.reported(approval).reason == .expired)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.ended'") == 0)
         try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
-        #expect(try await person.told(approval).reason == .expired)
+        #expect(try await person.reported(approval).reason == .expired)
     }
 
     // MARK: Everybody learns of it
 
     @Test(arguments: StoreKind.all) func everyEndIsAuditedAndLogged(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let superseded = try await cast.ask()
-        let locked = try await cast.ask()
-        #expect(try await cast.lock())
+        let fixture = try await TwoWebsitesFixture(kind)
+        let superseded = try await fixture.ask()
+        let locked = try await fixture.ask()
+        #expect(try await fixture.lock())
         for (asked, reason) in [(superseded, "superseded"), (locked, "locked")] {
             let sql = """
                 SELECT count(*) FROM audit WHERE event = 'challenge.ended' AND outcome = '\(reason)'
-                AND challenge_id = x'\(asked.challenge)' AND user_id = x'\(cast.first.credential.user)'
+                AND challenge_id = x'\(asked.challenge)' AND user_id = x'\(fixture.first.credential.user)'
                 """
-            #expect(try cast.rig.count(sql) == 1)
+            #expect(try fixture.rig.count(sql) == 1)
         }
-        #expect(try cast.rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.ended'") == 2)
-        let lines = cast.rig.sink.drain().filter { $0.contains("event=challenge.ended") }
+        #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.ended'") == 2)
+        let lines = fixture.rig.sink.drain().filter { $0.contains("event=challenge.ended") }
         #expect(lines.count == 1)
         #expect(lines[0].contains("\(superseded.challenge)") && lines[0].contains("reason=superseded"))
     }
 
     /// The store did not say in time whether it was written: whoever waits looks for himself.
     @Test func unknownEndAnswersTheHeldRequest() async throws {
-        let cast = try await TwoWebsitesFixture(.memory)
-        let asked = try await cast.ask()
-        let ticket = cast.rig.relay.heldRequests.ticket(for: .challenge(asked.challenge))
+        let fixture = try await TwoWebsitesFixture(.memory)
+        let asked = try await fixture.ask()
+        let ticket = fixture.rig.relay.heldRequests.ticket(for: .challenge(asked.challenge))
         let life = ChallengeLife(state: .cancelled, decision: nil, reason: .cancelled, expiresAt: asked.expiresAt)
         let closing = ChallengeEnd(
-            challenge: asked.challenge, life: life, event: "challenge.cancelled", at: cast.rig.time.now())
-        await cast.rig.settled()
-        cast.rig.store.close()
+            challenge: asked.challenge, life: life, event: "challenge.cancelled", at: fixture.rig.time.now())
+        await fixture.rig.settled()
+        fixture.rig.store.close()
         await #expect(throws: Refusal.unavailable) {
-            try await cast.rig.on { relay in try await relay.end(closing, as: relay.operations.new()) }
+            try await fixture.rig.on { relay in try await relay.end(closing, as: relay.operations.new()) }
         }
-        #expect(cast.rig.relay.heldRequests.count == 0)
+        #expect(fixture.rig.relay.heldRequests.count == 0)
         ticket.cancel()
     }
 
-    /// Its website was edited between the two tries: the phone was told two digits.
+    /// Its website was edited between the two tries: the phone was asked for two digits.
     @Test(arguments: StoreKind.all) func repeatedLoginReturnsTheStoredNumber(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let rig = cast.rig
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
         let operation = rig.relay.operations.new()
         let login: @Sendable (Website, Domain.Operation) async throws -> OpenedChallenge = { website, operation in
             try await rig.on { relay in
-                try await relay.login(LoginRequest(subject: .token(cast.ada)), by: website, as: operation)
+                try await relay.login(LoginRequest(subject: .token(fixture.ada)), by: website, as: operation)
             }
         }
-        let first = try await login(cast.shop, operation)
-        var policy = cast.shop.policy
+        let first = try await login(fixture.shop, operation)
+        var policy = fixture.shop.policy
         policy.number = 6
         let edited = Website(
-            id: cast.shop.id, name: cast.shop.name, displayName: cast.shop.displayName, policy: policy)
+            id: fixture.shop.id, name: fixture.shop.name, displayName: fixture.shop.displayName, policy: policy)
         let second = try await login(edited, rig.relay.operations.again(operation.id))
         #expect(first.number?.count == 2)
         #expect(second == first)

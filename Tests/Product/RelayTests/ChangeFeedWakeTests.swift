@@ -15,12 +15,12 @@ import World
 
     /// Ada's website and phone wait at a relay on which nothing happens.
     private struct Fixture {
-        let cast: TwoWebsitesFixture
+        let websites: TwoWebsitesFixture
         let away: RelayRig
 
         init(_ kind: StoreKind) async throws {
-            cast = try await TwoWebsitesFixture(kind)
-            away = try await RelayRig(beside: cast.rig)
+            websites = try await TwoWebsitesFixture(kind)
+            away = try await RelayRig(beside: websites.rig)
             try await look()
         }
 
@@ -58,115 +58,117 @@ import World
     @Test(arguments: shared, End.allCases) func everyRemoteEndAnswersTheHeldRequest(kind: StoreKind, end: End)
         async throws
     {
-        let stage = try await Fixture(kind)
-        let (cast, rig) = (stage.cast, stage.cast.rig)
-        let asked = try await cast.ask()
+        let fixture = try await Fixture(kind)
+        let (websites, rig) = (fixture.websites, fixture.websites.rig)
+        let asked = try await websites.ask()
         // It knows of the login.
-        try await stage.look()
+        try await fixture.look()
         let woken = [
-            stage.wait(for: .challenge(asked.challenge)),
+            fixture.wait(for: .challenge(asked.challenge)),
             // A phone that has it on its screen.
-            stage.wait(for: .user(cast.first.credential.user), .challenge(asked.challenge)),
+            fixture.wait(for: .user(websites.first.credential.user), .challenge(asked.challenge)),
         ]
         switch end {
         case .answered:
-            #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
+            #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: websites.first) == .success)
         case .cancelled:
-            try await rig.on { [shop = cast.shop] relay in try await relay.cancel(asked.challenge, by: shop) }
+            try await rig.on { [shop = websites.shop] relay in try await relay.cancel(asked.challenge, by: shop) }
         case .expired:
             rig.time.advance(by: .seconds(300))
             try await rig.on { relay in await relay.processDueEntries() }
             await rig.settled()
-        case .superseded: _ = try await cast.ask()
+        case .superseded: _ = try await websites.ask()
         // As the operator's tool does it, which is a process of its own.
-        case .locked: #expect(try await cast.lock())
+        case .locked: #expect(try await websites.lock())
         case .forgotten:
-            try await rig.on { [shop = cast.shop] relay in try await relay.forget(username: "ada", by: shop) }
+            try await rig.on { [shop = websites.shop] relay in try await relay.forget(username: "ada", by: shop) }
         }
-        try await stage.expectWoken(woken)
+        try await fixture.expectWoken(woken)
     }
 
     @Test(arguments: shared) func remoteLoginAnswersTheHeldPoll(kind: StoreKind) async throws {
-        let stage = try await Fixture(kind)
-        let cast = stage.cast
-        let user = cast.first.credential.user
-        let others = stage.wait(for: .user(cast.bob.credential.user))
-        let phone = stage.wait(for: .user(user))
-        let first = try await cast.ask()
-        try await stage.look()
+        let fixture = try await Fixture(kind)
+        let websites = fixture.websites
+        let user = websites.first.credential.user
+        let others = fixture.wait(for: .user(websites.bob.credential.user))
+        let phone = fixture.wait(for: .user(user))
+        let first = try await websites.ask()
+        try await fixture.look()
         #expect(phone.isWoken && !others.isWoken)
         // It looks again, and knows of that one: the same change is no news to it, also when it is read once more.
-        let again = stage.wait(for: .user(user), .challenge(first.challenge))
+        let again = fixture.wait(for: .user(user), .challenge(first.challenge))
         for _ in 0..<3 {
-            cast.rig.time.advance(by: .seconds(1))
-            try await stage.look()
+            websites.rig.time.advance(by: .seconds(1))
+            try await fixture.look()
         }
         #expect(!again.isWoken)
         others.ticket.cancel()
         again.ticket.cancel()
-        #expect(stage.away.relay.heldRequests.isEmpty)
+        #expect(fixture.away.relay.heldRequests.isEmpty)
     }
 
     /// Nobody is asked, so there is nothing that a phone could show.
     @Test(arguments: shared) func remoteFailedLoginWakesNoPhone(kind: StoreKind) async throws {
-        let stage = try await Fixture(kind)
-        #expect(try await stage.cast.lock())
-        let phone = stage.wait(for: .user(stage.cast.first.credential.user))
-        let asked = try await stage.cast.ask()
-        #expect(try await stage.cast.told(asked).reason == .locked)
-        try await stage.look()
+        let fixture = try await Fixture(kind)
+        #expect(try await fixture.websites.lock())
+        let phone = fixture.wait(for: .user(fixture.websites.first.credential.user))
+        let asked = try await fixture.websites.ask()
+        #expect(try await fixture.websites.reported(asked).reason == .locked)
+        try await fixture.look()
         #expect(!phone.isWoken)
         phone.ticket.cancel()
     }
 
     @Test(arguments: shared) func remoteUnbindingAnswersTheHeldPoll(kind: StoreKind) async throws {
-        let stage = try await Fixture(kind)
-        let (cast, rig) = (stage.cast, stage.cast.rig)
-        let other = stage.wait(for: .phone(cast.second.credential.id))
-        let lost = stage.wait(for: .phone(cast.first.credential.id))
+        let fixture = try await Fixture(kind)
+        let (websites, rig) = (fixture.websites, fixture.websites.rig)
+        let other = fixture.wait(for: .phone(websites.second.credential.id))
+        let lost = fixture.wait(for: .phone(websites.first.credential.id))
         // As the operator's tool does it.
         var change = DeviceChange(
-            cast.first.credential.id, of: cast.first.credential.user, by: .operator, at: rig.time.now())
+            websites.first.credential.id, of: websites.first.credential.user, by: .operator, at: rig.time.now())
         change.state = .revoked
         let written = change
         _ = try await rig.on { relay in try await relay.store.change(written, as: relay.operations.new()) }
-        try await stage.look()
+        try await fixture.look()
         #expect(lost.isWoken && !other.isWoken)
         other.ticket.cancel()
     }
 
     /// What wakes nobody: other steps of the same login.
     @Test(arguments: shared) func remoteStepWakesNobody(kind: StoreKind) async throws {
-        let stage = try await Fixture(kind)
-        let (cast, rig) = (stage.cast, stage.cast.rig)
-        let asked = try await cast.ask()
-        try await stage.look()
-        let woken = stage.wait(for: .challenge(asked.challenge))
+        let fixture = try await Fixture(kind)
+        let (websites, rig) = (fixture.websites, fixture.websites.rig)
+        let asked = try await websites.ask()
+        try await fixture.look()
+        let woken = fixture.wait(for: .challenge(asked.challenge))
         await rig.settled()
         #expect(rig.pushes.sent.count == 2)
-        _ = try await rig.on { [credential = cast.first.credential] relay in try await relay.pending(for: credential) }
-        try await stage.look()
+        _ = try await rig.on { [credential = websites.first.credential] relay in
+            try await relay.pending(for: credential)
+        }
+        try await fixture.look()
         #expect(!woken.isWoken)
         woken.ticket.cancel()
     }
 
     /// MariaDB gives the number when the row is written; another relay's is committed first.
     @Test func lateCommitWithALowerIDIsNotMissed() async throws {
-        let stage = try await Fixture(.mariadb)
-        let (cast, rig) = (stage.cast, stage.cast.rig)
-        let asked = try await cast.ask()
+        let fixture = try await Fixture(.mariadb)
+        let (websites, rig) = (fixture.websites, fixture.websites.rig)
+        let asked = try await websites.ask()
         await rig.settled()
-        let woken = stage.wait(for: .challenge(asked.challenge))
+        let woken = fixture.wait(for: .challenge(asked.challenge))
         let number = try rig.count("SELECT max(id) FROM audit") + 1
         // The place of a row that is not committed yet: the next one gets a higher number.
         try rig.execute("ALTER TABLE audit AUTO_INCREMENT = \(number + 1)")
-        #expect(try await cast.told(asked).result == .wait)
-        try await rig.on { [carl = cast.carl, bank = cast.bank] relay in
+        #expect(try await websites.reported(asked).result == .wait)
+        try await rig.on { [carl = websites.carl, bank = websites.bank] relay in
             try await relay.unbind(carl.credential.id, ofUser: "carl", by: bank)
         }
         #expect(try rig.count("SELECT max(id) FROM audit") > number)
         for _ in 0..<5 {
-            try await stage.look()
+            try await fixture.look()
             rig.time.advance(by: .seconds(1))
         }
         #expect(!woken.isWoken)
@@ -176,7 +178,7 @@ import World
             VALUES (\(number), x'000102030405060708090a0b0c0d0e0f', '2027-01-15 08:00:00.000', 'challenge.ended',
             x'\(asked.challenge)')
             """)
-        try await stage.look()
+        try await fixture.look()
         #expect(woken.isWoken)
     }
 

@@ -10,29 +10,29 @@ import World
 /// Codes that are handed in: which are right, how often, and what wrong ones do.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct CodeTests {
     @Test(arguments: StoreKind.all) func totpStepIsAcceptedOnceAndNeverAnEarlierOne(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, hasPhone: false)
-        try stage.give(.totp)
+        let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+        try fixture.give(.totp)
         // Before its own step, one step late.
-        #expect(try await stage.handIn(stage.totp(-1), try await stage.login()).result == .success)
-        let used = stage.totp(-1)
-        #expect(try await stage.handIn(used, try await stage.login()).result == .wait)
-        stage.rig.time.advance(by: .seconds(5))
+        #expect(try await fixture.handIn(fixture.totp(-1), try await fixture.login()).result == .success)
+        let used = fixture.totp(-1)
+        #expect(try await fixture.handIn(used, try await fixture.login()).result == .wait)
+        fixture.rig.time.advance(by: .seconds(5))
         // A device that is ahead.
-        let ahead = stage.totp(1)
-        #expect(try await stage.handIn(ahead, try await stage.login()).result == .success)
-        #expect(try stage.failures(of: .totp) == 0)
+        let ahead = fixture.totp(1)
+        #expect(try await fixture.handIn(ahead, try await fixture.login()).result == .success)
+        #expect(try fixture.failures(of: .totp) == 0)
         // What lies before the last accepted one counts no more, though the clock says it is now's.
-        #expect(try await stage.handIn(stage.totp(), try await stage.login()).result == .wait)
-        stage.rig.time.advance(by: .seconds(60))
-        #expect(try await stage.handIn(stage.totp(2), try await stage.login()).result == .wait)
+        #expect(try await fixture.handIn(fixture.totp(), try await fixture.login()).result == .wait)
+        fixture.rig.time.advance(by: .seconds(60))
+        #expect(try await fixture.handIn(fixture.totp(2), try await fixture.login()).result == .wait)
     }
 
     @Test(arguments: StoreKind.all) func hotpTokenMayBeTenPressesAhead(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, hasPhone: false)
-        try stage.give(.hotp)
-        #expect(try await stage.handIn(CodeLoginFixture.codes[9], try await stage.login()).result == .success)
-        #expect(try stage.rig.count("SELECT counter FROM factor") == 10)
-        #expect(try await stage.handIn(CodeLoginFixture.codes[9], try await stage.login()).result == .wait)
+        let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+        try fixture.give(.hotp)
+        #expect(try await fixture.handIn(CodeLoginFixture.codes[9], try await fixture.login()).result == .success)
+        #expect(try fixture.rig.count("SELECT counter FROM factor") == 10)
+        #expect(try await fixture.handIn(CodeLoginFixture.codes[9], try await fixture.login()).result == .wait)
         let other = try await CodeLoginFixture(kind, hasPhone: false)
         try other.give(.hotp)
         let eleventh = OTP.code(secret: Secret(RelayRig.secret), counter: 10, algorithm: .sha1, digits: 6)
@@ -41,41 +41,41 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func recoveryCodeIsAcceptedOnce(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.recovery)
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.recovery)
         let typed = "ABCD-efgh 2345-ijkl"
-        let digest = try #require(RecoveryCode.digest(typed, user: stage.id))
-        try stage.rig.execute(
-            "INSERT INTO recovery_code (user_id, digest) VALUES (x'\(stage.id)', x'\(Hex.encode(digest))')")
-        let asked = try await stage.login()
-        let told = try await stage.handIn(typed, asked)
-        #expect(told.result == .success && told.factor == .recovery && told.assurance == .substantial)
-        #expect(try await stage.steps(asked) == "push skipped, recovery answered")
-        #expect(try stage.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 1)
-        #expect(try await stage.handIn(typed, try await stage.login()).result == .wait)
-        #expect(try stage.failures(of: .recovery) == 1)
+        let digest = try #require(RecoveryCode.digest(typed, user: fixture.id))
+        try fixture.rig.execute(
+            "INSERT INTO recovery_code (user_id, digest) VALUES (x'\(fixture.id)', x'\(Hex.encode(digest))')")
+        let asked = try await fixture.login()
+        let reported = try await fixture.handIn(typed, asked)
+        #expect(reported.result == .success && reported.factor == .recovery && reported.assurance == .substantial)
+        #expect(try await fixture.steps(asked) == "push skipped, recovery answered")
+        #expect(try fixture.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 1)
+        #expect(try await fixture.handIn(typed, try await fixture.login()).result == .wait)
+        #expect(try fixture.failures(of: .recovery) == 1)
     }
 
     @Test(arguments: StoreKind.all) func sameCodeThirtyTimesAtOnceIsAcceptedOnce(kind: StoreKind) async throws {
         for factor in [Factor.totp, .mail] {
-            let stage = try await CodeLoginFixture(kind, hasPhone: false)
-            try stage.give(factor)
-            let asked = try await stage.login()
-            let code = factor == .totp ? stage.totp() : CodeLoginFixture.codes[0]
-            let outcomes = await together(30, code, asked, stage)
+            let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+            try fixture.give(factor)
+            let asked = try await fixture.login()
+            let code = factor == .totp ? fixture.totp() : CodeLoginFixture.codes[0]
+            let outcomes = await together(30, code, asked, fixture)
             #expect(outcomes.filter { (try? $0.get())?.result == .success }.count == 1)
             #expect(outcomes.filter { $0 == .failure(.alreadyDecided(result: "success")) }.count == 29)
             let accepted = "SELECT count(*) FROM audit WHERE event = 'challenge.answered' AND proof = 'code'"
-            #expect(try stage.rig.count(accepted) == 1)
-            #expect(try stage.failures(of: factor) == 0)
+            #expect(try fixture.rig.count(accepted) == 1)
+            #expect(try fixture.failures(of: factor) == 0)
         }
     }
 
     private func together(
-        _ count: Int, _ code: String, _ asked: OpenedChallenge, _ stage: CodeLoginFixture
+        _ count: Int, _ code: String, _ asked: OpenedChallenge, _ fixture: CodeLoginFixture
     ) async -> [Result<ChallengeResult, Refusal>] {
         await withTaskGroup(of: Result<ChallengeResult, Refusal>.self) { group in
-            for _ in 0..<count { group.addTask { await stage.outcome(of: code, asked) } }
+            for _ in 0..<count { group.addTask { await fixture.outcome(of: code, asked) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
     }
@@ -83,12 +83,12 @@ import World
     /// One of two hundred codes that come at once is checked, and the others wait; after ten wrong
     /// codes the user's codes are locked.
     @Test(arguments: StoreKind.all) func concurrentWrongCodesAreCountedExactly(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, hasPhone: false)
-        try stage.give(.totp)
-        try stage.give(.hotp)
-        let asked = try await stage.login(expiresIn: 600)
+        let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+        try fixture.give(.totp)
+        try fixture.give(.hotp)
+        let asked = try await fixture.login(expiresIn: 600)
         for count in 1...10 {
-            let outcomes = await together(count == 1 ? 200 : 20, CodeLoginFixture.wrong, asked, stage)
+            let outcomes = await together(count == 1 ? 200 : 20, CodeLoginFixture.wrong, asked, fixture)
             let tried = outcomes.compactMap { try? $0.get() }
             try #require(tried.count == 1)
             let held = outcomes.filter { if case .failure(.limited) = $0 { true } else { false } }
@@ -96,75 +96,76 @@ import World
                 $0 == .failure(.codesLocked) || $0 == .failure(.alreadyDecided(result: "failure"))
             }
             #expect(held.count + over.count == outcomes.count - 1 && (count == 10 || over.isEmpty))
-            #expect(try stage.failures(of: .totp) == count && stage.failures(of: .hotp) == count)
+            #expect(try fixture.failures(of: .totp) == count && fixture.failures(of: .hotp) == count)
             guard count < 10 else { break }
             #expect(tried[0].result == .wait)
             // Nothing is tried before its time, right or wrong, and nothing is counted.
-            stage.rig.time.advance(by: FailureDelay.pause * count - .milliseconds(1))
-            #expect(await stage.outcome(of: stage.totp(), asked) == .failure(.limited(retryAfter: .milliseconds(1))))
-            stage.rig.time.advance(by: .milliseconds(1))
+            fixture.rig.time.advance(by: FailureDelay.pause * count - .milliseconds(1))
+            #expect(
+                await fixture.outcome(of: fixture.totp(), asked) == .failure(.limited(retryAfter: .milliseconds(1))))
+            fixture.rig.time.advance(by: .milliseconds(1))
         }
         // Nobody else could answer.
-        let told = try await stage.told(asked)
-        #expect(told.result == .failure && told.reason == .locked)
-        #expect(await stage.outcome(of: stage.totp(), asked) == .failure(.alreadyDecided(result: "failure")))
-        #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'code.wrong'") == 10)
-        #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'codes.locked'") == 1)
-        #expect(try stage.rig.count("SELECT code_failures FROM user WHERE codes_locked_at IS NOT NULL") == 10)
-        #expect(try stage.rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 1)
-        #expect(try await stage.told(try await stage.login()).reason == .locked)
+        let reported = try await fixture.reported(asked)
+        #expect(reported.result == .failure && reported.reason == .locked)
+        #expect(await fixture.outcome(of: fixture.totp(), asked) == .failure(.alreadyDecided(result: "failure")))
+        #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'code.wrong'") == 10)
+        #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'codes.locked'") == 1)
+        #expect(try fixture.rig.count("SELECT code_failures FROM user WHERE codes_locked_at IS NOT NULL") == 10)
+        #expect(try fixture.rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 1)
+        #expect(try await fixture.reported(try await fixture.login()).reason == .locked)
         // An operator takes codes again, and nothing is held against the user.
-        #expect(try await stage.unlockByOperator())
-        #expect(try stage.failures(of: .totp) == 0)
-        #expect(try await stage.handIn(stage.totp(), try await stage.login()).result == .success)
+        #expect(try await fixture.unlockByOperator())
+        #expect(try fixture.failures(of: .totp) == 0)
+        #expect(try await fixture.handIn(fixture.totp(), try await fixture.login()).result == .success)
     }
 
     @Test(arguments: StoreKind.all) func rightCodeClearsItsFactorsFailures(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        try stage.give(.mail)
-        let asked = try await stage.login()
-        _ = try await stage.handIn(CodeLoginFixture.wrong, asked)
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        try fixture.give(.mail)
+        let asked = try await fixture.login()
+        _ = try await fixture.handIn(CodeLoginFixture.wrong, asked)
         // Nothing was sent that it could have been.
-        #expect(try stage.failures(of: .totp) == 1 && stage.failures(of: .mail) == 0)
-        stage.rig.time.advance(by: FailureDelay.pause)
-        _ = try await stage.begin(.mail, asked)
+        #expect(try fixture.failures(of: .totp) == 1 && fixture.failures(of: .mail) == 0)
+        fixture.rig.time.advance(by: FailureDelay.pause)
+        _ = try await fixture.begin(.mail, asked)
         // Switching resets nothing.
-        _ = try await stage.handIn(CodeLoginFixture.wrong, asked)
-        #expect(try stage.failures(of: .totp) == 2 && stage.failures(of: .mail) == 1)
-        stage.rig.time.advance(by: FailureDelay.pause * 2)
-        #expect(try await stage.handIn(CodeLoginFixture.codes[0], asked).factor == .mail)
-        #expect(try stage.failures(of: .totp) == 2 && stage.failures(of: .mail) == 0)
-        #expect(try stage.budget == 2)
+        _ = try await fixture.handIn(CodeLoginFixture.wrong, asked)
+        #expect(try fixture.failures(of: .totp) == 2 && fixture.failures(of: .mail) == 1)
+        fixture.rig.time.advance(by: FailureDelay.pause * 2)
+        #expect(try await fixture.handIn(CodeLoginFixture.codes[0], asked).factor == .mail)
+        #expect(try fixture.failures(of: .totp) == 2 && fixture.failures(of: .mail) == 0)
+        #expect(try fixture.budget == 2)
     }
 
     @Test(arguments: StoreKind.all) func codeOfAnUnusedLengthIsNotCounted(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        let asked = try await stage.login()
-        #expect(try await stage.handIn(CodeLoginFixture.wrong, asked).result == .wait)
-        try stage.give(.totp)
-        #expect(try await stage.handIn("1234567", asked).result == .wait)
-        #expect(try await stage.handIn("abcd-efgh-2345-ijkl", asked).result == .wait)
-        #expect(try stage.failures(of: .totp) == 0)
-        #expect(try stage.rig.count("SELECT count(*) FROM audit WHERE event = 'code.wrong'") == 0)
-        #expect(stage.rig.registry.number("twoefay_codes_total{outcome=\"void\"}") == 3)
+        let fixture = try await CodeLoginFixture(kind)
+        let asked = try await fixture.login()
+        #expect(try await fixture.handIn(CodeLoginFixture.wrong, asked).result == .wait)
+        try fixture.give(.totp)
+        #expect(try await fixture.handIn("1234567", asked).result == .wait)
+        #expect(try await fixture.handIn("abcd-efgh-2345-ijkl", asked).result == .wait)
+        #expect(try fixture.failures(of: .totp) == 0)
+        #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'code.wrong'") == 0)
+        #expect(fixture.rig.registry.number("twoefay_codes_total{outcome=\"void\"}") == 3)
     }
 
     /// A request that comes again after a crash is the same request.
     @Test(arguments: StoreKind.all) func repeatedCodeRequestIsCountedOnce(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind)
-        try stage.give(.totp)
-        let asked = try await stage.login()
-        let operations = stage.rig.relay.operations
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        let asked = try await fixture.login()
+        let operations = fixture.rig.relay.operations
         let wrong = operations.new()
-        #expect(try await stage.handIn(CodeLoginFixture.wrong, asked, as: wrong).result == .wait)
-        #expect(try await stage.handIn(CodeLoginFixture.wrong, asked, as: operations.again(wrong.id)).result == .wait)
-        #expect(try stage.failures(of: .totp) == 1)
-        stage.rig.time.advance(by: FailureDelay.pause)
+        #expect(try await fixture.handIn(CodeLoginFixture.wrong, asked, as: wrong).result == .wait)
+        #expect(try await fixture.handIn(CodeLoginFixture.wrong, asked, as: operations.again(wrong.id)).result == .wait)
+        #expect(try fixture.failures(of: .totp) == 1)
+        fixture.rig.time.advance(by: FailureDelay.pause)
         let right = operations.new()
-        let code = stage.totp()
-        #expect(try await stage.handIn(code, asked, as: right).result == .success)
-        #expect(try await stage.handIn(code, asked, as: operations.again(right.id)).result == .success)
+        let code = fixture.totp()
+        #expect(try await fixture.handIn(code, asked, as: right).result == .success)
+        #expect(try await fixture.handIn(code, asked, as: operations.again(right.id)).result == .success)
     }
 
     /// What somebody has of guessing who asks for logins and types codes as fast as it is let, all day and all year.

@@ -14,7 +14,7 @@ import World
     enum Trouble: String, CaseIterable {
         case silence, busy, unavailable, unreachable
 
-        /// As the courier tells it, and when: it waits for nine seconds at most, and never beyond `deliverBy`.
+        /// The outcome of the courier, which waits for at most nine seconds and never beyond `deliverBy`.
         func answer(_ push: Push, _ time: TestTime) -> DeliveryOutcome {
             let patience = max(.zero, min(.seconds(9), push.deliverBy - time.now()))
             switch self {

@@ -123,7 +123,7 @@ import World
         rig.relay.heldRequests.ticket(for: .challenge(open)).arm(count)
         rig.relay.heldRequests.ticket(for: .user(lost.user)).arm(count)
         try await farewell.take(scene)
-        #expect(try await person.told(open).reason == .cancelled)
+        #expect(try await person.reported(open).reason == .cancelled)
         #expect(woken.withLock { $0 } == 2)
         #expect(await person.bind(try TestPhone(pushToken: "thief"), code) == .failure(.unauthenticated))
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE challenge_id IS NOT NULL") == 0)
@@ -138,7 +138,7 @@ import World
         #expect(await person.bind(thief, code).isWaiting)
         await rig.settled()
         try await person.decide(try person.lastAsked(), .approve, by: lost)
-        // It was approved of, and has not come back to be told so.
+        // It was approved, and has not fetched the answer yet.
         try await rig.on { relay in try await relay.unbind(by: lost) }
         #expect(await person.bind(thief, code) == .failure(.unauthenticated))
         #expect(try await person.devices().map(\.state) == [.revoked])
@@ -149,7 +149,7 @@ import World
         #expect(try await scene.change(0, .suspended).state == .suspended)
         #expect(try await scene.change(0, .suspended).state == .suspended)
         let asked = try await scene.person.login()
-        #expect(try await scene.person.told(asked.challenge).reason == .undeliverable)
+        #expect(try await scene.person.reported(asked.challenge).reason == .undeliverable)
         #expect(try await scene.change(0, .active).state == .active)
         #expect(await scene.identify(0))
         let again = try await scene.person.login()

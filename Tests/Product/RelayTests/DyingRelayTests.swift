@@ -24,7 +24,7 @@ import World
         let place = try await kind.fresh()
         let rig = try await RelayRig(over: place, time: TestTime())
         let shop = try await rig.website("shop", policies: ["number": "0"])
-        var posts: [(post: CodeMessageFixture, errand: OutboxEntryID, moment: Moment)] = []
+        var posts: [(post: CodeMessageFixture, entry: OutboxEntryID, moment: Moment)] = []
         for round in 0..<Self.rounds {
             let moment = Moment.allCases[round % Moment.allCases.count]
             let post = try await CodeMessageFixture(rig, user: "user-\(round)", at: shop, living: 600)
@@ -34,9 +34,9 @@ import World
             try await rig.on { _ in await relay.runHeartbeat() }
             // Every other one is a login's own, and the rest is taken up by a round.
             let isOwn = round % 2 == 0 && moment != .beforeItsClaim && moment != .afterItsClaim
-            let errand = try await post.write(of: relay)
+            let entry = try await post.write(of: relay)
             if isOwn {
-                try await rig.on { _ in relay.startDelivery(errand) }
+                try await rig.on { _ in relay.startDelivery(entry) }
             } else {
                 rig.time.advance(by: Relay.messageLease + .seconds(1))
                 try await rig.on { _ in await relay.processDueEntries() }
@@ -50,7 +50,7 @@ import World
             }
             try await rig.round(after: .zero)
             store.close()
-            posts.append((post, errand, moment))
+            posts.append((post, entry, moment))
             #expect(try await post.step().state == .sent, "\(moment)")
         }
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'mail'") == 0)
@@ -58,9 +58,9 @@ import World
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled'") == Int64(Self.rounds))
         #expect(try rig.count("SELECT count(*) FROM relay") == 1)
         let sent = rig.mails.sent
-        #expect(Set(sent.map(\.id)) == Set(posts.map(\.errand)))
-        for (_, errand, moment) in posts {
-            let times = sent.filter { $0.id == errand }
+        #expect(Set(sent.map(\.id)) == Set(posts.map(\.entry)))
+        for (_, entry, moment) in posts {
+            let times = sent.filter { $0.id == entry }
             // Twice where it died between sending and knowing.
             let expected = [.afterItSent, .beforeItSettles].contains(moment) ? 2 : 1
             #expect(times.count == expected && Set(times.compactMap(\.code)).count == 1, "\(moment): \(times.count)")
@@ -81,24 +81,24 @@ private final class Life: Sendable {
     func store(at url: StorageURL) throws -> Store {
         try Store.watched(at: url) {
             [self] (steps, session) throws(SessionFailure) in
-            let claims = steps.contains { $0.statement.sql.contains("SET holder = ?, lease = ?") }
+            let leases = steps.contains { $0.statement.sql.contains("SET holder = ?, lease = ?") }
             let settles = steps.contains { $0.values.contains(.text("mail.settled")) }
-            if claims, moment == .beforeItsClaim { end() }
+            if leases, moment == .beforeItsClaim { end() }
             if settles, moment == .beforeItSettles { end() }
             if isOver { throw .refused("dead") }
             let rows = try session.run(steps)
             // What ran is committed: the death comes behind it.
-            if claims, moment == .afterItsClaim { end() }
+            if leases, moment == .afterItsClaim { end() }
             if settles, moment == .afterItSettled { end() }
             return rows
         }
     }
 
-    func courier(before other: Letters) -> any MessageCourier { Courier(life: self, other: other) }
+    func courier(before other: RecordedMessages) -> any MessageCourier { Courier(life: self, other: other) }
 
     private struct Courier: MessageCourier {
         let life: Life
-        let other: Letters
+        let other: RecordedMessages
 
         func send(_ message: Message) async -> DeliveryOutcome {
             if life.moment == .beforeItSends { life.end() }

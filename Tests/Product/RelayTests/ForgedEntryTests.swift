@@ -131,11 +131,11 @@ import World
         for scene in [shop, bank] { for _ in 0..<2 { try await scene.cancelled() } }
         try shop.rig.forge("UPDATE website SET webhook_url = 'https://stranger.example/' WHERE name = 'shop'")
         for _ in 0..<3 { try await shop.rig.webhookRound(after: .seconds(31)) }
-        #expect(shop.rig.calls.sent.map(\.url) == [String](repeating: "https://bank.example/hook", count: 2))
+        #expect(shop.rig.webhooks.sent.map(\.url) == [String](repeating: "https://bank.example/hook", count: 2))
         #expect(try shop.left("dead_at IS NULL AND holder IS NULL AND attempts = 0") == 2 && bank.left() == 0)
         try shop.rig.forge("UPDATE website SET webhook_url = '\(WebhookFixture.url)' WHERE name = 'shop'")
         try await shop.rig.webhookRound(after: .seconds(600))
-        #expect(shop.rig.calls.sent.count == 4)
+        #expect(shop.rig.webhooks.sent.count == 4)
     }
 
     /// SQLite keeps a value of any type.
@@ -145,7 +145,7 @@ import World
         for scene in [shop, bank] { try await scene.cancelled() }
         try shop.rig.forge("UPDATE webhook_endpoint SET failed_attempts = 'some' WHERE website_id = x'\(shop.shop.id)'")
         try await shop.rig.webhookRound(after: .seconds(1))
-        #expect(shop.rig.calls.sent.map(\.url) == ["https://bank.example/hook"])
+        #expect(shop.rig.webhooks.sent.map(\.url) == ["https://bank.example/hook"])
     }
 
     /// The same of the key of a row: it is never done, and the rows beside it are.

@@ -15,18 +15,18 @@ import World
     // MARK: Planted rows
 
     @Test(arguments: StoreKind.all) func forgedWebsiteKeyIsRefused(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
+        let fixture = try await TwoWebsitesFixture(kind)
         let key = SHA256.hash(Array("stranger".utf8))
-        try cast.rig.forge(
+        try fixture.rig.forge(
             """
             INSERT INTO website_key (thumbprint, website_id, created_at)
             SELECT x'\(Hex.encode(key))', id, created_at FROM website WHERE name = 'shop'
             """)
         let refused = await refusal {
-            try await cast.rig.on { relay in try await relay.website(named: "shop", key: key) }
+            try await fixture.rig.on { relay in try await relay.website(named: "shop", key: key) }
         }
         #expect(refused == .broken)
-        #expect(cast.rig.forgeries == ["website_key \(Hex.encode(key))"])
+        #expect(fixture.rig.forgeries == ["website_key \(Hex.encode(key))"])
     }
 
     @Test(arguments: StoreKind.all) func forgedRecoveryCodeUnlocksNobody(kind: StoreKind) async throws {
@@ -48,24 +48,24 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func forgedDeviceCannotAnswer(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
+        let fixture = try await TwoWebsitesFixture(kind)
         let stranger = try TestPhone(pushToken: "stranger")
         let thumbprint = Hex.encode(stranger.key.publicKey.spkiThumbprint)
-        try cast.rig.forge(
+        try fixture.rig.forge(
             """
             INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, public_key,
             thumbprint, created_at, operation, failures)
             SELECT x'\(Self.zeros)', user_id, 'active', platform, environment, 'stranger', push_token_at,
             x'\(Hex.encode(stranger.key.publicKey.x963))', x'\(thumbprint)', created_at, x'\(Self.zeros)', 0
-            FROM device WHERE id = x'\(cast.first.credential.id)'
+            FROM device WHERE id = x'\(fixture.first.credential.id)'
             """)
         let key = stranger.key.publicKey.spkiThumbprint
         let id = try #require(DeviceID(Self.zeros))
         let refused = await refusal {
-            try await cast.rig.on { relay in try await relay.device(id, key: key, isCertified: true) }
+            try await fixture.rig.on { relay in try await relay.device(id, key: key, isCertified: true) }
         }
         #expect(refused == .broken)
-        #expect(cast.rig.forgeries.contains("device \(Self.zeros)"))
+        #expect(fixture.rig.forgeries.contains("device \(Self.zeros)"))
     }
 
     @Test(arguments: StoreKind.all) func forgedActivationBindsNothing(kind: StoreKind) async throws {
@@ -84,15 +84,15 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func forgedAnswerIsNotReported(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let asked = try await cast.ask()
-        try cast.rig.forge(
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        try fixture.rig.forge(
             """
             UPDATE challenge SET state = 'answered', decision = 'approve', proof = 'code', factor = 'totp',
             decided_at = asked_at
             """)
-        #expect(await refusal { try await cast.told(asked) } == .broken)
-        #expect(cast.rig.forgeries.contains("challenge \(asked.challenge)"))
+        #expect(await refusal { try await fixture.reported(asked) } == .broken)
+        #expect(fixture.rig.forgeries.contains("challenge \(asked.challenge)"))
     }
 
     // MARK: Changed rows
@@ -134,41 +134,41 @@ import World
     // MARK: What takes away
 
     @Test(arguments: StoreKind.all) func lockBySQLTakesEffectAtOnce(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        try cast.rig.forge("UPDATE user SET state = 'locked', stopped_by = 'operator' WHERE username = 'ada'")
-        #expect(try await cast.told(try await cast.ask()).result == .failure)
-        #expect(cast.rig.forgeries == [])
-        try await cast.unlock()
-        #expect(try await cast.told(try await cast.ask()).result == .wait)
+        let fixture = try await TwoWebsitesFixture(kind)
+        try fixture.rig.forge("UPDATE user SET state = 'locked', stopped_by = 'operator' WHERE username = 'ada'")
+        #expect(try await fixture.reported(try await fixture.ask()).result == .failure)
+        #expect(fixture.rig.forgeries == [])
+        try await fixture.unlock()
+        #expect(try await fixture.reported(try await fixture.ask()).result == .wait)
     }
 
     @Test(arguments: StoreKind.all) func operatorLockCannotBeLiftedBySQL(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        #expect(try await cast.lock())
-        try cast.rig.forge("UPDATE user SET state = 'active', stopped_by = NULL WHERE username = 'ada'")
-        #expect(await refusal { try await cast.ask() } == .broken)
-        #expect(cast.rig.forgeries.contains("user \(cast.first.credential.user)"))
+        let fixture = try await TwoWebsitesFixture(kind)
+        #expect(try await fixture.lock())
+        try fixture.rig.forge("UPDATE user SET state = 'active', stopped_by = NULL WHERE username = 'ada'")
+        #expect(await refusal { try await fixture.ask() } == .broken)
+        #expect(fixture.rig.forgeries.contains("user \(fixture.first.credential.user)"))
     }
 
     @Test(arguments: StoreKind.all) func unboundPhoneCannotBeRestoredBySQL(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        #expect(try await cast.rig.byOperator(.suspended, cast.second.credential.id))
-        try cast.rig.forge("UPDATE device SET state = 'active', stopped_by = NULL")
-        let (id, key) = (cast.second.credential.id, cast.second.phone.key.publicKey.spkiThumbprint)
+        let fixture = try await TwoWebsitesFixture(kind)
+        #expect(try await fixture.rig.byOperator(.suspended, fixture.second.credential.id))
+        try fixture.rig.forge("UPDATE device SET state = 'active', stopped_by = NULL")
+        let (id, key) = (fixture.second.credential.id, fixture.second.phone.key.publicKey.spkiThumbprint)
         let refused = await refusal {
-            try await cast.rig.on { relay in try await relay.device(id, key: key, isCertified: true) }
+            try await fixture.rig.on { relay in try await relay.device(id, key: key, isCertified: true) }
         }
         #expect(refused == .broken)
     }
 
     /// A website could lift the lock if the phone had made it, but not an operator's lock.
     @Test(arguments: StoreKind.all) func lockOriginCannotBeChangedBySQL(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        #expect(try await cast.lock())
-        try cast.rig.forge("UPDATE user SET stopped_by = 'phone' WHERE username = 'ada'")
-        let (user, store, now) = (cast.first.credential.user, cast.rig.store, cast.rig.time.now())
+        let fixture = try await TwoWebsitesFixture(kind)
+        #expect(try await fixture.lock())
+        try fixture.rig.forge("UPDATE user SET stopped_by = 'phone' WHERE username = 'ada'")
+        let (user, store, now) = (fixture.first.credential.user, fixture.rig.store, fixture.rig.time.now())
         await #expect(throws: StoreFailure.forged("user \(user)")) {
-            try await cast.rig.on { relay in
+            try await fixture.rig.on { relay in
                 try await store.unlock(user, from: [.locked], by: .phone, at: now, as: relay.operations.new())
             }
         }
@@ -176,39 +176,39 @@ import World
 
     /// A repeated request goes on under the operation that its own row names, and under no other.
     @Test(arguments: StoreKind.all) func forgedIdempotencyRowIsRefused(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let request = IdempotentRequest(website: cast.shop.id, route: "r", key: "k", content: [])
-        let begun = try await cast.rig.on { relay in try await relay.begin(request) }
+        let fixture = try await TwoWebsitesFixture(kind)
+        let request = IdempotentRequest(website: fixture.shop.id, route: "r", key: "k", content: [])
+        let begun = try await fixture.rig.on { relay in try await relay.begin(request) }
         guard case .run = begun else { throw RigFailure("kept") }
-        try cast.rig.forge("UPDATE idempotency SET operation = x'\(Self.zeros)', holder = NULL")
-        #expect(await refusal { try await cast.rig.on { relay in try await relay.begin(request) } } == .broken)
+        try fixture.rig.forge("UPDATE idempotency SET operation = x'\(Self.zeros)', holder = NULL")
+        #expect(await refusal { try await fixture.rig.on { relay in try await relay.begin(request) } } == .broken)
     }
 
     /// A number where bytes belong: nobody is kept from being locked by it.
     @Test func unreadableRowDoesNotPreventALock() async throws {
-        let cast = try await TwoWebsitesFixture(.file)
-        _ = try await cast.ask()
-        try cast.rig.forge("UPDATE challenge SET context = 1.5")
-        #expect(try await cast.lock())
+        let fixture = try await TwoWebsitesFixture(.file)
+        _ = try await fixture.ask()
+        try fixture.rig.forge("UPDATE challenge SET context = 1.5")
+        #expect(try await fixture.lock())
     }
 
     /// The store of SQLite is a file, and its tables are what the file says.
     @Test func triggersInTheDatabaseAreDisabled() async throws {
-        let cast = try await TwoWebsitesFixture(.file)
-        try cast.rig.forge(
+        let fixture = try await TwoWebsitesFixture(.file)
+        try fixture.rig.forge(
             """
             CREATE TRIGGER approving AFTER INSERT ON challenge BEGIN
             UPDATE challenge SET state = 'answered', decision = 'approve', decided_at = NEW.asked_at, proof = 'signed'
             WHERE id = NEW.id; END
             """)
-        #expect(try await cast.told(try await cast.ask()).result == .wait)
+        #expect(try await fixture.reported(try await fixture.ask()).result == .wait)
     }
 
     /// Somebody else's forged row stops nobody.
     @Test(arguments: StoreKind.all) func forgedRowAffectsNoOtherUser(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        try cast.rig.forge("UPDATE user SET email = 'stranger@example.com' WHERE username = 'bob'")
-        let asked = try await cast.ask()
-        #expect(try await cast.told(asked).result == .wait)
+        let fixture = try await TwoWebsitesFixture(kind)
+        try fixture.rig.forge("UPDATE user SET email = 'stranger@example.com' WHERE username = 'bob'")
+        let asked = try await fixture.ask()
+        #expect(try await fixture.reported(asked).result == .wait)
     }
 }

@@ -34,7 +34,7 @@ import World
         let number = try #require(waiting.number)
         #expect(number.utf8.count == 2)
         guard case .success(.waiting(let device, _)) = waiting else { return }
-        // The same again is told the same, and the user is asked once.
+        // A repetition gets the same answer, and the user is asked once.
         for _ in 0..<3 { #expect(await scene.verify() == waiting) }
         await rig.settled()
         #expect(rig.pushes.sent.map(\.deviceToken) == ["first"])
@@ -46,7 +46,7 @@ import World
 
         // The user is shown which phone it is.
         let challenge = try person.lastAsked()
-        let context = try #require(try JSONReader.read(try await person.told(challenge).context).object)
+        let context = try #require(try JSONReader.read(try await person.reported(challenge).context).object)
         #expect(context["action"] == "enrol")
         #expect(context["device"]?.string == device.text)
         #expect(context["ip"] == "192.0.2.1")
@@ -106,10 +106,10 @@ import World
         // A login supersedes the approval. While it is open it is not superseded in turn.
         let asked = try await person.login()
         await rig.settled()
-        #expect(try await person.told(first).reason == .superseded)
+        #expect(try await person.reported(first).reason == .superseded)
         let between = await scene.verify()
         #expect(between.isWaiting && between.number == nil)
-        #expect(try await person.told(asked.challenge).result == .wait)
+        #expect(try await person.reported(asked.challenge).result == .wait)
         // Once it has its end, the user is asked about the phone again.
         try await person.decide(asked.challenge, .deny, by: scene.first)
         #expect(await scene.verify().number != nil)
@@ -138,11 +138,11 @@ import World
         if how == "expired" {
             rig.time.advance(by: .seconds(60))
             // Somebody has noticed.
-            #expect(try await person.told(approval).reason == .expired)
+            #expect(try await person.reported(approval).reason == .expired)
         } else {
             let asked = try await person.login()
             try await person.decide(asked.challenge, .deny, by: scene.first)
-            #expect(try await person.told(approval).reason == .superseded)
+            #expect(try await person.reported(approval).reason == .superseded)
         }
         #expect(try await person.devices().map(\.state) == [.active, .waiting])
         _ = try await person.bound(try TestPhone(pushToken: "third"), other)

@@ -68,13 +68,13 @@ import World
     @Test(arguments: StoreKind.all, Meanwhile.allCases)
     func mailLeasedByAnotherRelayIsNotRescheduled(kind: StoreKind, meanwhile: Meanwhile) async throws {
         let post = try await CodeMessageFixture(kind)
-        post.letters.answer(.ambiguous("no answer in time"))
-        post.letters.hold()
-        let errand = try await post.write()
-        try await post.rig.on { relay in relay.startDelivery(errand) }
-        _ = await post.letters.next()
+        post.messages.answer(.ambiguous("no answer in time"))
+        post.messages.hold()
+        let entry = try await post.write()
+        try await post.rig.on { relay in relay.startDelivery(entry) }
+        _ = await post.messages.next()
         try meanwhile.happen(to: "mail", post.rig)
-        post.letters.release()
+        post.messages.release()
         await post.rig.settled()
         try meanwhile.check("mail", post.rig)
     }

@@ -30,7 +30,7 @@ import World
             return asked
         }
 
-        func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
+        func reported(_ asked: OpenedChallenge) async throws -> ChallengeResult {
             try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
         }
 
@@ -64,11 +64,11 @@ import World
         // They stand beside it, one at a time, and the phone neither rings nor shows them.
         #expect(others.allSatisfy { $0.factor == .pull && $0.number != nil })
         #expect(scene.rig.pushes.sent.last?.challenge == later.challenge)
-        #expect(try await scene.told(later).result == .wait)
-        #expect(try await scene.told(others[18]).reason == .superseded)
+        #expect(try await scene.reported(later).result == .wait)
+        #expect(try await scene.reported(others[18]).reason == .superseded)
         #expect(try await scene.shown() == [later.challenge])
         #expect(try await scene.approve(later) == .success)
-        #expect(try await scene.told(later).result == .success)
+        #expect(try await scene.reported(later).result == .success)
         #expect(try await scene.shown() == [others[19].challenge])
     }
 
@@ -95,9 +95,9 @@ import World
         let scene = try await Fixture(kind)
         var before: [OpenedChallenge] = []
         for known in [true, false, true] { before.append(try await scene.ask(known: known)) }
-        #expect(try await scene.told(before[0]).reason == .superseded)
-        #expect(try await scene.told(before[1]).reason == .superseded)
-        #expect(try await scene.told(before[2]).result == .wait)
+        #expect(try await scene.reported(before[0]).reason == .superseded)
+        #expect(try await scene.reported(before[1]).reason == .superseded)
+        #expect(try await scene.reported(before[2]).result == .wait)
     }
 
     /// At once, over all relays: no more than each budget has, and one open login of each kind.
@@ -121,30 +121,30 @@ import World
 
     /// Guesses are the user's, whichever browser they come from.
     @Test(arguments: StoreKind.all) func knownBrowserDoesNotChangeFailureCounts(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, policies: ["guesses": "4"])
-        try stage.give(.totp)
+        let fixture = try await CodeLoginFixture(kind, policies: ["guesses": "4"])
+        try fixture.give(.totp)
         for round in 0..<4 {
-            stage.rig.time.advance(by: .seconds(500))
-            let asked = try await stage.rig.on { [ada = stage.ada, shop = stage.shop] relay in
+            fixture.rig.time.advance(by: .seconds(500))
+            let asked = try await fixture.rig.on { [ada = fixture.ada, shop = fixture.shop] relay in
                 try await relay.login(
                     LoginRequest(subject: .token(ada), isKnown: round % 2 == 0), by: shop,
                     as: relay.operations.new())
             }
-            #expect(try await stage.handIn(CodeLoginFixture.wrong, asked).result == .wait)
-            #expect(try stage.budget == Int64(round + 1))
+            #expect(try await fixture.handIn(CodeLoginFixture.wrong, asked).result == .wait)
+            #expect(try fixture.budget == Int64(round + 1))
         }
-        #expect(try stage.areCodesLocked)
+        #expect(try fixture.areCodesLocked)
     }
 
     /// Codes that somebody has locked can be reopened from the known browser, however many logins others ask for.
     @Test(arguments: StoreKind.all) func floodDoesNotPreventUnlockingCodes(kind: StoreKind) async throws {
-        let stage = try await CodeLoginFixture(kind, policies: ["guesses": "1", "login-limit": "2"])
-        try stage.give(.totp)
-        let phone = try #require(stage.phone)
-        _ = try await stage.handIn(CodeLoginFixture.wrong, try await stage.login())
-        _ = try await stage.login()
-        guard case .limited = await refusal({ try await stage.login() }) else { throw RigFailure("not limited") }
-        let unlock: @Sendable (ChallengeID?, Bool) async throws -> Void = { [shop = stage.shop, rig = stage.rig] in
+        let fixture = try await CodeLoginFixture(kind, policies: ["guesses": "1", "login-limit": "2"])
+        try fixture.give(.totp)
+        let phone = try #require(fixture.phone)
+        _ = try await fixture.handIn(CodeLoginFixture.wrong, try await fixture.login())
+        _ = try await fixture.login()
+        guard case .limited = await refusal({ try await fixture.login() }) else { throw RigFailure("not limited") }
+        let unlock: @Sendable (ChallengeID?, Bool) async throws -> Void = { [shop = fixture.shop, rig = fixture.rig] in
             let (approval, known) = ($0, $1)
             try await rig.on { relay in
                 try await relay.unlock(
@@ -155,9 +155,9 @@ import World
         guard case .approvalRequired(let approval, let number) = await refusal({ try await unlock(nil, true) }) else {
             throw RigFailure("not asked")
         }
-        #expect(try await stage.rig.decide(.approve, approval, number: number, by: phone) == .success)
+        #expect(try await fixture.rig.decide(.approve, approval, number: number, by: phone) == .success)
         try await unlock(approval, true)
-        #expect(try !stage.areCodesLocked)
+        #expect(try !fixture.areCodesLocked)
     }
 
     /// With a user both logins end, and whoever waits for either learns of it.

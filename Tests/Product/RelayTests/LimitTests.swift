@@ -87,7 +87,7 @@ import World
         #expect(sent.count == 5)
         #expect(try rig.count("SELECT count(*) FROM challenge WHERE decided_at IS NULL") == 1)
 
-        // Nobody is told anything but what was decided.
+        // Every caller gets the decision and nothing else.
         for outcome in await together(20, rigs, user, shop) {
             #expect(outcome == .failure(.limited(retryAfter: .seconds(300))))
         }
@@ -142,8 +142,8 @@ import World
         try rig.execute("UPDATE user SET state = '\(state)'")
         let asked = try await login(rig, user, shop).get()
         #expect(asked.verified && asked.factor == nil && asked.number == nil)
-        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-        #expect(told.result == .failure && told.reason?.rawValue == state.rawValue && told.steps.isEmpty)
+        let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(reported.result == .failure && reported.reason?.rawValue == state.rawValue && reported.steps.isEmpty)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
                 try await relay.answer(
@@ -186,8 +186,8 @@ import World
         }
         #expect(result == .success)
         // Without a number it is worth less.
-        let told = try await rig.on { relay in try await relay.result(last.challenge, to: shop) }
-        #expect(told.assurance == .substantial)
-        #expect(String(decoding: told.context, as: UTF8.self).contains(#""number_digits":0"#))
+        let reported = try await rig.on { relay in try await relay.result(last.challenge, to: shop) }
+        #expect(reported.assurance == .substantial)
+        #expect(String(decoding: reported.context, as: UTF8.self).contains(#""number_digits":0"#))
     }
 }

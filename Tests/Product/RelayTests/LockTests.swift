@@ -9,102 +9,103 @@ import World
 /// Wrong numbers slow a phone down and then lock its user; a report of fraud freezes it. Both until somebody lifts it.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct LockTests {
     /// A new challenge, once the phone may approve again, and the wrong number for it.
-    private func fail(_ cast: TwoWebsitesFixture, by phone: RelayRig.BoundPhone, on relay: Relay? = nil) async throws {
-        cast.rig.time.advance(by: .seconds(500))
-        let asked = try await cast.ask()
-        let signed = try await cast.rig.signed(.approve, asked.challenge, number: "11", by: phone)
+    private func fail(_ fixture: TwoWebsitesFixture, by phone: RelayRig.BoundPhone, on relay: Relay? = nil) async throws
+    {
+        fixture.rig.time.advance(by: .seconds(500))
+        let asked = try await fixture.ask()
+        let signed = try await fixture.rig.signed(.approve, asked.challenge, number: "11", by: phone)
         let answer = PhoneAnswer(approves: true, signed: signed)
-        let relay = relay ?? cast.rig.relay
-        let result = try await cast.rig.on { _ in
+        let relay = relay ?? fixture.rig.relay
+        let result = try await fixture.rig.on { _ in
             let known = try await relay.device(phone.credential.id, key: phone.credential.key, isCertified: true)
             return try await relay.answer(asked.challenge, answer, by: known)
         }
         #expect(result == .failure)
-        #expect(try await cast.told(asked).reason == .wrongNumber)
+        #expect(try await fixture.reported(asked).reason == .wrongNumber)
     }
 
     @Test(arguments: StoreKind.all) func onlySignedWrongNumbersCountAndDelayTheNextApproval(
         kind: StoreKind
     ) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let rig = cast.rig
-        try await fail(cast, by: cast.first)
-        #expect(try rig.count("SELECT failures FROM device WHERE id = x'\(cast.first.credential.id)'") == 1)
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
+        try await fail(fixture, by: fixture.first)
+        #expect(try rig.count("SELECT failures FROM device WHERE id = x'\(fixture.first.credential.id)'") == 1)
         #expect(try rig.count("SELECT sum(failures) FROM device") == 1)
 
         rig.time.advance(by: .milliseconds(4_999))
-        let asked = try await cast.ask()
+        let asked = try await fixture.ask()
         await rig.settled()
-        let untouched = try await cast.state(asked)
+        let untouched = try await fixture.state(asked)
         await #expect(throws: Refusal.limited(retryAfter: .milliseconds(1))) {
-            try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+            try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first)
         }
-        #expect(try cast.refusals(.limited, by: cast.first, about: asked.challenge) == 1)
-        #expect(cast.counted(.limited) == 1)
-        #expect(try await cast.state(asked) == untouched)
+        #expect(try fixture.refusals(.limited, by: fixture.first, about: asked.challenge) == 1)
+        #expect(fixture.counted(.limited) == 1)
+        #expect(try await fixture.state(asked) == untouched)
         // The counter is the phone's, not the user's.
-        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.second) == .success)
+        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.second) == .success)
         #expect(try rig.count("SELECT sum(failures) FROM device") == 1)
 
         rig.time.advance(by: .milliseconds(1))
-        let next = try await cast.ask()
-        #expect(try await rig.decide(.approve, next.challenge, number: "47", by: cast.first) == .success)
+        let next = try await fixture.ask()
+        #expect(try await rig.decide(.approve, next.challenge, number: "47", by: fixture.first) == .success)
         #expect(try rig.count("SELECT sum(failures) FROM device") == 0)
         #expect(try rig.count("SELECT count(*) FROM device WHERE failed_at IS NOT NULL") == 0)
     }
 
     @Test(arguments: StoreKind.all) func denialIsAcceptedDuringTheDelay(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
+        let fixture = try await TwoWebsitesFixture(kind)
         for (decision, reason) in [(Decision.deny, Reason.denied), (.fraud, .fraud)] {
-            try await fail(cast, by: cast.first)
-            let asked = try await cast.ask()
-            #expect(try await cast.rig.decide(decision, asked.challenge, by: cast.first) == .failure)
-            #expect(try await cast.told(asked).reason == reason)
+            try await fail(fixture, by: fixture.first)
+            let asked = try await fixture.ask()
+            #expect(try await fixture.rig.decide(decision, asked.challenge, by: fixture.first) == .failure)
+            #expect(try await fixture.reported(asked).reason == reason)
         }
         // Saying no is no right number.
-        #expect(try cast.rig.count("SELECT sum(failures) FROM device") == 2)
+        #expect(try fixture.rig.count("SELECT sum(failures) FROM device") == 2)
     }
 
     @Test func delayGrowsWithEachWrongNumber() async throws {
-        let cast = try await TwoWebsitesFixture(.memory)
+        let fixture = try await TwoWebsitesFixture(.memory)
         for failures in 1...4 {
-            try await fail(cast, by: cast.first)
-            let asked = try await cast.ask()
+            try await fail(fixture, by: fixture.first)
+            let asked = try await fixture.ask()
             await #expect(throws: Refusal.limited(retryAfter: .seconds(5 * failures))) {
-                try await cast.rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+                try await fixture.rig.decide(.approve, asked.challenge, number: "47", by: fixture.first)
             }
         }
     }
 
     /// An approval without a number shows that somebody has the phone, not that the right one types.
     @Test(arguments: StoreKind.all) func approvalWithoutNumberKeepsFailures(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind, policies: ["number-below": "10"])
-        try await fail(cast, by: cast.first)
-        cast.rig.time.advance(by: .seconds(500))
-        let small = try await cast.ask(number: nil, amount: "5.00 EUR")
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["number-below": "10"])
+        try await fail(fixture, by: fixture.first)
+        fixture.rig.time.advance(by: .seconds(500))
+        let small = try await fixture.ask(number: nil, amount: "5.00 EUR")
         #expect(small.number == nil)
-        #expect(try await cast.rig.decide(.approve, small.challenge, by: cast.first) == .success)
-        #expect(try cast.rig.count("SELECT sum(failures) FROM device") == 1)
-        let large = try await cast.ask()
-        #expect(try await cast.rig.decide(.approve, large.challenge, number: "47", by: cast.first) == .success)
-        #expect(try cast.rig.count("SELECT sum(failures) FROM device") == 0)
+        #expect(try await fixture.rig.decide(.approve, small.challenge, by: fixture.first) == .success)
+        #expect(try fixture.rig.count("SELECT sum(failures) FROM device") == 1)
+        let large = try await fixture.ask()
+        #expect(try await fixture.rig.decide(.approve, large.challenge, number: "47", by: fixture.first) == .success)
+        #expect(try fixture.rig.count("SELECT sum(failures) FROM device") == 0)
     }
 
     // MARK: Locks
 
     /// Whichever relay of several the wrong numbers went to, and whether it was started again in between.
     @Test(arguments: StoreKind.all) func wrongNumbersLockTheUser(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "4"])
-        let rig = cast.rig
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["guesses": "4"])
+        let rig = fixture.rig
         try rig.execute("UPDATE website SET webhook_url = 'https://shop.example.com/hook' WHERE name = 'shop'")
         try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
         let (other, restarted) = (try rig.another(), try rig.another())
-        for relay in [rig.relay, other, restarted] { try await fail(cast, by: cast.first, on: relay) }
+        for relay in [rig.relay, other, restarted] { try await fail(fixture, by: fixture.first, on: relay) }
         // Another phone's failures are its own.
-        try await fail(cast, by: cast.second)
+        try await fail(fixture, by: fixture.second)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'locked'") == 0)
         _ = rig.sink.drain()
-        try await fail(cast, by: cast.first, on: other)
+        try await fail(fixture, by: fixture.first, on: other)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'locked' AND username = 'ada'") == 1)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state <> 'active'") == 1)
         let warned = rig.sink.drain().filter { $0.contains("level=warning event=user.locked") }
@@ -113,7 +114,7 @@ import World
             try rig.count(
                 """
                 SELECT count(*) FROM audit WHERE event = 'user.locked' AND proof = 'signed'
-                AND device_id = x'\(cast.first.credential.id)'
+                AND device_id = x'\(fixture.first.credential.id)'
                 """) == 1)
         for kind in ["webhook", "mail"] {
             let sql = "SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND event = 'user.locked'"
@@ -122,12 +123,12 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func websiteUnlocksTheUser(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "1", "further-factors": "proved"])
-        let rig = cast.rig
-        try await fail(cast, by: cast.first)
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["guesses": "1", "further-factors": "proved"])
+        let rig = fixture.rig
+        try await fail(fixture, by: fixture.first)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'locked'") == 1)
         let unlock: @Sendable (Relay) async throws -> Void = { relay in
-            try await relay.unlock(username: "ada", by: cast.shop, as: relay.operations.new())
+            try await relay.unlock(username: "ada", by: fixture.shop, as: relay.operations.new())
         }
         try await rig.on(unlock)
         // Once more: there is nothing to do.
@@ -137,32 +138,32 @@ import World
         let noted = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome = 'website'"
         #expect(try rig.count(noted) == 1)
         // At once, without a pause.
-        let asked = try await cast.ask()
-        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
+        let asked = try await fixture.ask()
+        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first) == .success)
         await #expect(throws: Refusal.notFound) {
             try await rig.on { relay in
-                try await relay.unlock(username: "ada", by: cast.bank, as: relay.operations.new())
+                try await relay.unlock(username: "ada", by: fixture.bank, as: relay.operations.new())
             }
         }
     }
 
     /// What was lifted once is not lifted again by the same change.
     @Test(arguments: StoreKind.all) func repeatedUnlockLiftsNothingElse(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "1"])
-        let rig = cast.rig
-        try await fail(cast, by: cast.first)
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["guesses": "1"])
+        let rig = fixture.rig
+        try await fail(fixture, by: fixture.first)
         let operation = rig.relay.operations.new()
         let unlock: @Sendable () async throws -> Void = {
             _ = try await rig.on { _ in
                 try await rig.store.unlock(
-                    cast.first.credential.user, from: [.locked], by: .website, at: rig.time.now(), as: operation)
+                    fixture.first.credential.user, from: [.locked], by: .website, at: rig.time.now(), as: operation)
             }
         }
         try await unlock()
         #expect(try rig.count("SELECT count(*) FROM user WHERE state <> 'active'") == 0)
-        let asked = try await cast.ask()
-        #expect(try await rig.decide(.fraud, asked.challenge, by: cast.second) == .failure)
-        try rig.execute("UPDATE device SET failures = 3 WHERE id = x'\(cast.first.credential.id)'")
+        let asked = try await fixture.ask()
+        #expect(try await rig.decide(.fraud, asked.challenge, by: fixture.second) == .failure)
+        try rig.execute("UPDATE device SET failures = 3 WHERE id = x'\(fixture.first.credential.id)'")
         try await unlock()
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'frozen'") == 1)
         #expect(try rig.count("SELECT sum(failures) FROM device") == 3)
@@ -171,15 +172,15 @@ import World
     // MARK: Fraud
 
     @Test(arguments: StoreKind.all) func fraudFreezesTheUser(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind, policies: ["further-factors": "proved"])
-        let rig = cast.rig
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["further-factors": "proved"])
+        let rig = fixture.rig
         try rig.execute("UPDATE website SET webhook_url = 'https://shop.example.com/hook' WHERE name = 'shop'")
         try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
-        let asked = try await cast.ask()
+        let asked = try await fixture.ask()
         _ = rig.sink.drain()
-        #expect(try await rig.decide(.fraud, asked.challenge, by: cast.second) == .failure)
-        let told = try await cast.told(asked)
-        #expect(told.reason == .fraud && told.proof == .signed && told.receipt != nil)
+        #expect(try await rig.decide(.fraud, asked.challenge, by: fixture.second) == .failure)
+        let reported = try await fixture.reported(asked)
+        #expect(reported.reason == .fraud && reported.proof == .signed && reported.receipt != nil)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'frozen' AND username = 'ada'") == 1)
         #expect(rig.sink.drain().contains { $0.contains("level=warning event=user.frozen") })
         #expect(
@@ -189,27 +190,27 @@ import World
                 try rig.count(
                     """
                     SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND event = 'user.frozen'
-                    AND user_id = x'\(cast.second.credential.user)' AND device_id = x'\(cast.second.credential.id)'
+                    AND user_id = x'\(fixture.second.credential.user)' AND device_id = x'\(fixture.second.credential.id)'
                     """) == 1, "\(kind)")
         }
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE event = 'user.frozen'") == 2)
         // Its website cannot wave that away; an operator can.
         await #expect(throws: Refusal.self) {
             try await rig.on { relay in
-                try await relay.unlock(username: "ada", by: cast.shop, as: relay.operations.new())
+                try await relay.unlock(username: "ada", by: fixture.shop, as: relay.operations.new())
             }
         }
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'frozen'") == 1)
-        try await cast.unlock()
+        try await fixture.unlock()
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'frozen'") == 0)
         let noted = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome = 'operator'"
         #expect(try rig.count(noted) == 1)
     }
 
     @Test(arguments: StoreKind.all) func freezeEndsOpenChallenges(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let rig = cast.rig
-        let first = try await cast.ask()
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
+        let first = try await fixture.ask()
         await rig.settled()
         // As if two had been asked at once by a version that allowed it.
         try rig.execute(
@@ -220,64 +221,64 @@ import World
             """)
         let seven = try #require(ChallengeID([UInt8](repeating: 0, count: 15) + [7]))
         let ticket = rig.relay.heldRequests.ticket(for: .challenge(seven))
-        #expect(try await rig.decide(.fraud, first.challenge, by: cast.first) == .failure)
+        #expect(try await rig.decide(.fraud, first.challenge, by: fixture.first) == .failure)
         // Whoever waited for the other one is woken.
         await withCheckedContinuation { continuation in ticket.arm { continuation.resume() } }
-        let other = try await rig.on { relay in try await relay.result(seven, to: cast.shop) }
+        let other = try await rig.on { relay in try await relay.result(seven, to: fixture.shop) }
         #expect(other.result == .failure && other.reason == .frozen && other.proof == nil)
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind IN ('push', 'expiry')") == 0)
     }
 
     @Test(arguments: StoreKind.all) func phoneOfAFrozenUserCannotApprove(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let rig = cast.rig
-        let asked = try await cast.ask()
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
+        let asked = try await fixture.ask()
         try rig.execute("UPDATE user SET state = 'frozen' WHERE username = 'ada'")
         await #expect(throws: Refusal.unauthenticated) {
-            try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+            try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first)
         }
-        #expect(try await cast.told(asked).result == .wait)
-        #expect(try cast.refusals(.revoked, by: cast.first, about: asked.challenge) == 1)
+        #expect(try await fixture.reported(asked).result == .wait)
+        #expect(try fixture.refusals(.revoked, by: fixture.first, about: asked.challenge) == 1)
         // But saying no is heard.
-        #expect(try await rig.decide(.deny, asked.challenge, by: cast.first) == .failure)
+        #expect(try await rig.decide(.deny, asked.challenge, by: fixture.first) == .failure)
     }
 
-    /// Nobody who was told of a lock or a freeze is told of another one.
+    /// A lock or freeze is reported once.
     @Test(arguments: StoreKind.all, [UserState.locked, .frozen])
     func operatorTakeoverOfALockCreatesNoEvent(kind: StoreKind, state: UserState) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let rig = cast.rig
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
         func audits(_ event: String) throws -> Int64 {
             try rig.count("SELECT count(*) FROM audit WHERE event = '\(event)' AND outcome = 'operator'")
         }
         let announced = "SELECT count(*) FROM outbox WHERE event = 'user.locked'"
         try rig.execute("UPDATE website SET webhook_url = 'https://shop.example/hook'")
         try rig.execute("UPDATE user SET state = '\(state.rawValue)', stopped_by = 'phone' WHERE username = 'ada'")
-        #expect(try await cast.lock())
-        #expect(try await !cast.lock())
+        #expect(try await fixture.lock())
+        #expect(try await !fixture.lock())
         #expect(try rig.count(announced) == 0)
         #expect(try audits("user.locked") == 0)
         #expect(try audits("user.taken") == 1)
-        try await cast.unlock()
-        #expect(try await cast.lock())
+        try await fixture.unlock()
+        #expect(try await fixture.lock())
         #expect(try rig.count(announced) == 1)
         #expect(try audits("user.locked") == 1)
         #expect(try audits("user.taken") == 1)
     }
 
     @Test(arguments: StoreKind.all) func operatorLocksTheUser(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let rig = cast.rig
-        let asked = try await cast.ask()
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
+        let asked = try await fixture.ask()
         await rig.settled()
-        #expect(try await cast.lock())
-        #expect(try await !cast.lock())
-        #expect(try await cast.told(asked).reason == .locked)
+        #expect(try await fixture.lock())
+        #expect(try await !fixture.lock())
+        #expect(try await fixture.reported(asked).reason == .locked)
         #expect(
             try rig.count("SELECT count(*) FROM audit WHERE event = 'user.locked' AND outcome = 'operator'") == 1)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
-            try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
+            try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first)
         }
-        try await cast.unlock()
+        try await fixture.unlock()
     }
 }

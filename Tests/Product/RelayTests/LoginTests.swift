@@ -29,10 +29,10 @@ import World
                 asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
         }
         #expect(result == .success)
-        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-        #expect(told.result == .success && told.factor == .push && told.assurance == .high)
-        #expect(told.proof == .certificate && told.device == phone.id && told.reason == nil)
-        #expect(told.steps.map(\.state) == [.answered])
+        let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(reported.result == .success && reported.factor == .push && reported.assurance == .high)
+        #expect(reported.proof == .certificate && reported.device == phone.id && reported.reason == nil)
+        #expect(reported.steps.map(\.state) == [.answered])
 
         for approves in [true, false] {
             await #expect(throws: Refusal.alreadyDecided(result: "success")) {
@@ -43,7 +43,7 @@ import World
             }
         }
         rig.time.advance(by: .seconds(24 * 3600 - 1))
-        #expect(try await rig.on { relay in try await relay.result(asked.challenge, to: shop) } == told)
+        #expect(try await rig.on { relay in try await relay.result(asked.challenge, to: shop) } == reported)
         rig.time.advance(by: .seconds(1))
         await #expect(throws: Refusal.notFound) {
             try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
@@ -71,8 +71,8 @@ import World
             try await relay.answer(asked.challenge, PhoneAnswer(approves: true, number: "11"), by: phone)
         }
         #expect(result == .failure)
-        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-        #expect(told.reason == .wrongNumber && told.assurance == nil)
+        let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(reported.reason == .wrongNumber && reported.assurance == nil)
     }
 
     @Test(arguments: StoreKind.all) func laterLoginSupersedesTheEarlier(kind: StoreKind) async throws {
@@ -84,8 +84,8 @@ import World
         }
         let first = try await rig.on(ask)
         let second = try await rig.on(ask)
-        let told = try await rig.on { relay in try await relay.result(first.challenge, to: shop) }
-        #expect(told.result == .failure && told.reason == .superseded)
+        let reported = try await rig.on { relay in try await relay.result(first.challenge, to: shop) }
+        #expect(reported.result == .failure && reported.reason == .superseded)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
                 try await relay.answer(
@@ -111,8 +111,8 @@ import World
         await rig.settled()
         rig.time.advance(by: .seconds(60))
         // Before anybody wrote it down …
-        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-        #expect(told.result == .failure && told.reason == .expired)
+        let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(reported.result == .failure && reported.reason == .expired)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await rig.on { relay in
                 try await relay.answer(
@@ -152,10 +152,10 @@ import World
                 }
                 return await group.reduce(into: []) { $0.append($1) }
             }
-            let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+            let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
             let won = answers.compactMap { try? $0.get() }
-            #expect(won == [told.result])
-            #expect(answers.contains(.failure(.alreadyDecided(result: told.result.rawValue))))
+            #expect(won == [reported.result])
+            #expect(answers.contains(.failure(.alreadyDecided(result: reported.result.rawValue))))
         }
         let ends = try rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.answered'")
         #expect(ends == 1000)
@@ -176,8 +176,8 @@ import World
                     asked.challenge, PhoneAnswer(approves: true, number: nil), by: phone)
             }
         }
-        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-        #expect(told.result == .wait)
+        let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(reported.result == .wait)
         await #expect(throws: Refusal.unauthenticated) {
             try await rig.on { relay in try await relay.device(phone.id, key: phone.key, isCertified: true) }
         }
@@ -196,8 +196,8 @@ import World
         #expect(first.challenge == again.challenge && first.number == again.number)
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
         #expect(rig.pushes.sent.count == 1)
-        let told = try await rig.on { relay in try await relay.result(first.challenge, to: shop) }
-        #expect(told.result == .wait)
+        let reported = try await rig.on { relay in try await relay.result(first.challenge, to: shop) }
+        #expect(reported.result == .wait)
         // It was sent and settled; whoever asks once more is not a reason to ring the phone again.
         #expect(rig.pushes.sent.map(\.challenge) == [first.challenge])
     }
@@ -213,8 +213,8 @@ import World
         }
         await rig.settled()
         #expect(Set(asked.map(\.challenge)).count == 1)
-        let told = try await rig.on { relay in try await relay.result(asked[0].challenge, to: shop) }
-        #expect(told.result == .wait)
+        let reported = try await rig.on { relay in try await relay.result(asked[0].challenge, to: shop) }
+        #expect(reported.result == .wait)
     }
 
     @Test(arguments: StoreKind.all) func userWithoutPhoneFailsAtOnce(kind: StoreKind) async throws {
@@ -229,8 +229,8 @@ import World
             try await relay.login(LoginRequest(subject: .username("bob")), by: shop, as: relay.operations.new())
         }
         #expect(!asked.verified && asked.factor == nil)
-        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-        #expect(told.result == .failure && told.reason == .undeliverable)
+        let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(reported.result == .failure && reported.reason == .undeliverable)
         #expect(rig.pushes.sent.isEmpty)
         _ = user
     }

@@ -8,19 +8,19 @@ struct MessageBackoffTests {
     private let now = Timestamp(seconds: 1_800_000_000)
 
     private func next(
-        _ attempts: Int, chance: Double = 0.5, deadline: Int? = nil, expires: Int = 300
+        _ attempts: Int, jitter: Double = 0.5, deadline: Int? = nil, expires: Int = 300
     ) -> Duration? {
         MessageBackoff.next(
             MessageBackoff.code, attempts: attempts, at: now, deadline: deadline.map { now + .seconds($0) },
-            expiresAt: now + .seconds(expires), chance: chance
+            expiresAt: now + .seconds(expires), jitter: jitter
         ).map { $0 - now }
     }
 
     @Test func backOffGrowsWithJitter() {
         #expect((0..<7).map { next($0) } == [2, 5, 15, 30, 60, 60, 60].map { .seconds($0) })
         #expect(next(-1) == .seconds(2))
-        #expect(next(3, chance: 0) == .milliseconds(22_500))
-        #expect(next(3, chance: 1) == .milliseconds(37_500))
+        #expect(next(3, jitter: 0) == .milliseconds(22_500))
+        #expect(next(3, jitter: 1) == .milliseconds(37_500))
     }
 
     @Test func lastAttemptPrecedesTheNextFactor() {
@@ -39,14 +39,14 @@ struct MessageBackoffTests {
     }
 
     @Test func retryAfterIsRespected() {
-        func next(_ wish: Duration, chance: Double = 0.5, expires: Int = 300) -> Duration? {
-            MessageBackoff.next(wish: wish, at: now, expiresAt: now + .seconds(expires), chance: chance).map {
+        func next(_ wish: Duration, jitter: Double = 0.5, expires: Int = 300) -> Duration? {
+            MessageBackoff.next(wish: wish, at: now, expiresAt: now + .seconds(expires), jitter: jitter).map {
                 $0 - now
             }
         }
         #expect(next(.seconds(40)) == .seconds(45))
-        #expect(next(.seconds(40), chance: 0) == .seconds(40))
-        #expect(next(.zero, chance: 0) == .seconds(1))
+        #expect(next(.seconds(40), jitter: 0) == .seconds(40))
+        #expect(next(.zero, jitter: 0) == .seconds(1))
         #expect(next(.seconds(40), expires: 43) == .seconds(41))
         #expect(next(.seconds(40), expires: 41) == nil)
         #expect(next(.seconds(100_000)) == nil)

@@ -15,13 +15,13 @@ import World
 
     @Test(arguments: kinds) func codeIsSentAndItsOutcomeRecorded(store: StoreKind, kind: MessageKind) async throws {
         let post = try await CodeMessageFixture(store, by: kind)
-        post.letters.answer(.accepted(by: "first"))
-        let errand = try await post.write()
+        post.messages.answer(.accepted(by: "first"))
+        let entry = try await post.write()
         post.rig.time.advance(by: .milliseconds(1500))
-        try await post.carry(errand)
-        let sent = try #require(post.letters.sent.first)
-        #expect(post.letters.sent.count == 1)
-        #expect(sent.id == errand && sent.to == post.address)
+        try await post.carry(entry)
+        let sent = try #require(post.messages.sent.first)
+        #expect(post.messages.sent.count == 1)
+        #expect(sent.id == entry && sent.to == post.address)
         #expect(sent.website == "The shop" && sent.name == nil && sent.language == nil)
         #expect(sent.expiresAt == post.asked.expiresAt)
         guard case .code(let code) = sent.content else { throw RigFailure("no code: \(sent)") }
@@ -35,7 +35,7 @@ import World
         let accepted = lines.filter { $0.contains("level=info event=\(kind.rawValue).accepted") }
         #expect(accepted.count == 1 && accepted[0].contains("gateway=first"), "\(accepted)")
         #expect(accepted[0].contains("challenge=\(post.asked.challenge)") && accepted[0].contains("user=\(post.ada)"))
-        #expect(accepted[0].contains("message=\(errand)") && accepted[0].contains("milliseconds=1500"))
+        #expect(accepted[0].contains("message=\(entry)") && accepted[0].contains("milliseconds=1500"))
         for line in lines { #expect(!line.contains("755224") && !line.contains(post.address), "\(line)") }
         #expect(
             post.rig.registry.number("twoefay_messages_total{kind=\"\(kind.rawValue)\",outcome=\"accepted\"}") == 1)
@@ -46,14 +46,14 @@ import World
         let post = try await CodeMessageFixture(store)
         try await post.send()
         try await post.carry(try await post.write(counter: 1))
-        #expect(post.letters.sent.map(\.code) == CodeMessageFixture.codes)
+        #expect(post.messages.sent.map(\.code) == CodeMessageFixture.codes)
         #expect(try post.rig.count("SELECT counter FROM factor") == 2)
         let counters = try post.rig.count(
             "SELECT count(*) FROM sent_code WHERE challenge_id = x'\(post.asked.challenge)' AND counter IN (0, 1)")
         #expect(counters == 2)
         // The factor went on meanwhile: nothing is written, so nothing leaves.
         try await post.carry(try await post.write(counter: 1))
-        #expect(post.letters.sent.count == 2)
+        #expect(post.messages.sent.count == 2)
         #expect(try post.left() == 0)
     }
 
@@ -66,7 +66,7 @@ import World
         ]
         for (outcome, state, line) in outcomes {
             let post = try await CodeMessageFixture(store)
-            post.letters.answer(outcome)
+            post.messages.answer(outcome)
             try await post.send()
             let step = try await post.step()
             #expect(step.state == state)
@@ -75,30 +75,30 @@ import World
             #expect(try post.audits("outcome = '\(step.reason ?? "")'") == 1)
             #expect(post.rig.sink.drain().filter { $0.contains(line) }.count == 1)
             // The push is another step.
-            let told = try await post.rig.on { [post] relay in
+            let reported = try await post.rig.on { [post] relay in
                 try await relay.result(post.asked.challenge, to: post.shop)
             }
-            #expect(told.result == .wait && told.steps.first?.state == .sent)
+            #expect(reported.result == .wait && reported.steps.first?.state == .sent)
         }
     }
 
     @Test(arguments: StoreKind.all) func retriedMessageKeepsItsID(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
-        post.letters.answer(.retry(after: nil, reason: "421 busy"), .retry(after: .seconds(10), reason: "450 later"))
-        let errand = try await post.write()
-        try await post.carry(errand)
+        post.messages.answer(.retry(after: nil, reason: "421 busy"), .retry(after: .seconds(10), reason: "450 later"))
+        let entry = try await post.write()
+        try await post.carry(entry)
         #expect(try await post.step().state == .queued)
         #expect(try post.rig.text("SELECT reason FROM outbox WHERE kind = 'mail'") == "421 busy")
         try await post.rig.round(after: .seconds(1))
-        #expect(post.letters.sent.count == 1)
+        #expect(post.messages.sent.count == 1)
         try await post.rig.round(after: .seconds(2))
-        #expect(post.letters.sent.count == 2)
+        #expect(post.messages.sent.count == 2)
         // Not before the time that the server named.
         try await post.rig.round(after: .seconds(9))
-        #expect(post.letters.sent.count == 2)
+        #expect(post.messages.sent.count == 2)
         try await post.rig.round(after: .seconds(4))
-        #expect(post.letters.sent.map(\.id) == [errand, errand, errand])
-        #expect(Set(post.letters.sent.compactMap(\.code)) == ["755224"])
+        #expect(post.messages.sent.map(\.id) == [entry, entry, entry])
+        #expect(Set(post.messages.sent.compactMap(\.code)) == ["755224"])
         #expect(try await post.step().state == .sent)
         #expect(post.rig.sink.drain().filter { $0.contains("level=warning event=mail.postponed") }.count == 2)
         #expect(post.rig.registry.number("twoefay_messages_total{kind=\"mail\",outcome=\"retry\"}") == 2)
@@ -107,11 +107,11 @@ import World
     /// Somebody may have it: it goes out once more, under the same id, and then counts as sent.
     @Test(arguments: StoreKind.all) func ambiguousMessageIsSentOnceMore(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
-        post.letters.answer(.retry(after: nil, reason: "busy"), .ambiguous("no answer"), .ambiguous("no answer"))
+        post.messages.answer(.retry(after: nil, reason: "busy"), .ambiguous("no answer"), .ambiguous("no answer"))
         try await post.send()
         for _ in 0..<4 { try await post.rig.round(after: .seconds(9)) }
-        #expect(post.letters.sent.count == 3)
-        #expect(Set(post.letters.sent.map(\.id)).count == 1)
+        #expect(post.messages.sent.count == 3)
+        #expect(Set(post.messages.sent.map(\.id)).count == 1)
         let step = try await post.step()
         #expect(step.state == .sent && step.reason == "no answer")
         #expect(try post.left() == 0)
@@ -120,7 +120,7 @@ import World
     /// A server that is not there for as long as the code counts.
     @Test(arguments: StoreKind.all) func codeIsRetriedUntilItExpires(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store, living: 60)
-        post.letters.answerOtherwise { _ in .retry(after: nil, reason: "no connection") }
+        post.messages.answerOtherwise { _ in .retry(after: nil, reason: "no connection") }
         let end = post.asked.expiresAt
         try await post.send()
         for _ in 0..<56 { try await post.rig.round(after: .seconds(1)) }
@@ -128,19 +128,19 @@ import World
         #expect(step.state == .undeliverable && step.reason == "no connection")
         #expect(step.at <= end - .seconds(3))
         #expect(try post.left() == 0)
-        #expect((4...6).contains(post.letters.sent.count), "\(post.letters.sent.count)")
+        #expect((4...6).contains(post.messages.sent.count), "\(post.messages.sent.count)")
         // Nothing is sent that nobody can use.
         for _ in 0..<10 { try await post.rig.round(after: .seconds(1)) }
-        #expect((4...6).contains(post.letters.sent.count))
+        #expect((4...6).contains(post.messages.sent.count))
     }
 
     /// The relay was away for too long.
     @Test(arguments: StoreKind.all) func unsentMessageExpires(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
-        let errand = try await post.write()
+        let entry = try await post.write()
         post.rig.time.advance(by: .seconds(300))
-        try await post.carry(errand)
-        #expect(post.letters.sent.isEmpty)
+        try await post.carry(entry)
+        #expect(post.messages.sent.isEmpty)
         let step = try await post.step()
         #expect(step.state == .expired && step.reason == "expired unsent")
         #expect(try post.left() == 0)
@@ -150,33 +150,33 @@ import World
     /// The challenge has its end while the message is on its way, or before.
     @Test(arguments: StoreKind.all) func lateMessageOutcomeChangesNothing(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
-        post.letters.hold()
-        let errand = try await post.write()
-        try await post.rig.on { relay in relay.startDelivery(errand) }
-        _ = await post.letters.next()
+        post.messages.hold()
+        let entry = try await post.write()
+        try await post.rig.on { relay in relay.startDelivery(entry) }
+        _ = await post.messages.next()
         let approves = PhoneAnswer(approves: true, number: nil)
         #expect(try await post.rig.post(approves, post.asked.challenge, by: post.phone) == .success)
-        post.letters.release()
+        post.messages.release()
         await post.rig.settled()
         #expect(try post.left() == 0 && post.audits() == 0)
         let lines = post.rig.sink.drain().filter { $0.contains("event=mail.") }
         #expect(lines.count == 1 && lines[0].contains("level=info event=mail.overtaken"), "\(lines)")
-        try await post.carry(errand)
-        #expect(post.letters.sent.count == 1)
+        try await post.carry(entry)
+        #expect(post.messages.sent.count == 1)
     }
 
     /// The lease is over, and the mail server has not answered yet.
     @Test(arguments: StoreKind.all) func messageInFlightIsNotResent(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
-        post.letters.hold()
-        let errand = try await post.write()
-        try await post.rig.on { relay in relay.startDelivery(errand) }
-        _ = await post.letters.next()
+        post.messages.hold()
+        let entry = try await post.write()
+        try await post.rig.on { relay in relay.startDelivery(entry) }
+        _ = await post.messages.next()
         post.rig.time.advance(by: Relay.messageLease + .seconds(1))
         try await post.rig.on { relay in await relay.processDueEntries() }
-        post.letters.release()
+        post.messages.release()
         await post.rig.settled()
-        #expect(post.letters.sent.count == 1)
+        #expect(post.messages.sent.count == 1)
         #expect(try await post.step().state == .sent)
         #expect(try post.audits() == 1)
     }
@@ -195,8 +195,8 @@ import World
         }
         defer { store.close() }
         let relay = try rig.relay(over: store)
-        let errand = try await post.write(of: relay)
-        try await rig.on { _ in relay.startDelivery(errand) }
+        let entry = try await post.write(of: relay)
+        try await rig.on { _ in relay.startDelivery(entry) }
         await rig.settled()
         for isBack in [false, true] {
             isAway.withLock { $0 = !isBack }
@@ -216,7 +216,7 @@ import World
         let rig = post.rig
         let dying = try rig.relay(over: rig.store)
         for relay in [dying, rig.relay] { try await rig.on { _ in await relay.runHeartbeat() } }
-        let errand = try await post.write(of: dying)
+        let entry = try await post.write(of: dying)
         // It lives: its row is its own, due or not.
         for _ in 0..<6 {
             rig.time.advance(by: .seconds(9))
@@ -224,14 +224,14 @@ import World
             try await rig.on { relay in await relay.processDueEntries() }
             await rig.settled()
         }
-        #expect(post.letters.sent.isEmpty)
+        #expect(post.messages.sent.isEmpty)
         for _ in 0..<7 {
-            #expect(post.letters.sent.isEmpty)
+            #expect(post.messages.sent.isEmpty)
             rig.time.advance(by: .seconds(1))
             try await rig.on { relay in await relay.runHeartbeat() }
         }
         try await rig.round(after: .zero)
-        #expect(post.letters.sent.map(\.id) == [errand])
+        #expect(post.messages.sent.map(\.id) == [entry])
         #expect(try await post.step().state == .sent)
     }
 
@@ -273,7 +273,7 @@ import World
     @Test(arguments: StoreKind.all) func confirmationCodeBelongsToNoChallenge(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
         try await post.carry(try await post.write(forLogin: false))
-        guard case .code(let code) = try #require(post.letters.sent.first).content else { throw RigFailure("no code") }
+        guard case .code(let code) = try #require(post.messages.sent.first).content else { throw RigFailure("no code") }
         #expect(code.purpose == .address && code.ip == nil && code.service == nil)
         #expect(try await post.step().state == .queued)
         #expect(try post.left() == 0)
@@ -284,17 +284,17 @@ import World
     @Test(arguments: StoreKind.all) func messageWithoutContentIsUndeliverable(store: StoreKind) async throws {
         for change in ["DELETE FROM factor", "UPDATE factor SET secret = x'00'", "UPDATE factor SET digits = 3"] {
             let post = try await CodeMessageFixture(store)
-            let errand = try await post.write()
+            let entry = try await post.write()
             try post.rig.execute(change)
-            try await post.carry(errand)
-            #expect(post.letters.sent.isEmpty)
+            try await post.carry(entry)
+            #expect(post.messages.sent.isEmpty)
             let step = try await post.step()
             #expect(step.state == .undeliverable && step.reason == "what it was to say is gone")
             #expect(try post.left() == 0)
         }
         let post = try await CodeMessageFixture(store)
-        let (other, errand) = (try post.rig.another(), try await post.write())
-        try await post.rig.on { _ in await other.deliver(errand) }
+        let (other, entry) = (try post.rig.another(), try await post.write())
+        try await post.rig.on { _ in await other.deliver(entry) }
         let step = try await post.step()
         #expect(step.state == .undeliverable && step.reason == "no mail is set up")
     }

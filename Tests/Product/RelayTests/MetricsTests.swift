@@ -148,15 +148,15 @@ import World
 
     @Test func usersLockedByTheirOwnAnswersAreCounted() async throws {
         for (decision, reason, state) in [(Decision.approve, "wrong_number", "locked"), (.fraud, "fraud", "frozen")] {
-            let cast = try await TwoWebsitesFixture(.memory, policies: ["guesses": "1"])
-            let challenge = try await cast.ask(number: "47").challenge
-            _ = try await cast.rig.decide(
-                decision, challenge, number: decision == .approve ? "74" : nil, by: cast.first)
+            let fixture = try await TwoWebsitesFixture(.memory, policies: ["guesses": "1"])
+            let challenge = try await fixture.ask(number: "47").challenge
+            _ = try await fixture.rig.decide(
+                decision, challenge, number: decision == .approve ? "74" : nil, by: fixture.first)
             for other in ["locked", "frozen"] {
-                let count = cast.rig.registry.number("twoefay_users_blocked_total{state=\"\(other)\"}")
+                let count = fixture.rig.registry.number("twoefay_users_blocked_total{state=\"\(other)\"}")
                 #expect(count == (other == state ? 1 : 0))
             }
-            #expect(ended(cast.rig, "failure", reason, "signed") == 1)
+            #expect(ended(fixture.rig, "failure", reason, "signed") == 1)
         }
     }
 

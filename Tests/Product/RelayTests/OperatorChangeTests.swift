@@ -116,65 +116,65 @@ import World
 
     // MARK: Users
 
-    private func state(_ cast: TwoWebsitesFixture) async throws -> (UserState, ChangeAuthor?) {
-        let store = cast.rig.store
-        let user = try await cast.rig.on { _ in try await store.run(Accounts.user("ada", of: "shop")) }
+    private func state(_ fixture: TwoWebsitesFixture) async throws -> (UserState, ChangeAuthor?) {
+        let store = fixture.rig.store
+        let user = try await fixture.rig.on { _ in try await store.run(Accounts.user("ada", of: "shop")) }
         return (try #require(user).state, user?.stoppedBy)
     }
 
-    private func unlock(_ cast: TwoWebsitesFixture) async throws {
-        try await cast.rig.on { relay in
-            try await relay.unlock(username: "ada", by: cast.shop, as: relay.operations.new())
+    private func unlock(_ fixture: TwoWebsitesFixture) async throws {
+        try await fixture.rig.on { relay in
+            try await relay.unlock(username: "ada", by: fixture.shop, as: relay.operations.new())
         }
     }
 
-    private func failed(_ cast: TwoWebsitesFixture) async throws {
-        let asked = try await cast.ask()
-        _ = try await cast.rig.decide(.approve, asked.challenge, number: "11", by: cast.first)
+    private func failed(_ fixture: TwoWebsitesFixture) async throws {
+        let asked = try await fixture.ask()
+        _ = try await fixture.rig.decide(.approve, asked.challenge, number: "11", by: fixture.first)
     }
 
     @Test(arguments: StoreKind.all) func websiteCannotLiftAnOperatorLock(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind, policies: ["guesses": "1", "further-factors": "website"])
-        #expect(try await cast.lock())
-        #expect(try await state(cast) == (.locked, .operator))
-        #expect(await isForbidden { try await unlock(cast) })
-        #expect(try await state(cast) == (.locked, .operator))
-        try await cast.unlock()
-        #expect(try await state(cast) == (.active, nil))
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["guesses": "1", "further-factors": "website"])
+        #expect(try await fixture.lock())
+        #expect(try await state(fixture) == (.locked, .operator))
+        #expect(await isForbidden { try await unlock(fixture) })
+        #expect(try await state(fixture) == (.locked, .operator))
+        try await fixture.unlock()
+        #expect(try await state(fixture) == (.active, nil))
         // The user's own is the website's to lift …
-        try await failed(cast)
-        #expect(try await state(cast) == (.locked, .phone))
-        try await unlock(cast)
-        #expect(try await state(cast) == (.active, nil))
+        try await failed(fixture)
+        #expect(try await state(fixture) == (.locked, .phone))
+        try await unlock(fixture)
+        #expect(try await state(fixture) == (.active, nil))
         // … until an operator makes it theirs, once.
-        try await failed(cast)
-        #expect(try await cast.lock())
-        #expect(try await !cast.lock())
-        #expect(await isForbidden { try await unlock(cast) })
+        try await failed(fixture)
+        #expect(try await fixture.lock())
+        #expect(try await !fixture.lock())
+        #expect(await isForbidden { try await unlock(fixture) })
         let unlocked = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome ="
-        #expect(try cast.rig.count("\(unlocked) 'website'") == 1)
-        #expect(try cast.rig.count("\(unlocked) 'operator'") == 1)
+        #expect(try fixture.rig.count("\(unlocked) 'website'") == 1)
+        #expect(try fixture.rig.count("\(unlocked) 'operator'") == 1)
     }
 
     /// Under `further-factors: website` the website may lift a freeze, which must be no way around a lock.
     @Test(arguments: StoreKind.all, [true, false])
     func fraudReportDoesNotLiftAnOperatorLock(kind: StoreKind, lockedFirst: Bool) async throws {
-        let cast = try await TwoWebsitesFixture(kind, policies: ["further-factors": "website"])
-        let asked = try await cast.ask()
-        _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
-        if lockedFirst { #expect(try await cast.lock()) }
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["further-factors": "website"])
+        let asked = try await fixture.ask()
+        _ = try await fixture.rig.decide(.deny, asked.challenge, by: fixture.first)
+        if lockedFirst { #expect(try await fixture.lock()) }
         // It is heard of a login that has its end.
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
-            try await cast.rig.decide(.fraud, asked.challenge, by: cast.first)
+            try await fixture.rig.decide(.fraud, asked.challenge, by: fixture.first)
         }
         if !lockedFirst {
-            #expect(try await state(cast) == (.frozen, .phone))
-            #expect(try await cast.lock())
+            #expect(try await state(fixture) == (.frozen, .phone))
+            #expect(try await fixture.lock())
         }
-        #expect(try await state(cast) == (.frozen, .operator))
-        #expect(await isForbidden { try await unlock(cast) })
-        #expect(try await state(cast) == (.frozen, .operator))
-        try await cast.unlock()
-        #expect(try await state(cast) == (.active, nil))
+        #expect(try await state(fixture) == (.frozen, .operator))
+        #expect(await isForbidden { try await unlock(fixture) })
+        #expect(try await state(fixture) == (.frozen, .operator))
+        try await fixture.unlock()
+        #expect(try await state(fixture) == (.active, nil))
     }
 }

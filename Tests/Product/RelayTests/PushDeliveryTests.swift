@@ -23,7 +23,7 @@ import World
         await rig.settled()
     }
 
-    /// The step is the better of the two, whichever was first; each push has a row and a line of its own.
+    /// The step is the better of the two, whichever was first; each push has its own audit row and log line.
     @Test(
         arguments: StoreKind.all,
         [
@@ -35,16 +35,16 @@ import World
     func stepHasTheBestStateOfTwoPhones(kind: StoreKind, expected: ([DeliveryOutcome], StepState, String?)) async throws
     {
         let (outcomes, state, reason) = expected
-        let cast = try await TwoWebsitesFixture(kind)
-        for outcome in outcomes { cast.rig.pushes.answer(outcome) }
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        let steps = try await cast.told(asked).steps
+        let fixture = try await TwoWebsitesFixture(kind)
+        for outcome in outcomes { fixture.rig.pushes.answer(outcome) }
+        let asked = try await fixture.ask()
+        await fixture.rig.settled()
+        let steps = try await fixture.reported(asked).steps
         #expect(steps.map(\.state) == [state] && steps.map(\.reason) == [reason])
-        #expect(try audits(cast.rig) == 2)
-        #expect(try cast.rig.count("SELECT count(DISTINCT device_id) FROM audit WHERE event = 'push.settled'") == 2)
-        let lines = cast.rig.sink.drain().filter { $0.contains("challenge=\(asked.challenge)") }
-        let sent = cast.rig.pushes.sent
+        #expect(try audits(fixture.rig) == 2)
+        #expect(try fixture.rig.count("SELECT count(DISTINCT device_id) FROM audit WHERE event = 'push.settled'") == 2)
+        let lines = fixture.rig.sink.drain().filter { $0.contains("challenge=\(asked.challenge)") }
+        let sent = fixture.rig.pushes.sent
         for (push, outcome) in zip(sent, outcomes) {
             let event =
                 switch outcome {
@@ -61,50 +61,51 @@ import World
 
     /// It is there to be shown to people, whatever the push service says.
     @Test(arguments: StoreKind.all) func reasonIsShortAndPrintable(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
+        let fixture = try await TwoWebsitesFixture(kind)
         let evil = "a\u{202e}b\n\u{e9}" + String(repeating: "x", count: 100)
-        cast.rig.pushes.answer(.misconfigured(.message, reason: evil), .misconfigured(.message, reason: evil))
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        let reason = try #require(try await cast.told(asked).steps.first?.reason)
+        fixture.rig.pushes.answer(.misconfigured(.message, reason: evil), .misconfigured(.message, reason: evil))
+        let asked = try await fixture.ask()
+        await fixture.rig.settled()
+        let reason = try #require(try await fixture.reported(asked).steps.first?.reason)
         #expect(reason == "a?b??" + String(repeating: "x", count: 59))
     }
 
     /// Whoever cannot be pushed to can look, and answer.
     @Test(arguments: StoreKind.all) func answerCountsWithoutADeliveredPush(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        cast.rig.pushes.answer(Self.broken, Self.broken)
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        let waiting = try await cast.told(asked)
+        let fixture = try await TwoWebsitesFixture(kind)
+        fixture.rig.pushes.answer(Self.broken, Self.broken)
+        let asked = try await fixture.ask()
+        await fixture.rig.settled()
+        let waiting = try await fixture.reported(asked)
         #expect(waiting.result == .wait && waiting.reason == nil)
-        #expect(try await cast.rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
-        let told = try await cast.told(asked)
-        #expect(told.result == .success && told.reason == nil)
-        #expect(told.steps.map(\.state) == [.undeliverable, .answered])
-        #expect(told.steps.map(\.reason) == ["PayloadEmpty", "late"])
+        #expect(try await fixture.rig.decide(.approve, asked.challenge, number: "47", by: fixture.first) == .success)
+        let reported = try await fixture.reported(asked)
+        #expect(reported.result == .success && reported.reason == nil)
+        #expect(reported.steps.map(\.state) == [.undeliverable, .answered])
+        #expect(reported.steps.map(\.reason) == ["PayloadEmpty", "late"])
     }
 
     /// The push service took it when the user had answered already, or when somebody else had settled it.
     @Test(arguments: StoreKind.all) func lateOutcomeChangesNothing(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        cast.rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        let sent = try #require(cast.rig.pushes.sent.first)
-        _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
-        let ended = try await cast.told(asked)
-        let audits = try cast.rig.count("SELECT count(*) FROM audit")
+        let fixture = try await TwoWebsitesFixture(kind)
+        fixture.rig.pushes.answer(
+            .retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
+        let asked = try await fixture.ask()
+        await fixture.rig.settled()
+        let sent = try #require(fixture.rig.pushes.sent.first)
+        _ = try await fixture.rig.decide(.deny, asked.challenge, by: fixture.first)
+        let ended = try await fixture.reported(asked)
+        let audits = try fixture.rig.count("SELECT count(*) FROM audit")
         for outcome in [DeliveryOutcome.accepted(by: nil), Self.gone, Self.broken, .ambiguous("silence")] {
-            cast.rig.pushes.answer(outcome)
-            _ = cast.rig.sink.drain()
-            try await cast.rig.on { relay in await relay.deliver(sent.again) }
-            let lines = cast.rig.sink.drain().filter { $0.contains("event=push.") }
+            fixture.rig.pushes.answer(outcome)
+            _ = fixture.rig.sink.drain()
+            try await fixture.rig.on { relay in await relay.deliver(sent.again) }
+            let lines = fixture.rig.sink.drain().filter { $0.contains("event=push.") }
             #expect(lines.count == 1 && lines[0].contains("level=info event=push.overtaken"), "\(lines)")
         }
-        #expect(try await cast.told(asked) == ended)
-        #expect(try cast.rig.count("SELECT count(*) FROM audit") == audits)
-        #expect(try cast.rig.count("SELECT count(*) FROM device WHERE push_token = ''") == 0)
+        #expect(try await fixture.reported(asked) == ended)
+        #expect(try fixture.rig.count("SELECT count(*) FROM audit") == audits)
+        #expect(try fixture.rig.count("SELECT count(*) FROM device WHERE push_token = ''") == 0)
     }
 
     /// Two relays had it: one was taken for dead, and lived.
@@ -120,32 +121,33 @@ import World
         let sent = try #require(rig.pushes.sent.first)
         rig.pushes.answer(Self.gone, .accepted(by: nil))
         for _ in 0..<2 { try await rig.on { relay in await relay.deliver(sent.again) } }
-        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-        #expect(told.steps.map(\.state) == [.refused] && told.steps.map(\.reason) == ["Unregistered"])
+        let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(reported.steps.map(\.state) == [.refused] && reported.steps.map(\.reason) == ["Unregistered"])
         #expect(try rig.count("SELECT count(*) FROM challenge WHERE state = 'asked'") == 1)
         #expect(try audits(rig) == 1)
     }
 
     @Test(arguments: StoreKind.all) func seenChallengeIsNotPushedAfterwards(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        cast.rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        cast.rig.time.advance(by: .milliseconds(1500))
+        let fixture = try await TwoWebsitesFixture(kind)
+        fixture.rig.pushes.answer(
+            .retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
+        let asked = try await fixture.ask()
+        await fixture.rig.settled()
+        fixture.rig.time.advance(by: .milliseconds(1500))
         for _ in 0..<2 {
-            let pending = try await cast.rig.on { [phone = cast.first.credential] relay in
+            let pending = try await fixture.rig.on { [phone = fixture.first.credential] relay in
                 try await relay.pending(for: phone)
             }
             #expect(pending.count == 1)
         }
-        let seen = cast.rig.sink.drain().filter { $0.contains("event=push.seen") }
-        #expect(seen.count == 1 && seen[0].contains("device=\(cast.first.credential.id)"), "\(seen)")
+        let seen = fixture.rig.sink.drain().filter { $0.contains("event=push.seen") }
+        #expect(seen.count == 1 && seen[0].contains("device=\(fixture.first.credential.id)"), "\(seen)")
         #expect(seen[0].contains("challenge=\(asked.challenge)") && seen[0].contains("milliseconds=1500"))
-        cast.rig.time.advance(by: .seconds(1))
-        try await attend(cast.rig)
-        #expect(cast.rig.pushes.sent.count == 4)
-        #expect(try audits(cast.rig) == 2)
-        #expect(try await cast.told(asked).steps.map(\.state) == [.seen])
+        fixture.rig.time.advance(by: .seconds(1))
+        try await attend(fixture.rig)
+        #expect(fixture.rig.pushes.sent.count == 4)
+        #expect(try audits(fixture.rig) == 2)
+        #expect(try await fixture.reported(asked).steps.map(\.state) == [.seen])
     }
 
     @Test(arguments: StoreKind.all) func serviceThatNamesNoPauseGetsTheUsualOne(kind: StoreKind) async throws {
@@ -185,24 +187,25 @@ import World
         #expect(lines.contains { $0.contains("level=info event=push.expired") && $0.contains("milliseconds=300000") })
         #expect(!lines.contains { $0.contains("level=error") })
         // The challenge itself has its own end, and the step keeps its.
-        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-        #expect(told.reason == .expired && told.steps == steps)
+        let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(reported.reason == .expired && reported.steps == steps)
     }
 
     /// Its turn comes again when there is nothing left to push to.
     @Test(arguments: StoreKind.all, ["push_token = ''", "state = 'suspended'"])
     func pushWithoutTokenIsUndeliverable(kind: StoreKind, change: String) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        cast.rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        try cast.rig.execute("UPDATE device SET \(change)")
-        cast.rig.time.advance(by: .seconds(2))
-        try await attend(cast.rig)
-        #expect(cast.rig.pushes.sent.count == 2)
-        let steps = try await cast.told(asked).steps
+        let fixture = try await TwoWebsitesFixture(kind)
+        fixture.rig.pushes.answer(
+            .retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
+        let asked = try await fixture.ask()
+        await fixture.rig.settled()
+        try fixture.rig.execute("UPDATE device SET \(change)")
+        fixture.rig.time.advance(by: .seconds(2))
+        try await attend(fixture.rig)
+        #expect(fixture.rig.pushes.sent.count == 2)
+        let steps = try await fixture.reported(asked).steps
         #expect(steps.map(\.state) == [.undeliverable] && steps.map(\.reason) == ["no push token"])
-        #expect(try cast.rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
+        #expect(try fixture.rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
     }
 
     /// The lease is over, and the push service has not answered yet.
@@ -229,8 +232,8 @@ import World
         #expect(rig.pushes.sent.count == 2)
         #expect(try audits(rig) == 2)
         for asked in [first, second] {
-            let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-            #expect(told.steps.map(\.state) == [.sent])
+            let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+            #expect(reported.steps.map(\.state) == [.sent])
         }
     }
 
@@ -267,17 +270,18 @@ import World
 
     /// The pushes go with their phones, and the last of them says so.
     @Test(arguments: StoreKind.all) func pushToAnUnboundPhoneIsUndeliverable(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        cast.rig.pushes.answer(.retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        for (phone, state) in [(cast.first, StepState.queued), (cast.second, .undeliverable)] {
+        let fixture = try await TwoWebsitesFixture(kind)
+        fixture.rig.pushes.answer(
+            .retry(after: .seconds(2), reason: "busy"), .retry(after: .seconds(2), reason: "busy"))
+        let asked = try await fixture.ask()
+        await fixture.rig.settled()
+        for (phone, state) in [(fixture.first, StepState.queued), (fixture.second, .undeliverable)] {
             let credential = phone.credential
-            try await cast.rig.on { relay in try await relay.unbind(by: credential) }
-            #expect(try await cast.told(asked).steps.map(\.state) == [state])
+            try await fixture.rig.on { relay in try await relay.unbind(by: credential) }
+            #expect(try await fixture.reported(asked).steps.map(\.state) == [state])
         }
-        let told = try await cast.told(asked)
-        #expect(told.result == .wait && told.steps.first?.reason == "the phone was unbound or suspended")
+        let reported = try await fixture.reported(asked)
+        #expect(reported.result == .wait && reported.steps.first?.reason == "the phone was unbound or suspended")
     }
 
     /// A relay that was started without one finds what another left.
@@ -293,7 +297,7 @@ import World
         let sent = try #require(rig.pushes.sent.first)
         let other = try rig.another()
         try await rig.on { _ in await other.deliver(sent.again) }
-        let told = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-        #expect(told.steps.map(\.state) == [.undeliverable] && told.steps.map(\.reason) == ["no push service"])
+        let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
+        #expect(reported.steps.map(\.state) == [.undeliverable] && reported.steps.map(\.reason) == ["no push service"])
     }
 }

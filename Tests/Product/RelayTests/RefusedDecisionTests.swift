@@ -24,17 +24,17 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func everyWrongDecisionChangesNothing(kind: StoreKind) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let rig = cast.rig
-        let before = try await cast.ask(request: nil)
-        let asked = try await cast.ask()
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
+        let before = try await fixture.ask(request: nil)
+        let asked = try await fixture.ask()
         await rig.settled()
-        let untouched = try await cast.state(asked)
+        let untouched = try await fixture.state(asked)
         _ = rig.sink.drain()
         var counts: [DecisionFault: Int] = [:]
 
-        for wrong in try await wrongs(cast, asked, superseded: before) {
-            let counted = try #require(cast.counted(wrong.fault))
+        for wrong in try await wrongs(fixture, asked, superseded: before) {
+            let counted = try #require(fixture.counted(wrong.fault))
             for _ in 0..<2 {
                 do {
                     let result = try await rig.post(wrong.answer, wrong.challenge, by: wrong.sender)
@@ -51,8 +51,8 @@ import World
             }
             let about = wrong.isKnown ? wrong.challenge : nil
             // Twice refused, once in the audit.
-            #expect(cast.counted(wrong.fault) == counted + 2, "\(wrong.name)")
-            #expect(try cast.refusals(wrong.fault, by: wrong.sender, about: about) == 1, "\(wrong.name)")
+            #expect(fixture.counted(wrong.fault) == counted + 2, "\(wrong.name)")
+            #expect(try fixture.refusals(wrong.fault, by: wrong.sender, about: about) == 1, "\(wrong.name)")
             let lines = rig.sink.drain().filter { $0.contains("event=decision.refused") }
             #expect(lines.count == 2, "\(wrong.name)")
             #expect(lines.allSatisfy { $0.contains("reason=\(wrong.fault.rawValue) ") }, "\(wrong.name): \(lines)")
@@ -61,24 +61,25 @@ import World
                 let series = "twoefay_decisions_refused_total{reason=\"\(fault.rawValue)\"}"
                 #expect(rig.registry.number(series) == Double(counts[fault] ?? 0), "\(wrong.name): \(fault)")
             }
-            #expect(try await cast.state(asked) == untouched, "\(wrong.name)")
+            #expect(try await fixture.state(asked) == untouched, "\(wrong.name)")
         }
         #expect(counts.count > 10)
-        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
+        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first) == .success)
     }
 
-    private func wrongs(_ cast: TwoWebsitesFixture, _ asked: OpenedChallenge, superseded: OpenedChallenge) async throws
+    private func wrongs(_ fixture: TwoWebsitesFixture, _ asked: OpenedChallenge, superseded: OpenedChallenge)
+        async throws
         -> [Wrong]
     {
-        try await strangers(cast, asked, superseded) + claims(cast, asked, superseded) + forgeries(cast, asked)
+        try await strangers(fixture, asked, superseded) + claims(fixture, asked, superseded) + forgeries(fixture, asked)
     }
 
     // MARK: Somebody else's
 
-    private func strangers(_ cast: TwoWebsitesFixture, _ asked: OpenedChallenge, _ superseded: OpenedChallenge)
+    private func strangers(_ fixture: TwoWebsitesFixture, _ asked: OpenedChallenge, _ superseded: OpenedChallenge)
         async throws -> [Wrong]
     {
-        let (rig, first) = (cast.rig, cast.first)
+        let (rig, first) = (fixture.rig, fixture.first)
         let good = try await rig.signed(.approve, asked.challenge, number: "47", by: first)
         let shown = try await rig.shown(asked.challenge, to: first.credential)
         let device = first.credential.id.text
@@ -86,7 +87,7 @@ import World
             try phone.decision(
                 "approve", about: shown, device: device, origin: RelayRig.origin, number: "47", at: rig.time.now())
         }
-        let seconds = try await rig.signed(.approve, asked.challenge, number: "47", by: cast.second)
+        let seconds = try await rig.signed(.approve, asked.challenge, number: "47", by: fixture.second)
         let nobody = try #require(ChallengeID([UInt8](repeating: 9, count: 16)))
         func wrong(
             _ name: String, _ fault: DecisionFault, _ signed: String, by sender: RelayRig.BoundPhone,
@@ -98,22 +99,22 @@ import World
         }
         return [
             wrong("another key", .signature, try answer(try TestPhone(pushToken: "x")), by: first),
-            wrong("the user's other phone's key", .signature, try answer(cast.second.phone), by: first),
-            wrong("another user's key", .signature, try answer(cast.bob.phone), by: first),
+            wrong("the user's other phone's key", .signature, try answer(fixture.second.phone), by: first),
+            wrong("another user's key", .signature, try answer(fixture.bob.phone), by: first),
             wrong("the user's other phone's answer", .key, seconds, by: first),
-            wrong("the answer of this phone, sent by the other", .key, good, by: cast.second),
-            wrong("another user's phone", .unknown, good, by: cast.bob, isKnown: false),
-            wrong("another website's user's phone", .unknown, good, by: cast.carl, isKnown: false),
+            wrong("the answer of this phone, sent by the other", .key, good, by: fixture.second),
+            wrong("another user's phone", .unknown, good, by: fixture.bob, isKnown: false),
+            wrong("another website's user's phone", .unknown, good, by: fixture.carl, isKnown: false),
             wrong("a challenge that is none", .unknown, good, by: first, about: nobody, isKnown: false),
         ]
     }
 
     // MARK: Signed by the right phone, about something else
 
-    private func claims(_ cast: TwoWebsitesFixture, _ asked: OpenedChallenge, _ superseded: OpenedChallenge)
+    private func claims(_ fixture: TwoWebsitesFixture, _ asked: OpenedChallenge, _ superseded: OpenedChallenge)
         async throws -> [Wrong]
     {
-        let (rig, first) = (cast.rig, cast.first)
+        let (rig, first) = (fixture.rig, fixture.first)
         let shown = try await rig.shown(asked.challenge, to: first.credential)
         let old = try await rig.shown(superseded.challenge, to: first.credential)
         let shownText = String(decoding: shown.context, as: UTF8.self)
@@ -165,7 +166,7 @@ import World
             try wrong("v 2", .malformed) { $0["v"] = 2 },
             try wrong("v as text", .malformed) { $0["v"] = "1" },
             try wrong("a further claim", .malformed) { $0["exp"] = 1_900_000_000 },
-            try wrong("another kid", .key, header: { $0["kid"] = .string(cast.second.credential.id.text) }),
+            try wrong("another kid", .key, header: { $0["kid"] = .string(fixture.second.credential.id.text) }),
             try wrong("no kid", .malformed, header: { $0["kid"] = nil }),
             try wrong("a further header", .malformed, header: { $0["jku"] = "https://example.com/keys" }),
             try wrong(
@@ -185,8 +186,8 @@ import World
 
     // MARK: Not a JWS of this kind at all
 
-    private func forgeries(_ cast: TwoWebsitesFixture, _ asked: OpenedChallenge) async throws -> [Wrong] {
-        let (rig, first) = (cast.rig, cast.first)
+    private func forgeries(_ fixture: TwoWebsitesFixture, _ asked: OpenedChallenge) async throws -> [Wrong] {
+        let (rig, first) = (fixture.rig, fixture.first)
         let key = first.phone.key
         let good = try await rig.signed(.approve, asked.challenge, number: "47", by: first)
         let (parts, payload) = (Forgery.parts(good), Forgery.payload(of: good))
@@ -240,37 +241,37 @@ import World
 
     /// As RFC 7518 has it: a signature names nobody, so it may have two forms.
     @Test func bothSignatureFormsAreAccepted() async throws {
-        let cast = try await TwoWebsitesFixture(.memory)
+        let fixture = try await TwoWebsitesFixture(.memory)
         for turn in [true, false] {
-            let asked = try await cast.ask()
-            var signed = try await cast.rig.signed(.approve, asked.challenge, number: "47", by: cast.first)
+            let asked = try await fixture.ask()
+            var signed = try await fixture.rig.signed(.approve, asked.challenge, number: "47", by: fixture.first)
             if turn { signed = Forgery.withOtherS(signed) }
             let answer = PhoneAnswer(approves: true, signed: signed)
-            #expect(try await cast.rig.post(answer, asked.challenge, by: cast.first) == .success)
-            #expect(try await cast.told(asked).receipt == signed)
+            #expect(try await fixture.rig.post(answer, asked.challenge, by: fixture.first) == .success)
+            #expect(try await fixture.reported(asked).receipt == signed)
         }
     }
 
     /// An answer in the form of another policy.
     @Test(arguments: [Answers.certificate, .website]) func challengePolicyDecides(answers: Answers) async throws {
-        let cast = try await TwoWebsitesFixture(.memory, policies: ["answers": answers.rawValue])
-        let asked = try await cast.rig.on { relay in
+        let fixture = try await TwoWebsitesFixture(.memory, policies: ["answers": answers.rawValue])
+        let asked = try await fixture.rig.on { relay in
             try await relay.login(
-                LoginRequest(subject: .token(cast.ada)), by: cast.shop, as: relay.operations.new())
+                LoginRequest(subject: .token(fixture.ada)), by: fixture.shop, as: relay.operations.new())
         }
-        await cast.rig.settled()
-        let untouched = try await cast.state(asked)
-        let signed = try await cast.rig.signed(.approve, asked.challenge, number: asked.number, by: cast.first)
+        await fixture.rig.settled()
+        let untouched = try await fixture.state(asked)
+        let signed = try await fixture.rig.signed(.approve, asked.challenge, number: asked.number, by: fixture.first)
         let refused = Refusal.forbidden("this challenge's policy is answers: \(answers.rawValue)")
         await #expect(throws: refused) {
-            try await cast.rig.post(PhoneAnswer(approves: true, signed: signed), asked.challenge, by: cast.first)
+            try await fixture.rig.post(PhoneAnswer(approves: true, signed: signed), asked.challenge, by: fixture.first)
         }
         if answers == .website {
             await #expect(throws: refused) {
-                try await cast.rig.post(PhoneAnswer(approves: false), asked.challenge, by: cast.first)
+                try await fixture.rig.post(PhoneAnswer(approves: false), asked.challenge, by: fixture.first)
             }
         }
-        #expect(try cast.refusals(.policy, by: cast.first, about: asked.challenge) == 1)
-        #expect(try await cast.state(asked) == untouched)
+        #expect(try fixture.refusals(.policy, by: fixture.first, about: asked.challenge) == 1)
+        #expect(try await fixture.state(asked) == untouched)
     }
 }

@@ -209,7 +209,7 @@ import World
         let code = try await ada.furtherCode()
         let second = try #require(await ada.bind(phone, code).bound)
         #expect(second.device == first.device && second.revocationCode != first.revocationCode)
-        // The old one is void, and is told no more.
+        // The old one is void, and is not shown again.
         #expect(await ada.bind(phone, ada.code).refusal == .unauthenticated)
         for (revocation, active) in [(first.revocationCode, Int64(1)), (second.revocationCode, 0)] {
             try await rig.on { try await $0.revoke(code: revocation, from: "203.0.113.9") }

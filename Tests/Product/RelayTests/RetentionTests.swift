@@ -12,14 +12,14 @@ import World
     private static let day = Duration.seconds(86_400)
 
     private struct Fixture {
-        let cast: TwoWebsitesFixture
+        let fixture: TwoWebsitesFixture
         let other: RelayRig
-        var rig: RelayRig { cast.rig }
+        var rig: RelayRig { fixture.rig }
 
         init(_ kind: StoreKind) async throws {
-            cast = try await TwoWebsitesFixture(kind)
-            other = try await RelayRig(beside: cast.rig)
-            try await beat(cast.rig, other)
+            fixture = try await TwoWebsitesFixture(kind)
+            other = try await RelayRig(beside: fixture.rig)
+            try await beat(fixture.rig, other)
         }
 
         /// Who looks last sees that the first has moved.
@@ -28,8 +28,8 @@ import World
         }
 
         func login() async throws {
-            let asked = try await cast.ask()
-            #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: cast.first) == .success)
+            let asked = try await fixture.ask()
+            #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first) == .success)
             await rig.settled()
         }
 
@@ -39,7 +39,7 @@ import World
     @Test(arguments: StoreKind.all) func loginsAndAuditAreDeletedAfterTheirRetention(kind: StoreKind) async throws {
         let scene = try await TwoWebsitesFixture(kind)
         let rig = scene.rig
-        func tidy(after pause: Duration) async throws -> [String] {
+        func deleteExpired(after pause: Duration) async throws -> [String] {
             rig.time.advance(by: pause)
             _ = rig.sink.drain()
             try await rig.on { relay in await relay.deleteExpiredRows() }
@@ -50,26 +50,28 @@ import World
         await rig.settled()
         let audit = try rig.count("SELECT count(*) FROM audit")
         #expect(
-            try await tidy(after: Self.day * 30 - .seconds(5)).allSatisfy { !$0.contains("kind=challenges count=1") })
+            try await deleteExpired(after: Self.day * 30 - .seconds(5)).allSatisfy {
+                !$0.contains("kind=challenges count=1")
+            })
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
-        let lines = try await tidy(after: .seconds(10))
+        let lines = try await deleteExpired(after: .seconds(10))
         #expect(lines.contains { $0.contains("level=info") && $0.contains("kind=challenges count=1") })
         #expect(lines.contains { $0.contains("level=debug") && $0.contains("kind=webhooks count=0") })
         #expect(rig.registry.number("twoefay_retention_deleted_rows_total{kind=\"challenges\"}") == 1)
         for table in ["challenge", "step", "activation"] {
             #expect(try rig.count("SELECT count(*) FROM \(table)") == 0)
         }
-        // Nobody was harmed: the same user is asked again, and told of no login before.
+        // Nobody was harmed: the same user is asked again, and no earlier login is reported.
         #expect(try rig.count("SELECT count(*) FROM audit") == audit)
         let again = try await scene.ask()
-        #expect(try await scene.told(again).result == .wait)
-        _ = try await tidy(after: Self.day * 371)
+        #expect(try await scene.reported(again).result == .wait)
+        _ = try await deleteExpired(after: Self.day * 371)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'user.registered'") == 0)
         #expect(try rig.count("SELECT count(*) FROM audit") < audit)
         #expect(try rig.count("SELECT count(*) FROM user") == 3)
     }
 
-    /// What a website has not taken in time is told to nobody any more, which somebody wants to know.
+    /// A webhook that a website did not accept in time is dropped, and an operator is alerted.
     @Test func expiredWebhooksAreLogged() async throws {
         let rig = try await RelayRig(.memory)
         try rig.execute(

@@ -16,10 +16,10 @@ struct RevocationTests {
         #expect(done)
     }
 
-    private static func told(of rig: RelayRig) -> Told {
-        let told = Told()
-        rig.relay.onRevocation { told.add($0) }
-        return told
+    private static func reported(of rig: RelayRig) -> Told {
+        let reported = Told()
+        rig.relay.onRevocation { reported.add($0) }
+        return reported
     }
 
     private final class Told: Sendable {
@@ -36,22 +36,22 @@ struct RevocationTests {
     @Test(arguments: [StoreKind.memory, .mariadb]) func revokedKeyIsReportedOnce(_ kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let (shop, bank) = (try await rig.website("shop"), try await rig.website("bank"))
-        let told = Self.told(of: rig)
+        let reported = Self.reported(of: rig)
         try await rig.on { await $0.watchRevocations() }
-        #expect(told.take() == [])
+        #expect(reported.take() == [])
         let time = rig.time
         // Another website's key stays.
         let key = try #require(try await rig.on { try await $0.store.keys(of: shop.id) }).keys
         #expect(key.count == 1)
         try await Self.store(rig) { Websites.revokeKeys(of: shop.id, key[0], at: time.now(), as: $0) }
         try await rig.on { await $0.watchRevocations() }
-        #expect(told.take() == [.website(name: "shop", keys: [])])
+        #expect(reported.take() == [.website(name: "shop", keys: [])])
         try await Self.store(rig) { Websites.set(bank.id, isDisabled: true, at: time.now(), as: $0) }
         for _ in 0..<15 {
             time.advance(by: .seconds(1))
             try await rig.on { await $0.watchRevocations() }
         }
-        #expect(told.take() == [.website(name: "bank", keys: [])])
+        #expect(reported.take() == [.website(name: "bank", keys: [])])
         #expect(try await rig.on { try await $0.store.website(named: "bank", key: key[0]) } == nil)
         // Enabled again it has its key.
         try await Self.store(rig) { Websites.set(bank.id, isDisabled: false, at: time.now(), as: $0) }

@@ -22,7 +22,7 @@ struct RunningOperationTests {
         running.leave([try id(number): repeatable], hadBegun: hadBegun)
     }
 
-    /// All that is left, as the store is told of it.
+    /// The remaining operations, as they are reported to the store.
     private func all() -> [OperationID] {
         var all: [OperationID] = []
         while true {
@@ -56,13 +56,13 @@ struct RunningOperationTests {
         let one = try id(1)
         for hadBegun in [true, false] {
             try leave(1, hadBegun: hadBegun)
-            let told = running.takeLeft()
-            #expect(told.some == [one: repeatable] && told.hadBegun == hadBegun)
+            let reported = running.takeLeft()
+            #expect(reported.some == [one: repeatable] && reported.hadBegun == hadBegun)
             #expect(!running.insert(one))
-            // It could not be told.
-            running.leave(told.some, hadBegun: told.hadBegun)
+            // The report to the store failed.
+            running.leave(reported.some, hadBegun: reported.hadBegun)
             let again = running.takeLeft()
-            #expect(again.some == told.some && again.hadBegun == hadBegun)
+            #expect(again.some == reported.some && again.hadBegun == hadBegun)
             running.remove(again.some)
             #expect(running.insert(one))
             running.remove(one)

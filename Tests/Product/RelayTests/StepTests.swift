@@ -21,20 +21,22 @@ import World
         }
     }
 
-    private func end(_ asked: OpenedChallenge, _ end: End, _ cast: TwoWebsitesFixture) async throws {
+    private func end(_ asked: OpenedChallenge, _ end: End, _ fixture: TwoWebsitesFixture) async throws {
         switch end {
-        case .approved: _ = try await cast.rig.decide(.approve, asked.challenge, number: "47", by: cast.first)
-        case .denied: _ = try await cast.rig.decide(.deny, asked.challenge, by: cast.first)
-        case .fraud: _ = try await cast.rig.decide(.fraud, asked.challenge, by: cast.first)
-        case .wrongNumber: _ = try await cast.rig.decide(.approve, asked.challenge, number: "48", by: cast.first)
-        case .expired: cast.rig.time.advance(by: .seconds(300))
-        case .cancelled: try await cast.rig.on { [shop = cast.shop] in try await $0.cancel(asked.challenge, by: shop) }
-        case .superseded: _ = try await cast.ask()
-        case .locked: #expect(try await cast.lock())
+        case .approved: _ = try await fixture.rig.decide(.approve, asked.challenge, number: "47", by: fixture.first)
+        case .denied: _ = try await fixture.rig.decide(.deny, asked.challenge, by: fixture.first)
+        case .fraud: _ = try await fixture.rig.decide(.fraud, asked.challenge, by: fixture.first)
+        case .wrongNumber: _ = try await fixture.rig.decide(.approve, asked.challenge, number: "48", by: fixture.first)
+        case .expired: fixture.rig.time.advance(by: .seconds(300))
+        case .cancelled:
+            try await fixture.rig.on { [shop = fixture.shop] in try await $0.cancel(asked.challenge, by: shop) }
+        case .superseded: _ = try await fixture.ask()
+        case .locked: #expect(try await fixture.lock())
         case .lateFraud:
             let report = LateFraud(
-                challenge: try await cast.earlier(than: asked), phone: cast.first.credential, at: cast.rig.time.now())
-            let closed = try await cast.rig.on { relay in
+                challenge: try await fixture.earlier(than: asked), phone: fixture.first.credential,
+                at: fixture.rig.time.now())
+            let closed = try await fixture.rig.on { relay in
                 try await relay.store.freeze(report, as: relay.operations.new())
             }
             #expect(closed?.others == [asked.challenge])
@@ -43,29 +45,29 @@ import World
 
     @Test(arguments: StoreKind.all, End.allCases)
     func stepEndsWithItsChallenge(kind: StoreKind, end way: End) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
+        let fixture = try await TwoWebsitesFixture(kind)
         // One that ended before, which nothing changes any more.
-        let before = try await cast.ask()
-        _ = try await cast.rig.decide(.deny, before.challenge, by: cast.first)
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        #expect(try await cast.told(asked).steps.map(\.state) == [.sent])
-        try await end(asked, way, cast)
-        let told = try await cast.told(asked)
-        #expect(told.result != .wait)
-        #expect(told.steps.map(\.state) == [way.step])
-        #expect(try await cast.told(before).steps.map(\.state) == [.answered])
+        let before = try await fixture.ask()
+        _ = try await fixture.rig.decide(.deny, before.challenge, by: fixture.first)
+        let asked = try await fixture.ask()
+        await fixture.rig.settled()
+        #expect(try await fixture.reported(asked).steps.map(\.state) == [.sent])
+        try await end(asked, way, fixture)
+        let reported = try await fixture.reported(asked)
+        #expect(reported.result != .wait)
+        #expect(reported.steps.map(\.state) == [way.step])
+        #expect(try await fixture.reported(before).steps.map(\.state) == [.answered])
     }
 
     /// The same before anything was sent, and after it was seen.
     @Test(arguments: StoreKind.all, [StepState.queued, .seen])
     func activeStepsAreSkippedAtTheEnd(kind: StoreKind, state: StepState) async throws {
-        let cast = try await TwoWebsitesFixture(kind)
-        let asked = try await cast.ask()
-        await cast.rig.settled()
-        try cast.rig.execute("UPDATE step SET state = '\(state.rawValue)'")
-        try await end(asked, .cancelled, cast)
-        #expect(try await cast.told(asked).steps.map(\.state) == [.skipped])
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        await fixture.rig.settled()
+        try fixture.rig.execute("UPDATE step SET state = '\(state.rawValue)'")
+        try await end(asked, .cancelled, fixture)
+        #expect(try await fixture.reported(asked).steps.map(\.state) == [.skipped])
     }
 
     /// An approval ends with the phone that may have given it.
@@ -77,8 +79,8 @@ import World
         guard case .approvalRequired(let approval, _) = await person.refusedCode() else { throw RigFailure("?") }
         await rig.settled()
         try await rig.on { relay in try await relay.unbind(by: phone) }
-        #expect(try await person.told(approval).reason == .cancelled)
-        #expect(try await person.told(approval).steps.map(\.state) == [.skipped])
+        #expect(try await person.reported(approval).reason == .cancelled)
+        #expect(try await person.reported(approval).steps.map(\.state) == [.skipped])
     }
 }
 

@@ -11,7 +11,7 @@ import World
 
 @testable import Relay
 
-/// What websites are told, word for word, and that it is signed.
+/// The exact content of webhooks, and their signature.
 @Suite(.mayBlock) struct WebhookBodyTests {
     /// What one website gets of what happens to Ada.
     private struct Fixture {
@@ -30,27 +30,27 @@ import World
             ada = try await Person.registered("ada", at: shop, rig)
             phone = try TestPhone(pushToken: "first")
             bound = try await ada.bound(phone, ada.code)
-            // Without a courier, no call leaves before the test looks: a relay calls as soon as it has
-            // something to tell.
+            // Without a courier, no webhook leaves before the test looks: a relay sends one as soon as it has
+            // an event to report.
             rig.relay.replace(nil)
         }
 
         /// The next that comes, as the website reads it.
-        func told() async throws -> (type: String?, timestamp: String?, data: JSONObject?) {
-            let before = rig.calls.sent.count
-            rig.relay.replace(rig.calls)
+        func reported() async throws -> (type: String?, timestamp: String?, data: JSONObject?) {
+            let before = rig.webhooks.sent.count
+            rig.relay.replace(rig.webhooks)
             try await rig.webhookRound(after: .seconds(1))
             rig.relay.replace(nil)
-            let calls = rig.calls.sent.dropFirst(before)
-            let call = try #require(calls.first)
-            #expect(calls.count == 1)
-            #expect(call.url == "https://shop.example/hook?a=1")
-            #expect(call.fields.contains { $0 == ("content-type", "application/json") })
+            let webhooks = rig.webhooks.sent.dropFirst(before)
+            let webhook = try #require(webhooks.first)
+            #expect(webhooks.count == 1)
+            #expect(webhook.url == "https://shop.example/hook?a=1")
+            #expect(webhook.fields.contains { $0 == ("content-type", "application/json") })
             let head = try WebhookCheck(secrets: [RelayRig.webhookSecret]).verify(
-                call.fields, body: call.body, at: rig.time.now())
-            #expect(head.id.text == call.id.text && head.sentAt == rig.time.now())
-            #expect(!call.body.contains(UInt8(ascii: "\n")))
-            let json = try JSONReader.read(call.body).object
+                webhook.fields, body: webhook.body, at: rig.time.now())
+            #expect(head.id.text == webhook.id.text && head.sentAt == rig.time.now())
+            #expect(!webhook.body.contains(UInt8(ascii: "\n")))
+            let json = try JSONReader.read(webhook.body).object
             #expect(json.map { Set($0.names) } == ["type", "timestamp", "data"])
             return (json?["type"]?.string, json?["timestamp"]?.string, json?["data"]?.object)
         }
@@ -71,12 +71,12 @@ import World
             "token": .string(scene.ada.token.text), "device": .string(scene.bound.id.text), "name": "Phone",
             "platform": "ios", "thumbprint": .string(key.thumbprint), "jwk": .object(key.jwk),
         ]
-        let first = try await scene.told()
+        let first = try await scene.reported()
         #expect(first.type == "device.bound" && first.timestamp == scene.since.rfc3339)
         #expect(first.data == expected)
         let unboundAt = rig.time.now()
         try await rig.on { [phone = scene.bound] relay in try await relay.unbind(by: phone) }
-        let second = try await scene.told()
+        let second = try await scene.reported()
         #expect(second.type == "device.unbound" && second.timestamp == unboundAt.rfc3339)
         #expect(second.data == expected)
     }
@@ -90,9 +90,9 @@ import World
             try await relay.bind(token: ada.token, pushToken: "one", by: shop, as: relay.operations.new())
         }
         try await rig.webhookRound(after: .zero)
-        let call = try #require(rig.calls.sent.last)
+        let webhook = try #require(rig.webhooks.sent.last)
         #expect(
-            try JSONReader.read(call.body).object?["data"]?.object == [
+            try JSONReader.read(webhook.body).object?["data"]?.object == [
                 "token": .string(ada.token.text), "device": .string(device.text), "platform": "other",
                 "thumbprint": .null, "jwk": .null,
             ])
@@ -101,26 +101,26 @@ import World
     @Test(arguments: StoreKind.all) func userFrozenFollowsItsLoginDecided(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let rig = scene.rig
-        _ = try await scene.told()
+        _ = try await scene.reported()
         let challenge = try await scene.ask()
         _ = try await rig.decide(.fraud, challenge, by: (scene.phone, scene.bound))
         let at = rig.time.now()
-        rig.relay.replace(rig.calls)
+        rig.relay.replace(rig.webhooks)
         try await rig.webhookRound(after: .seconds(5))
-        let calls = rig.calls.sent.suffix(2)
-        let told = try calls.map { try JSONReader.read($0.body) }
-        #expect(told.map { $0.object?["type"] } == ["login.decided", "user.frozen"])
-        #expect(told.map { $0.object?["timestamp"]?.string } == [at.rfc3339, at.rfc3339])
+        let webhooks = rig.webhooks.sent.suffix(2)
+        let reported = try webhooks.map { try JSONReader.read($0.body) }
+        #expect(reported.map { $0.object?["type"] } == ["login.decided", "user.frozen"])
+        #expect(reported.map { $0.object?["timestamp"]?.string } == [at.rfc3339, at.rfc3339])
         // Its webhook-id is the challenge's own: it ends once.
-        #expect(calls.first?.id.text == challenge.text)
+        #expect(webhooks.first?.id.text == challenge.text)
         let row = try await rig.on { [shop = scene.shop] relay in try await relay.result(challenge, to: shop) }
         var expected = row.json()
         expected.set("token", .string(scene.ada.token.text))
-        #expect(told.first?.object?["data"]?.object == expected)
+        #expect(reported.first?.object?["data"]?.object == expected)
         #expect(expected["login"] == "failure" && expected["reason"] == "fraud")
         #expect(expected["receipt"]?.string != nil && expected["device"]?.string == scene.bound.id.text)
         #expect(
-            told.last?.object?["data"]?.object == [
+            reported.last?.object?["data"]?.object == [
                 "token": .string(scene.ada.token.text), "challenge": .string(challenge.text),
                 "device": .string(scene.bound.id.text), "reason": "frozen",
             ])
@@ -128,14 +128,14 @@ import World
 
     @Test(arguments: StoreKind.all) func operatorLockEventHasNoChallenge(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
-        _ = try await scene.told()
+        _ = try await scene.reported()
         let (store, user, now) = (scene.rig.store, scene.bound.user, scene.rig.time.now())
         _ = try await scene.rig.on { relay in
             try await store.run(Locks.lock(user, at: now, as: relay.operations.new()))
         }
-        let told = try await scene.told()
-        #expect(told.type == "user.locked")
-        #expect(told.data == ["token": .string(scene.ada.token.text), "reason": "locked"])
+        let reported = try await scene.reported()
+        #expect(reported.type == "user.locked")
+        #expect(reported.data == ["token": .string(scene.ada.token.text), "reason": "locked"])
     }
 
     /// A phone of whom nothing is left says nothing to anybody.
@@ -143,21 +143,21 @@ import World
         let scene = try await Fixture(.memory)
         try scene.rig.execute(
             "UPDATE outbox SET device_id = x'00000000000000000000000000000001' WHERE kind = 'webhook'")
-        scene.rig.relay.replace(scene.rig.calls)
+        scene.rig.relay.replace(scene.rig.webhooks)
         try await scene.rig.webhookRound(after: .zero)
-        #expect(scene.rig.calls.sent.isEmpty)
+        #expect(scene.rig.webhooks.sent.isEmpty)
         #expect(try scene.rig.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
         #expect(scene.rig.sink.drain().contains { $0.contains("event=webhook.void") })
     }
 
-    /// So that whoever pays for a challenge's end is not told less than who asks: an end is told however late it is.
+    /// The end of a challenge is reported by webhook however late it is, as it is to a website that asks.
     @Test func loginDecidedOutlivesTheResultLifetime() async throws {
         let scene = try await Fixture(.memory)
-        _ = try await scene.told()
+        _ = try await scene.reported()
         let challenge = try await scene.ask()
         try await scene.rig.on { [shop = scene.shop] relay in try await relay.cancel(challenge, by: shop) }
         scene.rig.time.advance(by: Relay.resultLifetime + .seconds(1))
-        let told = try await scene.told()
-        #expect(told.type == "login.decided" && told.data?["reason"] == "cancelled")
+        let reported = try await scene.reported()
+        #expect(reported.type == "login.decided" && reported.data?["reason"] == "cancelled")
     }
 }

@@ -7,21 +7,21 @@ import World
 
 @testable import Relay
 
-/// What a website is to be told is told, whatever the website does, and nobody else waits for it.
+/// Every webhook is delivered, whatever its website does, and no other website waits for it.
 @Suite(.mayBlock) struct WebhookDeliveryTests {
     @Test(arguments: StoreKind.all) func loginDecidedIsSentAtOnce(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        // Until it is known that somebody wants to be told, the round says so.
+        // Until the relay knows of an endpoint, a change starts no round.
         try await scene.cancelled()
         await rig.settled()
-        #expect(rig.calls.sent.isEmpty)
+        #expect(rig.webhooks.sent.isEmpty)
         try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(rig.registry.number("twoefay_webhook_oldest_overdue_seconds") == 0)
         let second = try await scene.cancelled()
         await rig.settled()
-        #expect(rig.calls.sent.count == 2)
-        #expect(rig.calls.sent.contains { $0.id.text == second.text })
+        #expect(rig.webhooks.sent.count == 2)
+        #expect(rig.webhooks.sent.contains { $0.id.text == second.text })
         #expect(try scene.left() == 0)
         #expect(scene.counted("delivered") == 2)
         #expect(rig.registry.number("twoefay_webhook_delivery_seconds_count") == 2)
@@ -38,18 +38,18 @@ import World
     @Test(arguments: StoreKind.all) func hangingEndpointHasFewWebhooksInFlight(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
-        rig.calls.hold()
+        let website = Receiver(rig.webhooks)
+        rig.webhooks.hold()
         for _ in 0..<6 { try await scene.cancelled() }
         try await rig.on { relay in await relay.deliverWebhooks() }
-        for _ in 0..<4 { _ = await rig.calls.next() }
+        for _ in 0..<4 { _ = await rig.webhooks.next() }
         try await rig.on { relay in await relay.deliverWebhooks() }
-        #expect(rig.calls.sent.count == 4)
+        #expect(rig.webhooks.sent.count == 4)
         website.answer(.unanswered(.timeout))
-        rig.calls.release()
+        rig.webhooks.release()
         await rig.settled()
         // None of them again at once.
-        #expect(Set(rig.calls.sent.map(\.id)).count == rig.calls.sent.count)
+        #expect(Set(rig.webhooks.sent.map(\.id)).count == rig.webhooks.sent.count)
         website.answer(.answered(status: 200))
         for _ in 0..<8 { try await rig.webhookRound(after: .seconds(60)) }
         #expect(try website.arrived.count == 6 && scene.left() == 0)
@@ -60,9 +60,9 @@ import World
         let slow = try await WebhookFixture(.memory)
         let rig = slow.rig
         let quick = try await WebhookFixture(rig, "bank", url: "https://bank.example/hook")
-        let bank = Calls()
-        rig.relay.replace(Switchboard(all: ["https://shop": rig.calls, "https://bank": bank]))
-        rig.calls.hold()
+        let bank = RecordedWebhooks()
+        rig.relay.replace(Switchboard(all: ["https://shop": rig.webhooks, "https://bank": bank]))
+        rig.webhooks.hold()
         try await slow.cancelled()
         try rig.execute(
             """
@@ -72,27 +72,27 @@ import World
             FROM outbox, n WHERE kind = 'webhook'
             """)
         try await rig.on { relay in await relay.deliverWebhooks() }
-        for _ in 0..<4 { _ = await rig.calls.next() }
+        for _ in 0..<4 { _ = await rig.webhooks.next() }
         for _ in 1...20 {
-            let told = try await quick.cancelled()
+            let reported = try await quick.cancelled()
             rig.time.advance(by: .seconds(1))
             try await rig.on { relay in await relay.deliverWebhooks() }
             // Not `settled`: the other website still has four.
-            #expect(await bank.next().id.text == told.text)
+            #expect(await bank.next().id.text == reported.text)
         }
-        #expect(rig.calls.sent.count == 4)
+        #expect(rig.webhooks.sent.count == 4)
         #expect(try slow.left() == 10_000)
         try await rig.on { relay in await relay.stopWebhooks() }
-        rig.calls.release()
+        rig.webhooks.release()
         await rig.settled()
         // The relay ends: what was under way is known, and nothing else leaves.
-        #expect(try rig.calls.sent.count == 4 && slow.left() == 9_996)
+        #expect(try rig.webhooks.sent.count == 4 && slow.left() == 9_996)
     }
 
     @Test(arguments: StoreKind.all) func twoRelaysDeliverEachWebhookOnce(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         let other = try rig.relay(over: rig.store)
         var ends: Set<String> = []
         for number in 0..<40 { ends.insert(try await scene.cancelled(by: number % 2 == 0 ? other : nil).text) }
@@ -109,7 +109,7 @@ import World
     @Test(arguments: StoreKind.all) func eachAttemptIsSignedWithTheValidSecrets(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         let new = WebhookSecret.make(SystemRandomness())
         let now = rig.time.now()
         let both = WebhookSecrets(current: RelayRig.webhookSecret).rotated(to: new, at: now)
@@ -136,7 +136,7 @@ import World
     @Test(arguments: StoreKind.all) func webhookWithoutReadableSecretIsNotSent(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         let sealed = try rig.text("SELECT hex(secrets) FROM webhook_endpoint")
         try rig.execute("UPDATE webhook_endpoint SET secrets = x'00'")
         for _ in 0..<3 { try await scene.cancelled() }
@@ -154,7 +154,7 @@ import World
         let scene = try await WebhookFixture(kind)
         try await scene.cancelled()
         try await scene.rig.webhookRound(after: .seconds(31 * 86_400))
-        #expect(scene.rig.calls.sent.isEmpty)
+        #expect(scene.rig.webhooks.sent.isEmpty)
         #expect(try scene.left("dead_at IS NOT NULL AND reason = 'expired unsent'") == 1)
         #expect(scene.lines(of: "webhook.dead").count == 1 && scene.counted("dead") == 1)
     }
@@ -164,7 +164,7 @@ import World
         try await scene.cancelled()
         try await scene.rig.on { [shop = scene.shop] relay in try await relay.forget(username: "ada", by: shop) }
         try await scene.rig.webhookRound(after: .seconds(1))
-        #expect(try scene.rig.calls.sent.isEmpty && scene.left() == 0)
+        #expect(try scene.rig.webhooks.sent.isEmpty && scene.left() == 0)
     }
 
     /// Where none is set up, what happens waits for one.
@@ -174,8 +174,8 @@ import World
         try await scene.cancelled()
         try await scene.rig.webhookRound(after: .seconds(1))
         #expect(try scene.left("holder IS NULL") == 1)
-        scene.rig.relay.replace(scene.rig.calls)
+        scene.rig.relay.replace(scene.rig.webhooks)
         try await scene.rig.webhookRound(after: .seconds(1))
-        #expect(try scene.rig.calls.sent.count == 1 && scene.left() == 0)
+        #expect(try scene.rig.webhooks.sent.count == 1 && scene.left() == 0)
     }
 }

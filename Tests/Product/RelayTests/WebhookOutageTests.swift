@@ -7,13 +7,14 @@ import World
 
 @testable import Relay
 
-/// A website that does not take what it is told: it is tried again, is left alone, or is given up, and nothing is lost.
+/// A website that does not accept its webhooks: the relay retries, pauses or disables the endpoint, and
+/// loses no webhook.
 @Suite(.mayBlock) struct WebhookOutageTests {
     /// It is back, and everything comes: under the ids that were tried before, and what belongs together in its order.
     @Test(arguments: [StoreKind.memory, .mariadb]) func dayLongOutageLosesNoWebhook(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         website.answer(.unanswered(.unreachable))
         var (ends, frauds): ([String], [String]) = ([], [])
         for hour in 0..<24 {
@@ -36,14 +37,14 @@ import World
         #expect(decided.count == 27 && Set(decided.map(\.id.text)) == Set(ends + frauds))
         #expect(decided.allSatisfy { $0.id.text == $0.challenge })
         for challenge in frauds {
-            let told = website.arrived.filter { $0.challenge == challenge }.map(\.type)
-            #expect(told == ["login.decided", "user.frozen"])
+            let reported = website.arrived.filter { $0.challenge == challenge }.map(\.type)
+            #expect(reported == ["login.decided", "user.frozen"])
         }
         // What was tried before was tried as the same, and said the same.
         #expect(Set(website.came.map(\.id)) == Set(website.arrived.map(\.id)))
         #expect(website.came.count > 2 * website.arrived.count)
-        for call in website.arrived {
-            #expect(website.came.filter { $0.id == call.id }.allSatisfy { $0.body == call.body })
+        for webhook in website.arrived {
+            #expect(website.came.filter { $0.id == webhook.id }.allSatisfy { $0.body == webhook.body })
         }
         #expect(scene.counted("dead") == 0)
         let lines = rig.sink.drain()
@@ -55,7 +56,7 @@ import World
     @Test func briefRecoveryConsumesNoAttempts() async throws {
         let scene = try await WebhookFixture(.memory)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         website.answer(.answered(status: 500))
         try await scene.cancelled()
         try rig.execute(
@@ -68,16 +69,16 @@ import World
         for _ in 0..<(10 * 12) { try await rig.webhookRound(after: .seconds(300)) }
         // Each has two tries left, and the next of them is hours away.
         #expect(try scene.left("attempts = 6 AND dead_at IS NULL") == 50)
-        // The relay may call by itself, as soon as a login has its end: not before its answer is known.
+        // The relay may send by itself as soon as a login ends, but not before its answer is known.
         rig.relay.replace(nil)
         let stray = try await scene.cancelled().text
-        rig.calls.answerOtherwise { .answered(status: $0.id.text == stray ? 200 : 500) }
-        rig.relay.replace(rig.calls)
-        let before = rig.calls.sent.count
+        rig.webhooks.answerOtherwise { .answered(status: $0.id.text == stray ? 200 : 500) }
+        rig.relay.replace(rig.webhooks)
+        let before = rig.webhooks.sent.count
         try await rig.webhookRound(after: .seconds(1))
         try await rig.webhookRound(after: .seconds(1))
         #expect(scene.counted("delivered") == 1)
-        #expect(rig.calls.sent.count == before + 51)
+        #expect(rig.webhooks.sent.count == before + 51)
         for _ in 0..<(13 * 12) { try await rig.webhookRound(after: .seconds(300)) }
         #expect(try scene.left("dead_at IS NULL") == 50)
         #expect(scene.counted("dead") == 0)
@@ -86,7 +87,7 @@ import World
     @Test(arguments: StoreKind.all) func endpointThatAnswers410StaysDisabledUntilEnabled(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         for _ in 0..<6 { try await scene.cancelled() }
         website.answer(.answered(status: 410))
         try await rig.webhookRound(after: .zero)
@@ -112,7 +113,7 @@ import World
     {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         website.answer(.answered(status: 500))
         let other = try rig.relay(over: rig.store)
         for _ in 0..<(4 * 24) {
@@ -145,14 +146,14 @@ import World
         let rig = scene.rig
         let dead = try await scene.cancelled().text
         // Others arrive: it is this one that the website does not like.
-        rig.calls.answerOtherwise { .answered(status: $0.id.text == dead ? 400 : 200) }
+        rig.webhooks.answerOtherwise { .answered(status: $0.id.text == dead ? 400 : 200) }
         for round in 0..<(48 * 6) {
             if round % 36 == 35 { try await scene.cancelled() }
             try await rig.webhookRound(after: .seconds(600))
         }
         // And one that does not count: the first of the others arrived while nothing else had, so all was due at once.
-        #expect(rig.calls.sent.filter { $0.id.text == dead }.count == 8 + 1)
-        #expect(scene.counted("delivered") == 8 && rig.calls.sent.count == 16 + 1)
+        #expect(rig.webhooks.sent.filter { $0.id.text == dead }.count == 8 + 1)
+        #expect(scene.counted("delivered") == 8 && rig.webhooks.sent.count == 16 + 1)
         #expect(try scene.left("dead_at IS NOT NULL AND webhook_due_at IS NULL AND reason = 'answered 400'") == 1)
         #expect(scene.counted("dead") == 1 && scene.counted("failed") == 7 + 1)
         let lines = rig.sink.drain()
@@ -167,7 +168,7 @@ import World
     @Test(arguments: StoreKind.all) func newWebhookURLIsUsedAtOnce(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         website.answer(.answered(status: 429, retryAfter: .seconds(3600)))
         try await scene.cancelled()
         try await rig.webhookRound(after: .zero)
@@ -185,7 +186,7 @@ import World
     @Test(arguments: StoreKind.all) func retryAfterIsRespected(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         website.answer(.answered(status: 429, retryAfter: .seconds(600)))
         for _ in 0..<6 { try await scene.cancelled() }
         try await rig.webhookRound(after: .zero)

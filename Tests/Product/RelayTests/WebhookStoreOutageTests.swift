@@ -8,7 +8,7 @@ import World
 
 @testable import Relay
 
-/// The store goes away, or a relay dies, between a call and the word of what became of it.
+/// The store fails, or a relay dies, between an attempt and the record of its outcome.
 @Suite(.mayBlock) struct WebhookStoreOutageTests {
     /// A way to the store that can be cut.
     private final class Way: Sendable {
@@ -24,14 +24,14 @@ import World
         }
 
         /// Its store is gone as soon as something has left.
-        func courier(before other: Calls) -> any WebhookCourier { Courier(way: self, other: other) }
+        func courier(before other: RecordedWebhooks) -> any WebhookCourier { Courier(way: self, other: other) }
 
         private struct Courier: WebhookCourier {
             let way: Way
-            let other: Calls
+            let other: RecordedWebhooks
 
-            func call(_ call: WebhookRequest) async -> WebhookOutcome {
-                let outcome = await other.call(call)
+            func send(_ webhook: WebhookRequest) async -> WebhookOutcome {
+                let outcome = await other.send(webhook)
                 way.cut(true)
                 return outcome
             }
@@ -46,11 +46,11 @@ import World
         let rig = scene.rig
         let way = Way()
         let store = try await blocking { try way.store(at: place.url) }
-        let relay = try rig.relay(over: store, calls: way.courier(before: rig.calls))
+        let relay = try rig.relay(over: store, webhooks: way.courier(before: rig.webhooks))
         try await scene.cancelled()
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
-        #expect(rig.calls.sent.count == 1)
+        #expect(rig.webhooks.sent.count == 1)
         #expect(scene.lines(of: "webhook.delivered").isEmpty)
         way.cut(false)
         // Its lease has to be over before anybody looks at it.
@@ -64,12 +64,12 @@ import World
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(try scene.left() == 0)
-        #expect(rig.calls.sent.count == 1)
+        #expect(rig.webhooks.sent.count == 1)
         #expect(scene.lines(of: "webhook.delivered").count == 1)
         store.close()
     }
 
-    /// What happens to a call whose failure could not be written.
+    /// What happens to a webhook whose failure could not be written.
     enum Meanwhile: CaseIterable {
         case nothing, triedByOthers, replayed, anHour
 
@@ -90,11 +90,11 @@ import World
         let place = try await StoreKind.file.fresh()
         let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
         let rig = scene.rig
-        let website = Receiver(rig.calls)
+        let website = Receiver(rig.webhooks)
         website.answer(.answered(status: 500))
         let way = Way()
         let store = try await blocking { try way.store(at: place.url) }
-        let relay = try rig.relay(over: store, calls: way.courier(before: rig.calls))
+        let relay = try rig.relay(over: store, webhooks: way.courier(before: rig.webhooks))
         try await scene.cancelled()
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
@@ -125,22 +125,22 @@ import World
         let rig = scene.rig
         let way = Way()
         let store = try await blocking { try way.store(at: place.url) }
-        let relay = try rig.relay(over: store, calls: way.courier(before: rig.calls))
+        let relay = try rig.relay(over: store, webhooks: way.courier(before: rig.webhooks))
         try await rig.on { _ in await relay.runHeartbeat() }
         let challenge = try await scene.fraud()
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
-        #expect(rig.calls.sent.map(\.id.text) == [challenge.text])
+        #expect(rig.webhooks.sent.map(\.id.text) == [challenge.text])
         // As long as it could be alive, it is left to it.
         try await rig.webhookRound(after: .seconds(1))
-        #expect(rig.calls.sent.count == 1)
+        #expect(rig.webhooks.sent.count == 1)
         // A jump of the clock is no silence of the other's: it looks every second.
         for _ in 0..<10 {
             rig.time.advance(by: .seconds(1))
             try await rig.on { relay in await relay.runHeartbeat() }
         }
         try await rig.webhookRound(after: .seconds(1))
-        let sent = rig.calls.sent
+        let sent = rig.webhooks.sent
         try #require(sent.map(\.type) == ["login.decided", "login.decided", "user.frozen"])
         #expect(sent[0].id == sent[1].id && sent[0].body == sent[1].body)
         #expect(sent[0].field("webhook-id") == sent[1].field("webhook-id"))

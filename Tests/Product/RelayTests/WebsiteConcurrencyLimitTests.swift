@@ -10,7 +10,7 @@ import World
 struct WebsiteConcurrencyLimitTests {
     private let time = TestTime()
 
-    /// A loop on which requests of websites begin, end when they are told to, and are noted.
+    /// A loop on which requests of websites begin, end when the test ends them, and are recorded.
     private final class Fixture: Sendable {
         let loop: EventLoop
         let turns: WebsiteConcurrencyLimit

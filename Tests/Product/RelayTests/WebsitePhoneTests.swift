@@ -23,9 +23,9 @@ import World
         #expect(asked.factor == .push)
         await rig.settled()
         #expect(rig.pushes.sent.map(\.deviceToken) == ["APA91bHun4:x"])
-        #expect(try await ada.told(asked.challenge).steps.map(\.state) == [.undeliverable])
-        let told = rig.sink.drain().filter { $0.contains("level=error event=push.undeliverable") }
-        #expect(told.count == 1 && told[0].contains("not a token"))
+        #expect(try await ada.reported(asked.challenge).steps.map(\.state) == [.undeliverable])
+        let reported = rig.sink.drain().filter { $0.contains("level=error event=push.undeliverable") }
+        #expect(reported.count == 1 && reported[0].contains("not a token"))
     }
 
     private func announced(_ rig: RelayRig) throws -> [Int64] {

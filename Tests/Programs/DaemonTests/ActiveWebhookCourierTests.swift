@@ -8,7 +8,7 @@ import Testing
 
 @testable import Daemon
 
-/// Who calls websites stays in charge, connections and all, unless something of its own has changed.
+/// The webhook courier stays in use, with its connections, unless its own settings change.
 @Suite struct ActiveWebhookCourierTests {
     private let certificates: TestCertificates
 

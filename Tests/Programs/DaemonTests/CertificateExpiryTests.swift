@@ -6,7 +6,7 @@ import World
 
 @testable import Daemon
 
-/// What runs out is told of in time, and not again and again.
+/// An expiring certificate is reported in time, and once for each threshold.
 @Suite struct CertificateExpiryTests {
     private let time = TestTime()
     private let sink = MemorySink()
@@ -21,27 +21,27 @@ import World
         let certificates = Certificates(
             [certificate("tls.certificate", lasts: 31), certificate("tls.ca", lasts: 400)], time: time, log: log,
             Registry())
-        var told: [Int64: String] = [:]
+        var reported: [Int64: String] = [:]
         // An hour after the other, as if the rounds were rare.
         for hour in Int64(0)...(32 * 24) {
             certificates.look()
             let lines = sink.drain()
             #expect(lines.count <= 1)
-            if let line = lines.first { told[hour] = line }
+            if let line = lines.first { reported[hour] = line }
             time.advance(by: .seconds(3600))
         }
-        #expect(told.count == 5)
+        #expect(reported.count == 5)
         let expected: [(day: Int64, left: Int, level: String)] = [
             (1, 30, "warning"), (17, 14, "warning"), (24, 7, "error"), (30, 1, "error"), (31, 0, "error"),
         ]
         for (day, days, level) in expected {
-            let line = told[day * 24] ?? "nothing"
+            let line = reported[day * 24] ?? "nothing"
             let rest = "event=certificate.expires setting=tls.certificate path=/etc/tls.certificate.pem days=\(days) "
             #expect(line.contains("level=\(level) \(rest)"), "\(line)")
         }
     }
 
-    /// A relay that was off, or begins late, tells of what has come to pass, and not of what was before.
+    /// A relay that was stopped reports the threshold reached now, and no earlier one.
     @Test func onlyTheLatestPassedThresholdIsLogged() {
         var watch = ExpiryNotices()
         let certificate = certificate("tls.ca", lasts: 3, and: 7200)

@@ -7,9 +7,9 @@ import Webhooks
 /// A push service of a test.
 public typealias Pushes = RecordedPushes<Push, DeliveryOutcome>
 /// A mail server or a text message gateway of a test.
-public typealias Letters = RecordedPushes<Message, DeliveryOutcome>
+public typealias RecordedMessages = RecordedPushes<Message, DeliveryOutcome>
 /// The webhook endpoints of a test.
-public typealias Calls = RecordedPushes<WebhookRequest, WebhookOutcome>
+public typealias RecordedWebhooks = RecordedPushes<WebhookRequest, WebhookOutcome>
 
 /// Records the items that it receives, and answers with prepared outcomes.
 public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
@@ -103,8 +103,6 @@ extension RecordedPushes: PushCourier where Item == Push, Outcome == DeliveryOut
 
 extension RecordedPushes: WebhookCourier where Item == WebhookRequest, Outcome == WebhookOutcome {
     public convenience init() { self.init(otherwise: .answered(status: 200)) }
-
-    public func call(_ call: WebhookRequest) async -> WebhookOutcome { await send(call) }
 }
 
 extension RecordedPushes: MessageCourier where Item == Message, Outcome == DeliveryOutcome {

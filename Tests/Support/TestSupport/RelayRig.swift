@@ -20,13 +20,13 @@ public final class RelayRig: Sendable {
     public let store: Store
     public let relay: Relay
     public let pushes = Pushes()
-    public let mails = Letters()
-    public let texts = Letters()
-    public let calls = Calls()
+    public let mails = RecordedMessages()
+    public let texts = RecordedMessages()
+    public let webhooks = RecordedWebhooks()
     public let sink = MemorySink()
     public let registry = Registry()
     private let loops: LoopGroup
-    private let errands = BackgroundWork()
+    private let backgroundWork = BackgroundWork()
     private let place: FreshStore
     public var url: StorageURL { place.url }
     public var loop: EventLoop { loops.loops[0] }
@@ -55,29 +55,29 @@ public final class RelayRig: Sendable {
             try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log, options: signing)
         }
         relay = try Self.relay(
-            over: store, push: pushes, mail: mails, texts: texts, calls: calls,
+            over: store, push: pushes, mail: mails, texts: texts, webhooks: webhooks,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
             randomness: SystemRandomness(), log: log, isAlone: false, metrics: RelayMetrics(registry), quotas: quotas
-        ) { [errands] work in errands.spawn(work) }
+        ) { [backgroundWork] work in backgroundWork.spawn(work) }
     }
 
     /// Returns another relay of this rig over another store object.
     ///
     /// - Parameters:
     ///   - mail: its mail courier; nil for that of the rig.
-    ///   - calls: its webhook courier; nil for that of the rig.
+    ///   - webhooks: its webhook courier; nil for that of the rig.
     public func relay(
-        over store: Store, mail: (any MessageCourier)? = nil, calls: (any WebhookCourier)? = nil
+        over store: Store, mail: (any MessageCourier)? = nil, webhooks: (any WebhookCourier)? = nil
     ) throws -> Relay {
         try Self.relay(
-            over: store, push: pushes, mail: mail ?? mails, texts: texts, calls: calls ?? self.calls,
+            over: store, push: pushes, mail: mail ?? mails, texts: texts, webhooks: webhooks ?? self.webhooks,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
             randomness: SystemRandomness(), log: Log(minimum: .debug, time: time, sink: sink), isAlone: false
-        ) { [errands] work in errands.spawn(work) }
+        ) { [backgroundWork] work in backgroundWork.spawn(work) }
     }
 
     /// Waits until all background work of the relay has ended.
-    public func settled() async { await errands.settled() }
+    public func settled() async { await backgroundWork.settled() }
 
     deinit {
         store.close()
@@ -86,7 +86,7 @@ public final class RelayRig: Sendable {
 
     public static func relay(
         over store: Store, push: (any PushCourier)?, mail: (any MessageCourier)? = nil,
-        texts: (any MessageCourier)? = nil, calls: (any WebhookCourier)? = nil, phones: any PhoneCertificates,
+        texts: (any MessageCourier)? = nil, webhooks: (any WebhookCourier)? = nil, phones: any PhoneCertificates,
         time: any TimeSource,
         randomness: any Randomness, log: Log,
         isAlone: Bool, metrics: RelayMetrics = RelayMetrics(), quotas: Quotas = Quotas(),
@@ -96,7 +96,7 @@ public final class RelayRig: Sendable {
             settings: Relay.Settings(
                 origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone,
                 quotas: quotas),
-            store: store, push: push, couriers: MessageCouriers(mail: mail, texts: texts), webhooks: calls,
+            store: store, push: push, couriers: MessageCouriers(mail: mail, texts: texts), webhooks: webhooks,
             phones: phones,
             keys: RelayKeys(masterKey: masterKey), sealer: try sealer(), time: time,
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)

@@ -18,7 +18,7 @@ public final class SimulatedRelays {
     public let world: SimulatedWorld
     public let store: Store
     public let pushes: any PushCourier
-    public let calls: (any WebhookCourier)?
+    public let webhooks: (any WebhookCourier)?
     public let sink = MemorySink()
     /// The running process; nil after `kill`.
     public private(set) var process: Process?
@@ -39,10 +39,10 @@ public final class SimulatedRelays {
     private let phones: CertificateAuthority
     private var started = 0
 
-    public init(_ world: SimulatedWorld, pushes: any PushCourier, calls: (any WebhookCourier)? = nil) throws {
+    public init(_ world: SimulatedWorld, pushes: any PushCourier, webhooks: (any WebhookCourier)? = nil) throws {
         self.world = world
         self.pushes = pushes
-        self.calls = calls
+        self.webhooks = webhooks
         log = Log(minimum: .warning, time: world.time, sink: sink)
         let worker = world.loop("store")
         var options = StoreOptions()
@@ -57,7 +57,7 @@ public final class SimulatedRelays {
         started += 1
         let loop = world.loop("relay-\(started)")
         let relay = try RelayRig.relay(
-            over: store, push: pushes, calls: calls, phones: phones, time: world.time, randomness: world.chance,
+            over: store, push: pushes, webhooks: webhooks, phones: phones, time: world.time, randomness: world.chance,
             log: log,
             isAlone: true
         ) { work in EventLoop.current?.spawn(work) }

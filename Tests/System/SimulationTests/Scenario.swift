@@ -56,7 +56,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
     }
 
     private let world: SimulatedWorld
-    let calls: WebhookEndpoint
+    let webhooks: WebhookEndpoint
     private(set) var relays: SimulatedRelays?
     private let clients: EventLoop
     private let state = Mutex(State())
@@ -66,11 +66,11 @@ final class Scenario: PushCourier, @unchecked Sendable {
     init(seed: UInt64) throws {
         world = SimulatedWorld(seed: seed)
         clients = world.loop("clients")
-        calls = WebhookEndpoint(world)
-        relays = try SimulatedRelays(world, pushes: self, calls: calls)
+        webhooks = WebhookEndpoint(world)
+        relays = try SimulatedRelays(world, pushes: self, webhooks: webhooks)
     }
 
-    var trace: [String] { state.withLock { $0.trace } + calls.trace }
+    var trace: [String] { state.withLock { $0.trace } + webhooks.trace }
     var logins: [Login] { state.withLock { Array($0.logins.values) } }
 
     private func note(_ what: String) {
@@ -92,16 +92,16 @@ final class Scenario: PushCourier, @unchecked Sendable {
         try addWebsite(relays)
         for user in 0..<users { onClients { await self.live(user: "user-\(user)", logins: logins) } }
         onClients { await self.disturb(kills) }
-        onClients { await self.calls.disturb(on: self.clients) }
+        onClients { await self.webhooks.disturb(on: self.clients) }
         let all = users + 2
         let ended = world.run(for: .seconds(7200)) { self.state.withLock { $0.finished == all } }
         // Wait for the last expiries and leases.
         _ = world.run(for: .seconds(700)) { false }
         // The relay repeats refused webhooks at growing intervals, so this needs hours of virtual
         // time.
-        calls.isWell = true
+        webhooks.isWell = true
         let asked = state.withLock { $0.byChallenge.keys.sorted() }
-        let told = world.run(for: .seconds(30 * 3600)) { asked.allSatisfy { self.calls.hasHeard(of: $0) } }
+        let told = world.run(for: .seconds(30 * 3600)) { asked.allSatisfy { self.webhooks.hasHeard(of: $0) } }
         _ = world.run(for: .seconds(60)) { false }
         return ended && told
     }

@@ -14,7 +14,7 @@ import Testing
             // Website and phone received the same result.
             if let acknowledged = login.acknowledged { #expect(acknowledged == told, "\(login)") }
             // All webhooks about the login reported this result too.
-            let called = scenario.calls.ends(of: try #require(login.challenge))
+            let called = scenario.webhooks.ends(of: try #require(login.challenge))
             #expect(!called.isEmpty && Set(called) == [told], "\(login)")
             // No login succeeds without an approval by its phone.
             if told == "success" { #expect(login.decided == .approve, "\(login)") }
@@ -43,7 +43,7 @@ import Testing
         // A webhook without a confirmed delivery stays in the outbox for another attempt.
         let undone = "SELECT count(*) FROM outbox WHERE kind <> 'webhook' OR attempts = 0"
         #expect(try scenario.ask(undone) == 0, "work that nobody does")
-        #expect(scenario.calls.faults == [])
+        #expect(scenario.webhooks.faults == [])
         // The relay repeated each webhook until it was delivered, and none became a dead letter.
         #expect(try scenario.ask("SELECT count(*) FROM audit WHERE event = 'webhook.dead'") == 0)
     }

@@ -51,12 +51,12 @@ final class WebhookEndpoint: WebhookCourier {
         }
     }
 
-    func call(_ call: WebhookRequest) async -> WebhookOutcome {
+    func send(_ webhook: WebhookRequest) async -> WebhookOutcome {
         let loop = EventLoop.current
         await loop?.sleep(for: chance.milliseconds(1..<200))
         let (isDown, isWell) = state.withLock { ($0.isDown, $0.isWell) }
         let dice = isWell ? 0 : chance.number(below: 10)
-        if !isDown, dice < 8 { take(call) }
+        if !isDown, dice < 8 { take(webhook) }
         await loop?.sleep(for: chance.milliseconds(1..<200))
         switch dice {
         case _ where isDown: return .unanswered(.unreachable)
@@ -67,17 +67,19 @@ final class WebhookEndpoint: WebhookCourier {
         }
     }
 
-    private func take(_ call: WebhookRequest) {
+    private func take(_ webhook: WebhookRequest) {
         do {
             try WebhookCheck(secrets: [RelayRig.webhookSecret]).verify(
-                call.fields, body: call.body, at: time.now())
-            let event = try JSONReader.read(call.body).object
-            guard event?["type"] == "login.decided" else { return note("\(call.id) \(event?["type"]?.string ?? "-")") }
+                webhook.fields, body: webhook.body, at: time.now())
+            let event = try JSONReader.read(webhook.body).object
+            guard event?["type"] == "login.decided" else {
+                return note("\(webhook.id) \(event?["type"]?.string ?? "-")")
+            }
             guard let data = event?["data"]?.object, let end = data["login"]?.string,
-                data["challenge"]?.string == call.id.text
-            else { throw RigFailure("\(call.id) is about no login, or about another") }
-            note("\(call.id) \(end)")
-            state.withLock { $0.ends[call.id.text, default: []].append(end) }
+                data["challenge"]?.string == webhook.id.text
+            else { throw RigFailure("\(webhook.id) is about no login, or about another") }
+            note("\(webhook.id) \(end)")
+            state.withLock { $0.ends[webhook.id.text, default: []].append(end) }
         } catch {
             state.withLock { $0.faults.append("\(error)") }
         }

@@ -22,7 +22,7 @@ func mail(_ url: String, on loop: EventLoop, count: Int, port: UInt16) async thr
     }
     let time = SystemTime()
     let courier = MailCourier(
-        client: SMTPClient(SMTPServer(address), time: time), from: from, words: CurrentCatalog(), time: time,
+        client: SMTPClient(SMTPServer(address), time: time), from: from, catalog: CurrentCatalog(), time: time,
         log: Log(minimum: .warning, time: time))
     defer { courier.close() }
     let relay = try rig.relay(mail: courier)

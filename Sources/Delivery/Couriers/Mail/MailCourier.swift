@@ -23,15 +23,15 @@ public final class MailCourier: MessageCourier {
 
     private let client: SMTPClient
     private let from: MailAddress
-    private let words: CurrentCatalog
+    private let catalog: CurrentCatalog
     private let time: any TimeSource
     private let log: Log
-    private let lastTrouble = Mutex<ServerFault?>(nil)
+    private let lastFault = Mutex<ServerFault?>(nil)
 
-    public init(client: SMTPClient, from: MailAddress, words: CurrentCatalog, time: any TimeSource, log: Log) {
+    public init(client: SMTPClient, from: MailAddress, catalog: CurrentCatalog, time: any TimeSource, log: Log) {
         self.client = client
         self.from = from
-        self.words = words
+        self.catalog = catalog
         self.time = time
         self.log = log
     }
@@ -42,7 +42,7 @@ public final class MailCourier: MessageCourier {
     /// Sends a message and also returns the server's reply, if the server was contacted.
     public func deliver(
         _ message: Message
-    ) async -> (outcome: DeliveryOutcome, said: Result<SMTPReply, SMTPFailure>?) {
+    ) async -> (outcome: DeliveryOutcome, result: Result<SMTPReply, SMTPFailure>?) {
         let now = time.now()
         let left = message.expiresAt - now
         guard left > .zero else { return (.misconfigured(.message, reason: "expired unsent"), nil) }
@@ -51,10 +51,11 @@ public final class MailCourier: MessageCourier {
         guard FieldRule.email(message.to) == nil else {
             return (.unregistered(since: nil, reason: "no address that SMTP can carry"), nil)
         }
-        let letter = words.current.letter(message.letter, message.values(left: left), language: message.language)
+        let rendered = catalog.current.letter(
+            message.mailTemplate, message.values(left: left), language: message.language)
         let mail = InternetMessage(
-            from: from, senderName: message.website, to: message.to, subject: letter.subject, date: now,
-            id: "\(message.id.text)@\(from.domain)", language: letter.language, text: letter.text)
+            from: from, senderName: message.website, to: message.to, subject: rendered.subject, date: now,
+            id: "\(message.id.text)@\(from.domain)", language: rendered.language, text: rendered.text)
         let result = await client.send(
             SMTPTransfer(
                 from: from.address, to: message.to, data: mail.bytes(), deadline: min(left, Self.longest)))
@@ -64,8 +65,8 @@ public final class MailCourier: MessageCourier {
 
     /// The recent fault of the server that affects more than a single mail.
     public var fault: String? {
-        lastTrouble.withLock { trouble in
-            trouble.flatMap { time.instant() - $0.since < Self.remembered ? $0.reason : nil }
+        lastFault.withLock { fault in
+            fault.flatMap { time.instant() - $0.since < Self.remembered ? $0.reason : nil }
         }
     }
 
@@ -74,11 +75,11 @@ public final class MailCourier: MessageCourier {
 
     private func recordServerFault(_ result: Result<SMTPReply, SMTPFailure>) {
         guard case .failure(let failure) = result, failure.isOfTheServer else {
-            if result.wasHeard { lastTrouble.withLock { $0 = nil } }
+            if result.hasReply { lastFault.withLock { $0 = nil } }
             return
         }
         let reason = failure.reasonWithoutAddresses
-        lastTrouble.withLock { $0 = ServerFault(reason: reason, since: time.instant()) }
+        lastFault.withLock { $0 = ServerFault(reason: reason, since: time.instant()) }
         let server = client.server.address.text
         if failure.needsOperator {
             log.error("mail.server.refuses", [.endpoint: server, .reason: reason])
@@ -91,14 +92,14 @@ public final class MailCourier: MessageCourier {
 extension Result<SMTPReply, SMTPFailure> {
     /// Whether the server replied. It did not if the mail failed earlier, for example while it
     /// waited for a connection.
-    fileprivate var wasHeard: Bool {
+    fileprivate var hasReply: Bool {
         guard case .failure(let failure) = self else { return true }
         return failure.reply != nil
     }
 }
 
 extension Message {
-    fileprivate var letter: MailTemplate {
+    fileprivate var mailTemplate: MailTemplate {
         switch content {
         case .code(let code): code.purpose == .login ? .loginCode : .addressCode
         case .announcement(let what, _, _):

@@ -44,29 +44,29 @@ public final class HTTPWebhookCourier: WebhookCourier {
 
     /// Sends a webhook over the connections of the current loop. Must be called on a loop. On a
     /// kept connection libcurl may send it twice; the webhook id lets the receiver recognize that.
-    public func call(_ call: WebhookRequest) async -> WebhookOutcome {
-        guard let url = TransferURL(call.url) else {
-            log.error("webhook.url", [.message: call.id.text, .reason: "the website's webhook URL is invalid"])
+    public func send(_ webhook: WebhookRequest) async -> WebhookOutcome {
+        guard let url = TransferURL(webhook.url) else {
+            log.error("webhook.url", [.message: webhook.id.text, .reason: "the website's webhook URL is invalid"])
             return .unanswered(.broken)
         }
         let client: WebClient
         do {
             client = try clients.current()
         } catch {
-            log.error("webhook.client", [.message: call.id.text, .error: "\(error)"])
+            log.error("webhook.client", [.message: webhook.id.text, .error: "\(error)"])
             return .unsent
         }
         var fields = Fields()
-        for (name, value) in call.fields { fields.add(name, value) }
+        for (name, value) in webhook.fields { fields.add(name, value) }
         fields.add("user-agent", "twoefay")
         let result = await client.send(
             Transfer(
-                method: "POST", url: url, fields: fields, body: call.body, deadline: deadline,
+                method: "POST", url: url, fields: fields, body: webhook.body, deadline: deadline,
                 answerBytes: Self.answerBytes))
         if case .failure(let failure) = result, failure.status == nil, failure.cause != .cancelled {
             // The log has the exact reason; an outcome distinguishes only a few kinds.
             log.notice(
-                "webhook.unanswered", [.message: call.id.text, .endpoint: url.origin, .reason: failure.reason])
+                "webhook.unanswered", [.message: webhook.id.text, .endpoint: url.origin, .reason: failure.reason])
         }
         return Self.outcome(of: result, at: time.now())
     }

@@ -143,7 +143,7 @@ extension RelayMetrics {
         messages.add(MessageAttempt(kind: kind, outcome: MessageOutcomeLabel(outcome)))
     }
 
-    func recordBacklog(_ backlog: Backlog, at now: Timestamp) { self.backlog.note(backlog, at: now) }
+    func recordBacklog(_ backlog: Backlog, at now: Timestamp) { self.backlog.set(backlog, at: now) }
 
     func refused(_ fault: DecisionFault) { decisionsRefused.add(fault) }
 
@@ -252,7 +252,7 @@ private final class BacklogGauge: Sendable {
     var late: Duration { level.withLock { $0.late } }
     var dead: Int64 { level.withLock { $0.dead } }
 
-    func note(_ backlog: Backlog, at now: Timestamp) {
+    func set(_ backlog: Backlog, at now: Timestamp) {
         level.withLock { $0 = (backlog.oldestDue.map { now - $0 } ?? .zero, backlog.dead) }
     }
 }

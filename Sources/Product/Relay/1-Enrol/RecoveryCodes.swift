@@ -31,7 +31,9 @@ extension Relay {
     public func unlock(
         username: String, code: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
-        if operation.mayHaveRun, let noted = try await noted(operation) { return noted != WrongCode.event }
+        if operation.mayHaveRun, let recordedEvent = try await recordedEvent(operation) {
+            return recordedEvent != WrongCode.event
+        }
         for _ in 0..<Self.mostReadings {
             let user = try await user(named: username, of: website)
             guard user.state == .active || user.stoppedBy != .operator else { throw .stopped("user unlock") }

@@ -22,7 +22,9 @@ extension Relay {
         write: (CodeFactor, Int, Int64, Timestamp) async throws(StoreFailure) -> CodeUseOutcome
     ) async throws(Refusal) -> Bool {
         // If the operation may have run before, its recorded result counts.
-        if operation.mayHaveRun, let noted = try await noted(operation) { return noted != WrongCode.event }
+        if operation.mayHaveRun, let recordedEvent = try await recordedEvent(operation) {
+            return recordedEvent != WrongCode.event
+        }
         for _ in 0..<Self.mostReadings {
             let user = try await user(named: known.username, of: website)
             guard user.state == .active else { throw Self.barred(user.state) }
@@ -61,7 +63,7 @@ extension Relay {
     }
 
     /// Returns the audit event of this operation; nil if it has changed nothing.
-    func noted(_ operation: Operation) async throws(Refusal) -> String? {
+    func recordedEvent(_ operation: Operation) async throws(Refusal) -> String? {
         try await withStore("noted") { () async throws(StoreFailure) in try await store.recordCodeUse(operation.id) }
     }
 }

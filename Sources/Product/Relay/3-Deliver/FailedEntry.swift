@@ -42,9 +42,9 @@ extension StoreFailure {
 extension Relay {
     /// Logs the entries that a lease could not read, and sets them aside.
     func setAside(_ failed: [FailedEntry], _ what: String) async {
-        for errand in failed {
-            _ = report(what, errand.failure)
-            await setAside(errand.id)
+        for entry in failed {
+            _ = report(what, entry.failure)
+            await setAside(entry.id)
         }
     }
 

@@ -20,9 +20,9 @@ enum MessageBackoff {
     ///     together.
     static func next(
         _ pauses: [Duration], attempts: Int, at now: Timestamp, deadline: Timestamp?, expiresAt: Timestamp,
-        chance: Double
+        jitter: Double
     ) -> Timestamp? {
-        let due = now + pauses[min(max(attempts, 0), pauses.count - 1)] * (0.75 + chance / 2)
+        let due = now + pauses[min(max(attempts, 0), pauses.count - 1)] * (0.75 + jitter / 2)
         let soon = now + .seconds(1)
         let last = expiresAt - margin
         if let deadline, due > deadline - margin, soon < deadline - margin { return min(deadline - margin, last) }
@@ -33,10 +33,10 @@ enum MessageBackoff {
     /// The time of the next attempt if the gateway or mail server named a pause; nil if the message
     /// expires before. The relay never tries earlier than requested.
     static func next(
-        wish: Duration, at now: Timestamp, expiresAt: Timestamp, chance: Double
+        wish: Duration, at now: Timestamp, expiresAt: Timestamp, jitter: Double
     ) -> Timestamp? {
         let wish = max(wish, .seconds(1))
         guard now + wish + round <= expiresAt else { return nil }
-        return min(now + wish * (1 + chance / 4), expiresAt - round)
+        return min(now + wish * (1 + jitter / 4), expiresAt - round)
     }
 }

@@ -114,7 +114,7 @@ extension Relay {
         }
         // This relay keeps the lease. The entry is due again when the lease ends.
         guard let isFirst else {
-            return unsettledMessages.keep(known, of: row.id, until: row.expiresAt, at: time.now())
+            return unsettledMessages.retain(known, of: row.id, until: row.expiresAt, at: time.now())
         }
         let events = MessageEvents.of(row.kind)
         let fields = fields(of: row, settlement.reason, by: known.gateway)
@@ -142,28 +142,28 @@ extension Relay {
         _ row: MessageRow, _ wish: Duration?, _ reason: String, isAmbiguous: Bool = false, orSent counts: () -> Void
     ) async {
         let now = time.now()
-        let chance = randomFraction()
+        let jitter = randomFraction()
         let due =
             if let wish {
-                MessageBackoff.next(wish: wish, at: now, expiresAt: row.expiresAt, chance: chance)
+                MessageBackoff.next(wish: wish, at: now, expiresAt: row.expiresAt, jitter: jitter)
             } else if row.content.isAnnouncement {
                 // The first attempt came from an outbox round, which has counted it.
                 MessageBackoff.next(
                     MessageBackoff.announcement, attempts: row.attempts - 1, at: now, deadline: nil,
-                    expiresAt: row.expiresAt, chance: chance)
+                    expiresAt: row.expiresAt, jitter: jitter)
             } else {
                 MessageBackoff.next(
                     MessageBackoff.code, attempts: row.attempts, at: now, deadline: row.deadline,
-                    expiresAt: row.expiresAt, chance: chance)
+                    expiresAt: row.expiresAt, jitter: jitter)
             }
-        let doubtedAt = row.ambiguousAt ?? (isAmbiguous ? now : nil)
+        let ambiguousAt = row.ambiguousAt ?? (isAmbiguous ? now : nil)
         guard let due else {
-            let came: StepState =
-                if doubtedAt != nil { .sent } else if row.content.isAnnouncement { .expired } else { .undeliverable }
-            if came == .sent { counts() }
-            return await settle(row, came, reason)
+            let step: StepState =
+                if ambiguousAt != nil { .sent } else if row.content.isAnnouncement { .expired } else { .undeliverable }
+            if step == .sent { counts() }
+            return await settle(row, step, reason)
         }
-        let pause = MessageRetry(row.id, until: due, reason: reason, ambiguousAt: doubtedAt)
+        let pause = MessageRetry(row.id, until: due, reason: reason, ambiguousAt: ambiguousAt)
         let isOurs = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.postpone(pause, by: id)
         }
@@ -175,7 +175,7 @@ extension Relay {
 
     private func fields(of row: MessageRow, _ reason: String?, by gateway: String? = nil) -> LogFields {
         [
-            .challenge: row.challenge?.text, .user: row.user.text, .message: row.id.text, .kind: row.content.word,
+            .challenge: row.challenge?.text, .user: row.user.text, .message: row.id.text, .kind: row.content.label,
             .gateway: gateway, .reason: reason, .attempt: row.attempts,
             .milliseconds: (time.now() - row.createdAt).wholeMilliseconds,
         ]
@@ -211,7 +211,7 @@ extension MessageRow.Content {
         if case .announcement = self { true } else { false }
     }
 
-    fileprivate var word: String {
+    fileprivate var label: String {
         switch self {
         case .code: "code"
         case .announcement(let announcement, _): announcement.rawValue

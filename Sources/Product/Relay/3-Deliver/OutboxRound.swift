@@ -31,27 +31,27 @@ import World
 extension Relay {
     /// The duration of a lease, longer than any push may take. After it, the entry is due again.
     static let lease = Duration.seconds(15)
-    static let claimSize = 100
+    static let leaseSize = 100
 
     /// Does the due work of the outbox. The daemon's timer calls this once a second. A full round
     /// starts another one at once.
     public func processDueEntries() async {
         let now = time.now()
-        let claim = OutboxLease(
+        let lease = OutboxLease(
             id: operations.draw(), relay: id, now: now, leasedUntil: now + Self.lease,
-            messagesLeasedUntil: now + Self.messageLease, limit: Self.claimSize)
-        let found = try? await withStore("outbox") { () async throws(StoreFailure) in try await store.lease(claim) }
+            messagesLeasedUntil: now + Self.messageLease, limit: Self.leaseSize)
+        let found = try? await withStore("outbox") { () async throws(StoreFailure) in try await store.lease(lease) }
         guard let found else { return }
-        for errand in found.rows {
-            switch errand.kind {
-            case .push: spawn { await self.redeliver(errand) }
-            case .mail, .sms: startDelivery(errand.id)
-            case .expiry: spawn { await self.expire(errand) }
-            case .next: spawn { await self.continueCascade(errand) }
+        for entry in found.rows {
+            switch entry.kind {
+            case .push: spawn { await self.redeliver(entry) }
+            case .mail, .sms: startDelivery(entry.id)
+            case .expiry: spawn { await self.expire(entry) }
+            case .next: spawn { await self.continueCascade(entry) }
             }
         }
         await setAside(found.failed, "outbox")
-        if found.rows.count + found.failed.count == Self.claimSize { spawn { await self.processDueEntries() } }
+        if found.rows.count + found.failed.count == Self.leaseSize { spawn { await self.processDueEntries() } }
     }
 
     private func redeliver(_ entry: LeasedEntry) async {

@@ -110,7 +110,7 @@ extension Relay {
             try await store.settle(settlement, as: operation)
         }
         // This relay keeps the lease. The entry is due again when the lease ends.
-        guard let isFirst else { return unsettled.keep(known, of: push.id, until: push.expiresAt, at: time.now()) }
+        guard let isFirst else { return unsettled.retain(known, of: push.id, until: push.expiresAt, at: time.now()) }
         // For example, the user has answered already. The push changes nothing any more.
         guard isFirst else { return log.info("push.overtaken", fields(of: push, settlement.reason, step)) }
         let fields = fields(of: push, settlement.reason)

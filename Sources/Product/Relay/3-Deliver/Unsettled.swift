@@ -5,18 +5,20 @@ import World
 /// The outcomes of attempts that could not be written to the store. When the entry is due again,
 /// the relay writes the outcome and makes no second attempt. A failure of the store therefore sends
 /// nothing twice.
-final class Unsettled<Entry: Sendable>: Sendable {
-    private let entries = Mutex<[OutboxEntryID: (entry: Entry, until: Timestamp)]>([:])
+final class Unsettled<Outcome: Sendable>: Sendable {
+    private let entries = Mutex<[OutboxEntryID: (outcome: Outcome, until: Timestamp)]>([:])
 
     /// Keeps an outcome until its entry expires, and removes the expired ones.
-    func keep(_ entry: Entry, of errand: OutboxEntryID, until expiresAt: Timestamp, at now: Timestamp) {
+    func retain(_ outcome: Outcome, of entry: OutboxEntryID, until expiresAt: Timestamp, at now: Timestamp) {
         entries.withLock { entries in
             entries = entries.filter { $1.until > now }
-            entries[errand] = (entry, expiresAt)
+            entries[entry] = (outcome, expiresAt)
         }
     }
 
-    func take(_ entry: OutboxEntryID) -> Entry? { entries.withLock { $0.removeValue(forKey: entry)?.entry } }
+    func take(_ entry: OutboxEntryID) -> Outcome? {
+        entries.withLock { $0.removeValue(forKey: entry)?.outcome }
+    }
 }
 
 /// The entries of attempts that have not ended. If the store or a courier is slow, an entry may

@@ -33,9 +33,9 @@ extension Relay {
         for _ in 0..<3 {
             row = try await settled(row)
             if row.life.state.isEnd {
-                let told = result(row)
+                let reported = result(row)
                 // The same request came again because its first answer was lost.
-                if row.operation == operation.id, let told { return told }
+                if row.operation == operation.id, let reported { return reported }
                 throw .alreadyDecided(result: row.life.result.rawValue)
             }
             let isOver = try await judge(code, for: row, by: website, as: operation)
@@ -44,7 +44,7 @@ extension Relay {
             }
             guard let now else { throw .notFound }
             row = now
-            if isOver, let told = result(row) { return told }
+            if isOver, let reported = result(row) { return reported }
         }
         throw .unavailable
     }

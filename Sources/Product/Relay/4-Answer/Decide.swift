@@ -58,13 +58,13 @@ extension Relay {
         guard !row.life.state.isEnd else {
             throw try await tooLate(row, try? read(answer, about: row, policy, by: phone), by: phone)
         }
-        let said: Content
+        let content: Content
         do throws(DecisionFault) {
-            said = try read(answer, about: row, policy, by: phone)
+            content = try read(answer, about: row, policy, by: phone)
         } catch {
             throw await refused(error, row.id, by: phone, as: refusal(error, answer, policy, phone))
         }
-        return try await decide(row, said, policy, by: phone)
+        return try await decide(row, content, policy, by: phone)
     }
 
     /// The content of an answer, after the check that it comes from the phone.
@@ -127,12 +127,12 @@ extension Relay {
     }
 
     private func decide(
-        _ row: ChallengeRow, _ said: Content, _ policy: Policy, by phone: PhoneCredential
+        _ row: ChallengeRow, _ content: Content, _ policy: Policy, by phone: PhoneCredential
     ) async throws(Refusal) -> ChallengeLife.Result {
         let now = time.now()
-        let approves = said.decision == .approve
+        let approves = content.decision == .approve
         // A denial or a report of fraud is always accepted. The following checks are for approvals.
-        let uv = said.uv ?? .none
+        let uv = content.uv ?? .none
         if approves, !policy.factors.contains(.push) {
             throw await refused(
                 .policy, row.id, by: phone,
@@ -148,18 +148,18 @@ extension Relay {
         if approves, let wait = FailureDelay.wait(after: phone.failures, lastAt: phone.failedAt, at: now) {
             throw await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait))
         }
-        let matches = !approves || isRight(said.number, for: row)
+        let matches = !approves || isRight(content.number, for: row)
         let life: ChallengeLife
         do {
-            life = try row.life.after(.answer(said.decision, numberMatches: matches), at: now)
+            life = try row.life.after(.answer(content.decision, numberMatches: matches), at: now)
         } catch {
-            throw try await tooLate(try await settled(row), said, by: phone)
+            throw try await tooLate(try await settled(row), content, by: phone)
         }
         let closing = ChallengeEnd(
-            challenge: row.id, life: life, factor: row.phoneFactor, proof: said.proof, device: phone,
-            receipt: said.receipt, uv: said.uv, guesses: matches ? nil : policy.guesses,
+            challenge: row.id, life: life, factor: row.phoneFactor, proof: content.proof, device: phone,
+            receipt: content.receipt, uv: content.uv, guesses: matches ? nil : policy.guesses,
             event: "challenge.answered", at: now)
-        guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, said, by: phone) }
+        guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, content, by: phone) }
         return life.result
     }
 
@@ -172,14 +172,14 @@ extension Relay {
 
     /// The reason why the end was not written: something changed between the read and the write.
     private func whyNotEnded(
-        _ row: ChallengeRow, _ said: Content, by phone: PhoneCredential
+        _ row: ChallengeRow, _ content: Content, by phone: PhoneCredential
     ) async throws(Refusal) -> Refusal {
         let found = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         }
         guard let found else { return await refused(.unknown, nil, by: phone, as: .notFound) }
         let ended = try await settled(found)
-        if ended.life.state.isEnd { return try await tooLate(ended, said, by: phone) }
+        if ended.life.state.isEnd { return try await tooLate(ended, content, by: phone) }
         let standing = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.eligibility(of: phone.id)
         }
@@ -196,9 +196,9 @@ extension Relay {
     ///
     /// - Parameter said: the content of the answer; nil if the answer is invalid.
     private func tooLate(
-        _ row: ChallengeRow, _ said: Content?, by phone: PhoneCredential
+        _ row: ChallengeRow, _ content: Content?, by phone: PhoneCredential
     ) async throws(Refusal) -> Refusal {
-        if said?.decision == .fraud { try await freezeOnLateReport(fraud: row, by: phone) }
+        if content?.decision == .fraud { try await freezeOnLateReport(fraud: row, by: phone) }
         return await refused(
             row.life.state == .expired ? .late : .decided, row.id, by: phone,
             as: .alreadyDecided(result: row.life.result.rawValue))

@@ -34,9 +34,9 @@ extension Relay {
         let row = try await withStore("auth") { () async throws(StoreFailure) in
             try await store.challenge(challenge, of: website.id)
         }
-        guard let row, let told = result(try await settled(row)) else { throw .notFound }
+        guard let row, let reported = result(try await settled(row)) else { throw .notFound }
         try agree(row, token)
-        return told
+        return reported
     }
 
     /// The result of the newest challenge of a user, in the original form; nil if there is no
@@ -58,8 +58,8 @@ extension Relay {
     }
 
     /// The longest time to hold a request for this challenge, at most until the challenge expires.
-    public func waitLimit(_ told: ChallengeResult, wanted: Duration) -> Duration {
-        min(wanted, max(.zero, told.expiresAt - time.now()))
+    public func waitLimit(_ reported: ChallengeResult, wanted: Duration) -> Duration {
+        min(wanted, max(.zero, reported.expiresAt - time.now()))
     }
 
     /// The challenge in a state that may be reported. If only the clock says that it has expired,
@@ -79,9 +79,9 @@ extension Relay {
     /// The result of a challenge; nil if its lifetime is over.
     func result(_ row: ChallengeRow) -> ChallengeResult? {
         let now = time.now()
-        let told = ChallengeResult(row, at: now)
-        let endedAt = row.decidedAt ?? (told.result == .wait ? now : row.life.expiresAt)
-        return now < endedAt + Self.resultLifetime ? told : nil
+        let reported = ChallengeResult(row, at: now)
+        let endedAt = row.decidedAt ?? (reported.result == .wait ? now : row.life.expiresAt)
+        return now < endedAt + Self.resultLifetime ? reported : nil
     }
 }
 

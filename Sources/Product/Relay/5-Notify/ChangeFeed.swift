@@ -46,7 +46,7 @@ public struct StoreChange: Sendable, Equatable {
 /// changes of the last seconds. If there are more than it has read, it reads all of them again.
 struct ChangeCursor: Sendable {
     /// The longest time that a transaction takes. Numbers that are newer than this are in doubt.
-    static let doubt = Duration.seconds(10)
+    static let longestTransaction = Duration.seconds(10)
     /// The most of the time between two sweeps that counts. If more time passed, the relay or the
     /// store was halted, and a transaction that waited as long is not over yet.
     static let longestStep = Duration.seconds(2)
@@ -101,7 +101,7 @@ struct ChangeCursor: Sendable {
         counted += min(lastSweep.map { now - $0 } ?? .zero, Self.longestStep)
         lastSweep = now
         known.append((counted, newest ?? 0))
-        while known.count > 1, counted - known[1].at >= Self.doubt { known.removeFirst() }
+        while known.count > 1, counted - known[1].at >= Self.longestTransaction { known.removeFirst() }
         let settled = settled
         read = read.filter { $0 > settled }
     }

@@ -52,7 +52,7 @@ struct RevocationCursor: Sendable {
         counted += min(lastLook.map { now - $0 } ?? .zero, ChangeCursor.longestStep)
         lastLook = now
         ends.append((counted, ends.isEmpty ? max(0, end - ChangeCursor.begun) : end))
-        while ends.count > 1, counted - ends[1].at >= ChangeCursor.doubt { ends.removeFirst() }
+        while ends.count > 1, counted - ends[1].at >= ChangeCursor.longestTransaction { ends.removeFirst() }
         let start = ends[0].number
         found = found.filter { $0 > start }
     }

@@ -73,7 +73,7 @@ extension Relay {
             }
             if websites?.isEmpty == false { webhooks.setHasEndpoints(hasEndpoints: true) }
             for website in websites ?? [] {
-                let room = webhooks.lines.lease(website, at: now)
+                let room = webhooks.queues.lease(website, at: now)
                 // Each endpoint has a task, so that a slow query for one does not delay the others.
                 if room > 0 { spawn { await self.lease(room, of: website.id) } }
             }
@@ -82,26 +82,26 @@ extension Relay {
 
     private func lease(_ room: Int, of website: WebsiteID) async {
         let now = time.now()
-        let claim = WebhookLease(
+        let lease = WebhookLease(
             id: operations.draw(), relay: id, website: website, now: now, leasedUntil: now + Self.webhookLease,
             limit: room
         )
         let found = try? await withStore("calls") { () async throws(StoreFailure) in
-            try await store.leaseWebhooks(claim)
+            try await store.leaseWebhooks(lease)
         }
         await setAside(found?.failed ?? [], "calls")
         let leaving = prepared(found?.rows ?? [], of: website)
-        let claimed = webhooks.lines.claimed(
+        let added = webhooks.queues.addLeased(
             leaving.map(\.row), of: website, at: time.now(), isClosed: webhooks.isClosed)
-        for call in leaving {
-            if claimed.leaving.contains(call.row.id) {
-                spawn { await self.send(call) }
+        for webhook in leaving {
+            if added.leaving.contains(webhook.row.id) {
+                spawn { await self.send(webhook) }
             } else {
-                inFlight.end(call.row.id)
+                inFlight.end(webhook.row.id)
             }
         }
-        if !claimed.effects.isEmpty { await requeue(claimed.effects, of: website, nil) }
-        if claimed.isWanted { scheduleWebhooks() }
+        if !added.effects.isEmpty { await requeue(added.effects, of: website, nil) }
+        if added.isWanted { scheduleWebhooks() }
     }
 
     /// A webhook that is ready to be sent.
@@ -127,11 +127,11 @@ extension Relay {
                 }
                 continue
             }
-            guard let call = prepare(row, at: now) else {
+            guard let webhook = prepare(row, at: now) else {
                 inFlight.end(row.id)
                 continue
             }
-            prepared.append(call)
+            prepared.append(webhook)
         }
         return prepared
     }
@@ -147,7 +147,7 @@ extension Relay {
         }
         guard let secrets = secrets(of: row) else {
             log.error("webhook.sealed", fields(of: row, "its secrets do not open"))
-            webhooks.lines.pause(row.website, at: now)
+            webhooks.queues.pause(row.website, at: now)
             spawn {
                 await self.requeue([.retry(row.id, at: now, failures: row.failures)], of: row.website, "not signed")
             }
@@ -162,13 +162,13 @@ extension Relay {
         return WebhookSecrets(text: Secret(text), previousUntil: row.previousUntil)
     }
 
-    private func send(_ call: SignedWebhook) async {
-        let row = call.row
-        let made = WebhookRequest(row.id, to: row.url, call.body, signedWith: call.secrets, at: time.now())
-        let outcome = await webhooks.courier?.call(made) ?? .unsent
+    private func send(_ webhook: SignedWebhook) async {
+        let row = webhook.row
+        let request = WebhookRequest(row.id, to: row.url, webhook.body, signedWith: webhook.secrets, at: time.now())
+        let outcome = await webhooks.courier?.send(request) ?? .unsent
         let now = time.now()
-        let (effects, isCounted) = webhooks.lines.end(
-            row.id, of: row.website, outcome, at: now, chance: randomFraction())
+        let (effects, isCounted) = webhooks.queues.end(
+            row.id, of: row.website, outcome, at: now, jitter: randomFraction())
         metrics.webhooks.ended(outcome, isDead: effects.contains { $0.isDead })
         let settled = WebhookSettlement(
             website: row.website, url: row.url, relay: id, at: now, effects: effects, reason: outcome.reason,
@@ -176,7 +176,7 @@ extension Relay {
         let operation = operations.new()
         await write(
             CompletedAttempt(row: row, outcome: outcome, settled: settled, operation: operation.id), as: operation)
-        if effects.contains(.recovered) { webhooks.lines.endRecovery(of: row.website, at: time.now()) }
+        if effects.contains(.recovered) { webhooks.queues.endRecovery(of: row.website, at: time.now()) }
         inFlight.end(row.id)
         scheduleWebhooks()
     }
@@ -190,7 +190,7 @@ extension Relay {
         // This relay keeps the lease. The entry is due again when the lease ends.
         guard let disabled else {
             let now = time.now()
-            return webhooks.unsettled.keep(known, of: row.id, until: now + CompletedAttempt.life, at: now)
+            return webhooks.unsettled.retain(known, of: row.id, until: now + CompletedAttempt.life, at: now)
         }
         var status: Int?
         if case .answered(let code, _) = known.outcome { status = code }

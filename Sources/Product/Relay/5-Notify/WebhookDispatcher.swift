@@ -10,7 +10,7 @@ import World
 /// more round, so no webhook that is due is overlooked. After `close` no round begins. The tests
 /// are those of `WebhookDelivery.swift`.
 final class WebhookDispatcher: Sendable {
-    let lines = WebhookQueues()
+    let queues = WebhookQueues()
     /// The outcomes of attempts that could not be written to the store.
     let unsettled = Unsettled<CompletedAttempt>()
 
@@ -79,8 +79,9 @@ struct CompletedAttempt: Sendable {
     /// operator replayed it, or if its URL has changed.
     func holds(for row: WebhookRow, at now: Timestamp) -> Bool {
         if outcome.meaning == .delivered { return true }
-        let tried = self.row
-        return now - settled.at <= Self.life && row.failures == tried.failures && row.expiresAt == tried.expiresAt
-            && row.url == tried.url
+        let attempted = self.row
+        return now - settled.at <= Self.life && row.failures == attempted.failures
+            && row.expiresAt == attempted.expiresAt
+            && row.url == attempted.url
     }
 }

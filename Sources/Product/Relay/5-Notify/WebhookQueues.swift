@@ -17,13 +17,13 @@ import World
 /// Tests: `RelayTests/WebhookDeliveryTests.swift` and `WebhookOutageTests.swift`; for the rules of
 /// one queue `WebhooksTests/WebhookQueueTests.swift` and `WebhookQueueSimulationTests.swift`.
 final class WebhookQueues: Sendable {
-    typealias Line = WebhookQueue<OutboxEntryID, ChallengeID>
+    typealias Queue = WebhookQueue<OutboxEntryID, ChallengeID>
 
     private struct EndpointState {
-        var line: Line
-        var place: EndpointRevision?
+        var queue: Queue
+        var revision: EndpointRevision?
         /// Whether a lease is running. Two at a time would lease more than there is room for.
-        var isClaiming = false
+        var isLeasing = false
         /// Whether a round asked for this endpoint during the lease.
         var needsAnotherRound = false
         /// Paused until then because of a fault on our side.
@@ -41,23 +41,23 @@ final class WebhookQueues: Sendable {
     /// The pause of an endpoint because of a fault on our side.
     static let pause = Duration.seconds(60)
 
-    private let callers = Mutex<[WebsiteID: EndpointState]>([:])
+    private let endpoints = Mutex<[WebsiteID: EndpointState]>([:])
 
     /// The number of webhooks of this endpoint to lease now. If it is more than 0, the caller must
-    /// call `claimed` afterwards.
+    /// call `addLeased` afterwards.
     func lease(_ website: DueEndpoint, at now: Timestamp) -> Int {
-        change(website.id, at: now) { caller in
-            if let former = caller.place, former != website.place {
-                caller.line.reset()
-                caller.pausedUntil = nil
+        change(website.id, at: now) { endpoint in
+            if let former = endpoint.revision, former != website.place {
+                endpoint.queue.reset()
+                endpoint.pausedUntil = nil
             }
-            caller.place = website.place
-            caller.needsAnotherRound = caller.isClaiming
-            guard !caller.isClaiming, !caller.isPaused(at: now) else { return 0 }
+            endpoint.revision = website.place
+            endpoint.needsAnotherRound = endpoint.isLeasing
+            guard !endpoint.isLeasing, !endpoint.isPaused(at: now) else { return 0 }
             // The effects can be ignored: disabled endpoints are not among those that are due.
-            _ = caller.line.update(website.health)
-            let room = caller.line.room(at: now)
-            caller.isClaiming = room > 0
+            _ = endpoint.queue.update(website.health)
+            let room = endpoint.queue.room(at: now)
+            endpoint.isLeasing = room > 0
             return room
         }
     }
@@ -67,19 +67,19 @@ final class WebhookQueues: Sendable {
     /// - Parameter isClosed: whether webhooks are stopped, so that none leaves.
     /// - Returns: the webhooks that leave, the effects for those that go back to the store, and
     ///   whether another round must follow.
-    func claimed(
+    func addLeased(
         _ rows: [WebhookRow], of website: WebsiteID, at now: Timestamp, isClosed: Bool
-    ) -> (leaving: [OutboxEntryID], effects: [Line.Effect], isWanted: Bool) {
-        change(website, at: now) { caller in
+    ) -> (leaving: [OutboxEntryID], effects: [Queue.Effect], isWanted: Bool) {
+        change(website, at: now) { endpoint in
             for row in rows {
-                caller.line.add(
-                    Line.Entry(row.id, thread: row.challenge?.id, ordinal: row.place, failures: row.failures))
+                endpoint.queue.add(
+                    Queue.Entry(row.id, thread: row.challenge?.id, ordinal: row.place, failures: row.failures))
             }
             var leaving: [OutboxEntryID] = []
-            while !isClosed, let next = caller.line.next(at: now) { leaving.append(next.call) }
-            let isWanted = caller.needsAnotherRound
-            (caller.isClaiming, caller.needsAnotherRound) = (false, false)
-            return (leaving, caller.line.release(at: now), isWanted)
+            while !isClosed, let next = endpoint.queue.next(at: now) { leaving.append(next.id) }
+            let isWanted = endpoint.needsAnotherRound
+            (endpoint.isLeasing, endpoint.needsAnotherRound) = (false, false)
+            return (leaving, endpoint.queue.release(at: now), isWanted)
         }
     }
 
@@ -94,14 +94,14 @@ final class WebhookQueues: Sendable {
     ///   does not: the attempt that began the recovery records it once, after the waiting webhooks
     ///   are due.
     func end(
-        _ call: OutboxEntryID, of website: WebsiteID, _ outcome: WebhookOutcome, at now: Timestamp, chance: Double
-    ) -> (effects: [Line.Effect], isCounted: Bool) {
-        change(website, at: now) { caller in
-            var effects = caller.line.end(call, outcome, at: now, chance: chance)
-            let wasRecovering = caller.isRecovering
+        _ id: OutboxEntryID, of website: WebsiteID, _ outcome: WebhookOutcome, at now: Timestamp, jitter: Double
+    ) -> (effects: [Queue.Effect], isCounted: Bool) {
+        change(website, at: now) { endpoint in
+            var effects = endpoint.queue.end(id, outcome, at: now, jitter: jitter)
+            let wasRecovering = endpoint.isRecovering
             if effects.contains(.recovered) {
                 if wasRecovering { effects.removeAll { $0 == .recovered } }
-                caller.isRecovering = true
+                endpoint.isRecovering = true
             }
             return (effects, !wasRecovering)
         }
@@ -116,13 +116,13 @@ final class WebhookQueues: Sendable {
     private func change<Result>(
         _ website: WebsiteID, at now: Timestamp, _ change: (inout EndpointState) -> Result
     ) -> Result {
-        callers.withLock { callers in
-            var caller = callers[website] ?? EndpointState(line: Line())
-            let result = change(&caller)
+        endpoints.withLock { endpoints in
+            var endpoint = endpoints[website] ?? EndpointState(queue: Queue())
+            let result = change(&endpoint)
             let isNothing =
-                !caller.isClaiming && !caller.isRecovering && !caller.isPaused(at: now)
-                && caller.line.isIdle(at: now)
-            callers[website] = isNothing ? nil : caller
+                !endpoint.isLeasing && !endpoint.isRecovering && !endpoint.isPaused(at: now)
+                && endpoint.queue.isIdle(at: now)
+            endpoints[website] = isNothing ? nil : endpoint
             return result
         }
     }

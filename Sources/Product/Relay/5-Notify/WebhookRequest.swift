@@ -41,5 +41,5 @@ extension WebhookRequest {
 /// A courier of webhooks. An implementation answers within fifteen seconds, whatever the other side
 /// does. It decides nothing: the relay decides what follows from an outcome.
 public protocol WebhookCourier: Sendable {
-    func call(_ call: WebhookRequest) async -> WebhookOutcome
+    func send(_ webhook: WebhookRequest) async -> WebhookOutcome
 }

@@ -82,7 +82,7 @@ final class PeerRelays: Sendable {
     private let fault = Mutex<String?>(nil)
 
     /// The reason why the last heartbeat could not be written; nil if it was written.
-    var ownTrouble: String? { fault.withLock { $0 } }
+    var ownFault: String? { fault.withLock { $0 } }
 
     /// Records the outcome of a heartbeat.
     ///
@@ -137,7 +137,7 @@ extension Relay {
     /// The reason why the store cannot be used, for `/ready`; nil if it can. A store with a full
     /// disk still answers reads, so a failed heartbeat counts too.
     public func storeTrouble() async -> String? {
-        if let trouble = peers.ownTrouble { return trouble }
+        if let fault = peers.ownFault { return fault }
         do throws(StoreFailure) {
             try await store.probe()
             return nil

@@ -110,8 +110,8 @@ public struct CommandLineReader: Sendable {
     private func unknown(_ words: [String]) -> Failure {
         let names = commands.map(\.name)
         let near = Spelling.nearest(to: words.joined(separator: " "), among: names + commands.compactMap(\.words.first))
-        let said = "\(words.joined(separator: " ")) is no command" + (near.map { "; did you mean \($0)?" } ?? "")
-        return usage(said, Array(words.dropLast()))
+        let message = "\(words.joined(separator: " ")) is no command" + (near.map { "; did you mean \($0)?" } ?? "")
+        return usage(message, Array(words.dropLast()))
     }
 
     private func usage(_ message: String, _ words: [String]) -> Failure {

@@ -43,23 +43,23 @@ final class ActiveCouriers: Sendable {
     /// gateway may already have a message.
     private let exchange: SMSDispatcher
     private let metrics: SMSMetrics
-    private let words: CurrentCatalog
-    private let ledger: any SMSUsageStore
+    private let catalog: CurrentCatalog
+    private let usage: any SMSUsageStore
     private let backgroundWork: BackgroundWork
     private let loop: EventLoop
     private let time: any TimeSource
     private let log: Log
 
     init(
-        words: CurrentCatalog, ledger: any SMSUsageStore, backgroundWork: BackgroundWork, loop: EventLoop,
+        catalog: CurrentCatalog, usage: any SMSUsageStore, backgroundWork: BackgroundWork, loop: EventLoop,
         time: any TimeSource, log: Log,
         _ registry: Registry
     ) {
         metrics = SMSMetrics(registry)
         exchange = SMSDispatcher(
             SMSDispatcher.Setup([], routing: SMSRouting([])), time: time, log: log, observer: metrics)
-        self.words = words
-        self.ledger = ledger
+        self.catalog = catalog
+        self.usage = usage
         self.backgroundWork = backgroundWork
         self.loop = loop
         self.time = time
@@ -75,7 +75,7 @@ final class ActiveCouriers: Sendable {
             if let post = now.mail, post.material.isSame(as: mail) {
                 next.mail = post
             } else {
-                next.mail = Active(material: mail, courier: mail.courier(words, time: time, log: log))
+                next.mail = Active(material: mail, courier: mail.courier(catalog, time: time, log: log))
             }
         }
         let texts = files.texts
@@ -89,7 +89,7 @@ final class ActiveCouriers: Sendable {
         }
         next.texts = texts.map { texts in
             SMSCourier(
-                exchange, limits: texts.limits, words: words, ledger: ledger, time: time, log: log,
+                exchange, limits: texts.limits, catalog: catalog, usage: usage, time: time, log: log,
                 spawn: { [backgroundWork] work in backgroundWork.spawn(work) })
         }
         return Replacement(

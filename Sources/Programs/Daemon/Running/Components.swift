@@ -38,7 +38,7 @@ final class Components: Sendable {
     let webPush: WebPushSender?
     let couriers: ActiveCouriers
     let webhookCourier: ActiveWebhookCourier
-    let words: CurrentCatalog
+    let catalog: CurrentCatalog
     let group: LoopGroup
     let relay: Relay
     let backgroundWork = BackgroundWork()
@@ -71,7 +71,7 @@ final class Components: Sendable {
         geolocation = Geolocation(files.geolocation)
         operationsKey = files.keys.relay.operations
         certificates = Certificates(files.certificates, time: time, log: log, registry)
-        words = CurrentCatalog(files.wording)
+        catalog = CurrentCatalog(files.wording)
         webhookCourier = ActiveWebhookCourier(files.webhooks, time: time, log: log)
         var options = StoreOptions()
         options.rows = try files.keys.usableRowAuthenticator()
@@ -97,7 +97,8 @@ final class Components: Sendable {
             group = try LoopGroup.start(count: count, time: time)
             drawing = try QRThread()
             couriers = ActiveCouriers(
-                words: words, ledger: store, backgroundWork: backgroundWork, loop: group.loops[0], time: time, log: log,
+                catalog: catalog, usage: store, backgroundWork: backgroundWork, loop: group.loops[0], time: time,
+                log: log,
                 registry)
             let first = try couriers.successors(files)
             couriers.activate(first)

@@ -31,7 +31,7 @@ public final class Daemon: Sendable {
     private let webPush: WebPushSender?
     let couriers: ActiveCouriers
     let webhookCourier: ActiveWebhookCourier
-    let words: CurrentCatalog
+    let catalog: CurrentCatalog
     private let group: LoopGroup
     let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
@@ -87,7 +87,7 @@ public final class Daemon: Sendable {
         webPush = components.webPush
         couriers = components.couriers
         webhookCourier = components.webhookCourier
-        words = components.words
+        catalog = components.catalog
         group = components.group
         relay = components.relay
         backgroundWork = components.backgroundWork

@@ -21,7 +21,7 @@ struct ExpiryNotices {
         let threshold: Int64
     }
 
-    private var told: [String: LastNotice] = [:]
+    private var notices: [String: LastNotice] = [:]
 
     /// Returns the lowest threshold that has been reached; nil while more time is left than the
     /// highest.
@@ -31,12 +31,12 @@ struct ExpiryNotices {
     mutating func due(_ certificates: [CertificateExpiry], at now: Timestamp) -> [Notice] {
         certificates.compactMap { certificate in
             guard let threshold = Self.threshold(left: certificate.notAfter - now) else { return nil }
-            if let before = told[certificate.setting], before.notAfter == certificate.notAfter,
+            if let before = notices[certificate.setting], before.notAfter == certificate.notAfter,
                 before.threshold <= threshold
             {
                 return nil
             }
-            told[certificate.setting] = LastNotice(notAfter: certificate.notAfter, threshold: threshold)
+            notices[certificate.setting] = LastNotice(notAfter: certificate.notAfter, threshold: threshold)
             return Notice(certificate: certificate, threshold: threshold)
         }
     }

@@ -5,7 +5,7 @@ import Templates
 import World
 
 extension LoadedFiles.Mail {
-    public func courier(_ words: CurrentCatalog, time: any TimeSource, log: Log) -> MailCourier {
-        MailCourier(client: SMTPClient(server, time: time), from: from, words: words, time: time, log: log)
+    public func courier(_ catalog: CurrentCatalog, time: any TimeSource, log: Log) -> MailCourier {
+        MailCourier(client: SMTPClient(server, time: time), from: from, catalog: catalog, time: time, log: log)
     }
 }

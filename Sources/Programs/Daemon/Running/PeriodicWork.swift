@@ -27,30 +27,30 @@ final class PeriodicWork: Sendable {
     /// revocations by other relays, and increments the heartbeat. Without the heartbeat, other
     /// relays would take over the outbox entries that this relay holds.
     static func presence(_ relay: Relay, _ api: API, on loop: EventLoop) -> PeriodicWork {
-        let rounds = PeriodicWork(on: loop)
+        let work = PeriodicWork(on: loop)
         loop.post {
-            rounds.every(.milliseconds(50)) { await relay.watch() }
-            rounds.every(.seconds(1)) { await relay.watchRevocations() }
-            rounds.every(.seconds(1)) { await relay.runHeartbeat() }
-            rounds.every(.seconds(1)) { await relay.releaseLeft() }
-            rounds.every(.seconds(1)) { api.logSampledRequests() }
+            work.every(.milliseconds(50)) { await relay.watch() }
+            work.every(.seconds(1)) { await relay.watchRevocations() }
+            work.every(.seconds(1)) { await relay.runHeartbeat() }
+            work.every(.seconds(1)) { await relay.releaseLeft() }
+            work.every(.seconds(1)) { api.logSampledRequests() }
         }
-        return rounds
+        return work
     }
 
     /// The periodic work that starts new work. It processes due outbox entries, sends webhooks,
     /// deletes old rows, reseals secrets after a key rotation, and checks the end dates of
     /// certificates.
     static func work(_ relay: Relay, _ certificates: Certificates, on loop: EventLoop) -> PeriodicWork {
-        let rounds = PeriodicWork(on: loop)
+        let work = PeriodicWork(on: loop)
         loop.post {
-            rounds.every(.seconds(1)) { await relay.processDueEntries() }
-            rounds.every(.seconds(1)) { await relay.deliverWebhooks() }
-            rounds.every(.seconds(60)) { await relay.deleteExpiredRows() }
-            rounds.every(.seconds(60)) { await relay.reseal() }
-            rounds.every(.seconds(60)) { certificates.look() }
+            work.every(.seconds(1)) { await relay.processDueEntries() }
+            work.every(.seconds(1)) { await relay.deliverWebhooks() }
+            work.every(.seconds(60)) { await relay.deleteExpiredRows() }
+            work.every(.seconds(60)) { await relay.reseal() }
+            work.every(.seconds(60)) { certificates.look() }
         }
-        return rounds
+        return work
     }
 
     private var isStopped: Bool { stopped.withLock { $0 } }

@@ -51,8 +51,8 @@ struct PushMetrics: APNsObserver {
         /// The known answer with this status and reason. An unknown reason counts as `Other` of its
         /// status, an unknown status as `Other`.
         init(_ status: Int, _ reason: String) {
-            let said = [reason, "Other"].lazy.map { Answer(status: String(status), reason: $0) }
-            self = said.first { Self.known.contains($0) } ?? Self.other
+            let candidates = [reason, "Other"].lazy.map { Answer(status: String(status), reason: $0) }
+            self = candidates.first { Self.known.contains($0) } ?? Self.other
         }
     }
 

@@ -57,7 +57,7 @@ extension Daemon {
             if !Secret.matches(materials.keys.relay.operations.reveal(), operationsKey.reveal()) {
                 log.warning("daemon.restart", [.reason: "operations follow from another key after a restart"])
             }
-            words.replace(materials.wording)
+            catalog.replace(materials.wording)
             certificates.replace(materials.certificates)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
             if isLeft {

@@ -22,10 +22,10 @@ extension WebhookEndpointCommands {
         defer { courier.close() }
         guard let event = OutboxEntryID(SystemRandomness().bytes(16)) else { preconditionFailure("16 bytes are an id") }
         let body = WebhookBody.text(Self.testEvent, at: store.now, ["website": .string(name)])
-        let call = WebhookRequest(event, to: url, body, signedWith: secrets, at: time.now())
+        let webhook = WebhookRequest(event, to: url, body, signedWith: secrets, at: time.now())
         let outcome: WebhookOutcome
         do throws(SystemFailure) {
-            outcome = try EventLoop.run("webhook", time: time) { _ in await courier.call(call) }
+            outcome = try EventLoop.run("callback", time: time) { _ in await courier.send(webhook) }
         } catch {
             throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
         }

@@ -54,7 +54,7 @@ struct WebhookCourierRig: Sendable {
         courier = HTTPWebhookCourier(time: TestTime(start: Self.now), log: Log(sink: sink), options: options)
     }
 
-    func call(_ url: String, body: String = "{}") -> WebhookRequest {
+    func webhook(_ url: String, body: String = "{}") -> WebhookRequest {
         guard let id = OutboxEntryID(SystemRandomness().bytes(16)) else { preconditionFailure("sixteen bytes") }
         return WebhookRequest(
             id: id, url: url,
@@ -64,14 +64,14 @@ struct WebhookCourierRig: Sendable {
             ], body: Array(body.utf8))
     }
 
-    func send(_ call: WebhookRequest) async -> WebhookOutcome {
-        await group.loops[0].perform { [courier] in await courier.call(call) }
+    func send(_ webhook: WebhookRequest) async -> WebhookOutcome {
+        await group.loops[0].perform { [courier] in await courier.send(webhook) }
     }
 
     /// All at once.
-    func send(_ calls: [WebhookRequest]) async -> [WebhookOutcome] {
+    func send(_ webhooks: [WebhookRequest]) async -> [WebhookOutcome] {
         await withTaskGroup(of: WebhookOutcome.self) { tasks in
-            for call in calls { tasks.addTask { await send(call) } }
+            for webhook in webhooks { tasks.addTask { await send(webhook) } }
             return await tasks.reduce(into: []) { $0.append($1) }
         }
     }

@@ -58,13 +58,13 @@ struct CodeLoginFixture {
         return asked
     }
 
-    func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
+    func reported(_ asked: OpenedChallenge) async throws -> ChallengeResult {
         try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
     }
 
     /// What was tried, as people would say it: `push expired, totp sent`.
     func steps(_ asked: OpenedChallenge) async throws -> String {
-        try await told(asked).steps.map { "\($0.factor) \($0.state)" }.joined(separator: ", ")
+        try await reported(asked).steps.map { "\($0.factor) \($0.state)" }.joined(separator: ", ")
     }
 
     /// The outbox is looked into after so long.

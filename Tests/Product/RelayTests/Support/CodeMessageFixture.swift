@@ -18,7 +18,7 @@ struct CodeMessageFixture {
     let factor: CodeFactor
     let phone: RelayRig.BoundPhone
 
-    var letters: Letters { kind == .mail ? rig.mails : rig.texts }
+    var messages: RecordedMessages { kind == .mail ? rig.mails : rig.texts }
     var address: String { kind == .mail ? "ada@example.com" : "+4366012345678" }
 
     init(_ store: StoreKind, by kind: MessageKind = .mail, living seconds: Int = 300) async throws {
@@ -76,8 +76,8 @@ struct CodeMessageFixture {
     private static let audit = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'test')")
 
     /// It leaves at once, as after every login.
-    func carry(_ errand: OutboxEntryID) async throws {
-        try await rig.on { relay in relay.startDelivery(errand) }
+    func carry(_ entry: OutboxEntryID) async throws {
+        try await rig.on { relay in relay.startDelivery(entry) }
         await rig.settled()
     }
 

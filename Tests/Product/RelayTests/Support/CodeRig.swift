@@ -107,7 +107,7 @@ extension Person {
     }
 }
 
-/// What a call was refused with; nil when it was not.
+/// The refusal of a request; nil if it succeeded.
 func refusal<Value>(_ call: () async throws -> Value) async -> Refusal? {
     do {
         _ = try await call()

@@ -105,7 +105,7 @@ struct Person: Sendable {
         return try await rig.on { relay in try await relay.answer(challenge, answer, by: phone) }
     }
 
-    func told(_ challenge: ChallengeID) async throws -> ChallengeResult {
+    func reported(_ challenge: ChallengeID) async throws -> ChallengeResult {
         try await rig.on { relay in try await relay.result(challenge, to: website) }
     }
 

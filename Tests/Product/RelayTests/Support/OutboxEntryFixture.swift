@@ -101,7 +101,7 @@ struct OutboxEntryFixture {
     func done() throws -> [Bool] {
         try rows.map { row in
             switch kind {
-            case .webhook: rig.calls.sent.contains { $0.id.text == row.id }
+            case .webhook: rig.webhooks.sent.contains { $0.id.text == row.id }
             // The first time the push service was busy.
             case .push: rig.pushes.sent.count { $0.id.text == row.id } > 1
             case .mail: rig.mails.sent.contains { $0.id.text == row.id }

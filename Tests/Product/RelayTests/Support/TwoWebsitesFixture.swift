@@ -51,7 +51,7 @@ struct TwoWebsitesFixture {
         }
     }
 
-    func told(_ asked: OpenedChallenge) async throws -> ChallengeResult {
+    func reported(_ asked: OpenedChallenge) async throws -> ChallengeResult {
         try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
     }
 
@@ -65,7 +65,7 @@ struct TwoWebsitesFixture {
             challenge: row, failures: try rig.count("SELECT coalesce(sum(failures), 0) FROM device"),
             failed: try rig.count("SELECT count(*) FROM device WHERE failed_at IS NOT NULL"),
             active: try rig.count("SELECT count(*) FROM user WHERE state = 'active'"),
-            errands: try rig.count("SELECT count(*) FROM outbox"),
+            entries: try rig.count("SELECT count(*) FROM outbox"),
             events: try rig.count("SELECT count(*) FROM audit WHERE event <> 'decision.refused'"))
     }
 
@@ -74,7 +74,7 @@ struct TwoWebsitesFixture {
         let failures: Int64
         let failed: Int64
         let active: Int64
-        let errands: Int64
+        let entries: Int64
         let events: Int64
     }
 

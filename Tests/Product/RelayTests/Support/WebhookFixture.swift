@@ -20,7 +20,7 @@ extension RelayRig {
     }
 }
 
-/// A website that is told what happens by itself, and Ada, whom it asks.
+/// A website with a webhook endpoint, and its user Ada.
 struct WebhookFixture {
     static let url = "https://shop.example/hook"
 
@@ -31,7 +31,7 @@ struct WebhookFixture {
 
     init(_ kind: StoreKind) async throws { try await self.init(try await RelayRig(kind)) }
 
-    /// What that binds its phone is told already.
+    /// The webhook about the bound phone was delivered already.
     init(_ rig: RelayRig, _ name: String = "shop", url: String = WebhookFixture.url) async throws {
         self.rig = rig
         shop = try await rig.shop(
@@ -53,7 +53,7 @@ struct WebhookFixture {
         }
     }
 
-    /// One with two things to tell, one after the other.
+    /// A challenge with two webhooks, one after the other.
     @discardableResult func fraud() async throws -> ChallengeID {
         let asked = try await ada.login()
         _ = try await rig.decide(.fraud, asked.challenge, by: phone)
@@ -64,7 +64,7 @@ struct WebhookFixture {
         return asked.challenge
     }
 
-    /// What this website is still to be told.
+    /// The number of webhooks that this website has not received yet.
     func left(_ condition: String = "1 = 1") throws -> Int64 {
         try rig.count(
             "SELECT count(*) FROM outbox WHERE kind = 'webhook' AND website_id = x'\(shop.id)' AND \(condition)")
@@ -105,7 +105,7 @@ struct WebhookFixture {
     }
 }
 
-/// Answers calls as it is told to, and keeps what has arrived.
+/// Answers webhooks with a set outcome, and records what has arrived.
 final class Receiver: WebhookCourier {
     private struct State {
         var outcome: WebhookOutcome
@@ -115,7 +115,7 @@ final class Receiver: WebhookCourier {
 
     private let state = Mutex(State(outcome: .answered(status: 200)))
 
-    init(_ calls: Calls) { calls.answerOtherwise { [self] in answer($0) } }
+    init(_ webhooks: RecordedWebhooks) { webhooks.answerOtherwise { [self] in answer($0) } }
     init() {}
 
     /// From now on.
@@ -125,24 +125,24 @@ final class Receiver: WebhookCourier {
     var came: [WebhookRequest] { state.withLock { $0.came } }
     var arrived: [WebhookRequest] { state.withLock { $0.arrived } }
 
-    private func answer(_ call: WebhookRequest) -> WebhookOutcome {
+    private func answer(_ webhook: WebhookRequest) -> WebhookOutcome {
         state.withLock { state in
-            state.came.append(call)
-            if state.outcome.meaning == .delivered { state.arrived.append(call) }
+            state.came.append(webhook)
+            if state.outcome.meaning == .delivered { state.arrived.append(webhook) }
             return state.outcome
         }
     }
 
-    func call(_ call: WebhookRequest) async -> WebhookOutcome { answer(call) }
+    func send(_ webhook: WebhookRequest) async -> WebhookOutcome { answer(webhook) }
 }
 
 /// One courier to each website, by how its address begins.
 struct Switchboard: WebhookCourier {
     let all: [String: any WebhookCourier]
 
-    func call(_ call: WebhookRequest) async -> WebhookOutcome {
-        guard let courier = all.first(where: { call.url.hasPrefix($0.key) })?.value else { return .unsent }
-        return await courier.call(call)
+    func send(_ webhook: WebhookRequest) async -> WebhookOutcome {
+        guard let courier = all.first(where: { webhook.url.hasPrefix($0.key) })?.value else { return .unsent }
+        return await courier.send(webhook)
     }
 }
 
