@@ -13,7 +13,13 @@ let settings: [SwiftSetting] = [
 /// The modules that are optimised in debug builds, too. Nearly every test runs through them, and
 /// without optimisation the tests spend up to half of their time in them. Assertions and overflow
 /// checks remain. To step through these modules in a debugger, build with `-Xswiftc -Onone`.
-let optimized: Set = [
+///
+/// SwiftPM refuses such flags in a package that another package depends on, so they are left out
+/// in a checkout.
+let optimized: Set =
+    Context.packageDirectory.contains("/checkouts/")
+    ? []
+    : [
     "Bytes", "Crypto", "Domain", "EventLoop", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "QR", "Storage", "TLS",
     "Templates", "Webhooks", "World", "YAML",
 ]

@@ -127,11 +127,14 @@ import World
         #expect(try rig.count("SELECT count(*) FROM outbox") == 0)
     }
 
-    @Test(arguments: StoreKind.all) func concurrentApproveAndDenyGiveOneEnd(kind: StoreKind) async throws {
+    /// The 1000 rounds are four cases with a store each, because each round reads the user's earlier
+    /// challenges.
+    @Test(arguments: StoreKind.all, 1...4)
+    func concurrentApproveAndDenyGiveOneEnd(kind: StoreKind, part: Int) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["number": "0", "login-limit": "1000"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        for _ in 0..<1000 {
+        for _ in 0..<250 {
             let asked = try await rig.on { relay in
                 try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
             }
@@ -158,7 +161,7 @@ import World
             #expect(answers.contains(.failure(.alreadyDecided(result: reported.result.rawValue))))
         }
         let ends = try rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.answered'")
-        #expect(ends == 1000)
+        #expect(ends == 250)
     }
 
     @Test(arguments: StoreKind.all) func phoneRevokedMidwayCannotAnswer(kind: StoreKind) async throws {
