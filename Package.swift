@@ -20,9 +20,10 @@ let optimized: Set =
     Context.packageDirectory.contains("/checkouts/")
     ? []
     : [
-    "Bytes", "Crypto", "Domain", "EventLoop", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "QR", "Storage", "TLS",
-    "Templates", "Webhooks", "World", "YAML",
-]
+        "Bytes", "Crypto", "Domain", "EventLoop", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "QR", "Storage",
+        "TLS",
+        "Templates", "Webhooks", "World", "YAML",
+    ]
 
 /// The targets of one layer: a directory of `Sources/` with a folder for each module, and one of
 /// `Tests/` with their tests. docs/internals/architecture.md says which layers a layer may import.
