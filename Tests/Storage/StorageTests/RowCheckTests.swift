@@ -16,7 +16,7 @@ struct RowCheckTests {
     /// Rows as a check reads them. Without a MAC a row is forged.
     private func found(_ rows: (key: [SQLValue], rights: Int64, mac: [UInt8]?)...) -> Rows {
         let values = rows.flatMap { $0.key + [.integer($0.rights), $0.mac.map { .blob($0) } ?? .null] }
-        return Rows(columns: table.covered.count + 2, values: values)
+        return Rows(ResultColumns(table.covered + ["rights", "mac"], of: "test"), values)
     }
 
     private func check(_ scripts: Script...) -> RowCheck { RowCheck(scripts, .writing, authenticator) }

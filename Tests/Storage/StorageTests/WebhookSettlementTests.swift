@@ -30,7 +30,7 @@ struct WebhookSettlementTests {
         #expect(try await scene.count("outbox", where: "holder IS NOT NULL OR lease IS NOT NULL") == 0)
         let rows = try await scene.read("SELECT attempts, webhook_due_at, dead_at, reason FROM outbox ORDER BY id")
         let moments = [due, WebhookFixture.now, nil]
-        for (row, moment) in zip(rows, moments) { #expect(try row.optionalMoment(1) == moment) }
+        for (row, moment) in zip(rows, moments) { #expect(try row.optionalTimestamp(1) == moment) }
         #expect(try rows.map { row in try row.integer(0) } == [3, 2, 8])
         #expect(try rows.map { row in try row.text(3) } == ["answered 500", "gone (410)", "no answer in time"])
         #expect(try rows[2].timestamp(2) == WebhookFixture.now)

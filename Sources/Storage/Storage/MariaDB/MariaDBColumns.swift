@@ -15,6 +15,7 @@ final class MariaDBColumns {
     /// The size of a column's buffer, in bytes. Longer values are fetched separately.
     private static let room = 256
 
+    let names: ResultColumns
     private let count: Int
     private var kinds: [Kind] = []
     private let binds: UnsafeMutablePointer<MYSQL_BIND>
@@ -23,8 +24,13 @@ final class MariaDBColumns {
     private let nulls: UnsafeMutablePointer<my_bool>
     private let cuts: UnsafeMutablePointer<my_bool>
 
-    init(count: Int) {
+    init(count: Int, of statement: UnsafeMutablePointer<MYSQL_STMT>, _ sql: String) {
         self.count = count
+        let fields = mariadb_stmt_fetch_fields(statement)
+        let found = (0..<count).map { column in
+            fields.flatMap { $0[column].name }.map { String(cString: $0) } ?? ""
+        }
+        names = ResultColumns(found, of: sql)
         binds = .allocate(capacity: count)
         binds.initialize(repeating: MYSQL_BIND(), count: count)
         buffers = .allocate(byteCount: count * Self.room, alignment: 8)

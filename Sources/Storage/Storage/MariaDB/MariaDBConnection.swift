@@ -140,7 +140,7 @@ final class MariaDBConnection {
     func statement(_ statement: Statement) throws(SessionFailure) -> MariaDBStatement {
         while prepared.count <= statement.index { prepared.append(nil) }
         if let ready = prepared[statement.index] { return ready }
-        let fresh = try MariaDBStatement(Dialect.mariadb.resolve(statement.sql), on: connection)
+        let fresh = try MariaDBStatement(statement, on: connection)
         prepared[statement.index] = fresh
         return fresh
     }

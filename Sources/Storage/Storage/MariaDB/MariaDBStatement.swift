@@ -5,23 +5,28 @@ import CMariaDB
 final class MariaDBStatement {
     private let connection: UnsafeMutablePointer<MYSQL>
     private let handle: UnsafeMutablePointer<MYSQL_STMT>
-    private let sql: String
-    private let parameters: Int
+    private let text: StatementText.Dialected
     private let binds: UnsafeMutablePointer<MYSQL_BIND>
     private let integers: UnsafeMutablePointer<Int64>
     private var columns: MariaDBColumns?
 
-    init(_ sql: String, on connection: UnsafeMutablePointer<MYSQL>) throws(SessionFailure) {
+    init(_ statement: Statement, on connection: UnsafeMutablePointer<MYSQL>) throws(SessionFailure) {
+        let text = statement.text.mariadb
+        let sql = text.sql
         guard let handle = mysql_stmt_init(connection) else { throw .refused("libmariadb has no memory left") }
         guard cmariadb_prepare(handle, sql, UInt(sql.utf8.count)) == 0 else {
             let failure = Self.failure(handle, connection, sql)
             mysql_stmt_close(handle)
             throw failure
         }
+        let parameters = Int(mysql_stmt_param_count(handle))
+        guard parameters == text.slots.count else {
+            mysql_stmt_close(handle)
+            throw .statement("other parameters than MariaDB finds were found in: \(sql)")
+        }
         self.connection = connection
         self.handle = handle
-        self.sql = sql
-        parameters = Int(mysql_stmt_param_count(handle))
+        self.text = text
         binds = .allocate(capacity: max(1, parameters))
         binds.initialize(repeating: MYSQL_BIND(), count: max(1, parameters))
         integers = .allocate(capacity: max(1, parameters))
@@ -35,16 +40,16 @@ final class MariaDBStatement {
     }
 
     func check(_ values: [SQLValue]) throws(SessionFailure) {
-        guard parameters == values.count else {
-            throw .statement("\(parameters) values are wanted and \(values.count) are given in: \(sql)")
+        guard text.values == values.count else {
+            throw .statement("\(text.values) values are wanted and \(values.count) are given in: \(text.sql)")
         }
     }
 
     /// Sends the statement without waiting. It returns the approximate number of bytes sent.
     func send(_ values: [SQLValue]) throws(SessionFailure) -> Int {
         var texts: [UInt8] = []
-        for value in values {
-            switch value {
+        for slot in text.slots {
+            switch values[slot] {
             case .text(let text): texts.append(contentsOf: text.utf8)
             case .blob(let blob): texts.append(contentsOf: blob)
             case .null, .integer: break
@@ -56,9 +61,9 @@ final class MariaDBStatement {
             // A value without bytes still needs an address; a null pointer would mean NULL.
             let start = buffer.baseAddress ?? UnsafeMutableRawPointer(integers)
             var at = 0
-            for (index, value) in values.enumerated() {
+            for (index, slot) in text.slots.enumerated() {
                 var bind = MYSQL_BIND()
-                switch value {
+                switch values[slot] {
                 case .null: bind.buffer_type = MYSQL_TYPE_NULL
                 case .integer(let number):
                     integers[index] = number
@@ -77,12 +82,12 @@ final class MariaDBStatement {
                 }
                 binds[index] = bind
             }
-            return (parameters == 0 || mysql_stmt_bind_param(handle, binds) == 0) && mysql_stmt_execute(handle) == 0
+            return (text.slots.isEmpty || mysql_stmt_bind_param(handle, binds) == 0) && mysql_stmt_execute(handle) == 0
         }
         // After any failure here, the outstanding answers cannot be assigned to statements any
         // more.
         guard isSent else { throw .lost(failure().message) }
-        return 32 + 16 * values.count + texts.count
+        return 32 + 16 * text.slots.count + texts.count
     }
 
     /// Reads the whole answer, unless the connection is lost.
@@ -90,9 +95,9 @@ final class MariaDBStatement {
         guard cmariadb_read_answer(handle) == 0 else { throw failure() }
         let count = Int(mysql_stmt_field_count(handle))
         guard count > 0 else {
-            return Rows(columns: 0, values: [], changes: Int64(clamping: mysql_stmt_affected_rows(handle)))
+            return Rows(changes: Int64(clamping: mysql_stmt_affected_rows(handle)))
         }
-        let columns = self.columns ?? MariaDBColumns(count: count)
+        let columns = self.columns ?? MariaDBColumns(count: count, of: handle, text.sql)
         self.columns = columns
         guard columns.bind(to: handle) else { throw .lost(failure().message) }
         var values: [SQLValue] = []
@@ -107,16 +112,16 @@ final class MariaDBStatement {
                 }
             case MYSQL_NO_DATA:
                 if let unreadable {
-                    throw .statement("column \(unreadable) is of a type that is not read, in: \(sql)")
+                    throw .statement("column \(unreadable) is of a type that is not read, in: \(text.sql)")
                 }
-                return Rows(columns: count, values: values)
+                return Rows(columns.names, values)
             default:
                 throw failure()
             }
         }
     }
 
-    private func failure() -> SessionFailure { Self.failure(handle, connection, sql) }
+    private func failure() -> SessionFailure { Self.failure(handle, connection, text.sql) }
 
     private static func failure(
         _ handle: UnsafeMutablePointer<MYSQL_STMT>, _ connection: UnsafeMutablePointer<MYSQL>, _ sql: String

@@ -97,15 +97,15 @@ struct CheckedRow {
     let mac: [UInt8]?
 
     init(_ row: Row, of table: SignedTable) throws(SessionFailure) {
-        let count = table.covered.count
         do {
             self.table = table
-            values = try (0..<count).map { try row.value($0) }
-            rights = try row.integer(count)
+            // Some covered columns are expressions without a name.
+            values = try table.covered.indices.map { try row.value(at: $0) }
+            rights = try row.integer("rights")
             // SQLite stores a value of any type. A value that is not a MAC must not stop scripts
             // that only take rights away. An INSERT that finds a row without a MAC sets an empty
             // one (`WrittenRows`), and MariaDB pads it with zeros.
-            if case .blob(let bytes) = try row.value(count + 1), bytes.contains(where: { $0 != 0 }) {
+            if case .blob(let bytes) = try row.value("mac"), bytes.contains(where: { $0 != 0 }) {
                 mac = bytes
             } else {
                 mac = nil

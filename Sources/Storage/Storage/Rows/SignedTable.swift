@@ -32,7 +32,7 @@ public struct SignedTable: Sendable {
     }
 
     /// The columns that a check reads: the covered columns, the rights as bits, and the MAC.
-    var columns: String { (covered + [rightsAsBits, "mac"]).joined(separator: ", ") }
+    var columns: String { (covered + ["\(rightsAsBits) AS rights", "mac"]).joined(separator: ", ") }
 
     /// The SQL condition for the row with a given key.
     var hasKey: String { key.map { "\($0) = ?" }.joined(separator: " AND ") }

@@ -18,8 +18,8 @@ struct WrittenRows: Sendable {
         var keys: [[SQLValue]] = []
         for row in answer {
             do {
-                guard try row.isNull(table.key.count) else { continue }
-                keys.append(try table.key.indices.map { try row.value($0) })
+                guard try row.isNull("mac") else { continue }
+                keys.append(try table.key.indices.map { try row.value(at: $0) })
             } catch {
                 throw .statement("\(error) in: \(step.statement.sql)")
             }

@@ -4,11 +4,13 @@ import CSQLite
 final class SQLiteStatement {
     private let database: OpaquePointer
     private let handle: OpaquePointer
-    private let sql: String
+    private let text: StatementText.Dialected
+    private let columns: ResultColumns
 
     init(_ statement: Statement, on database: OpaquePointer) throws(SessionFailure) {
         self.database = database
-        let sql = Dialect.sqlite.resolve(statement.sql)
+        text = statement.text.sqlite
+        let sql = text.sql
         var prepared: OpaquePointer?
         var isWhole = true
         let status = sql.withCString { text in
@@ -26,8 +28,13 @@ final class SQLiteStatement {
             sqlite3_finalize(prepared)
             throw .statement("more than one statement in: \(sql)")
         }
-        self.sql = sql
+        guard sqlite3_bind_parameter_count(prepared) == text.slots.count else {
+            sqlite3_finalize(prepared)
+            throw .statement("other parameters than SQLite finds were found in: \(sql)")
+        }
         handle = prepared
+        let names = (0..<sqlite3_column_count(prepared)).map { String(cString: sqlite3_column_name(prepared, $0)) }
+        columns = ResultColumns(names, of: sql)
     }
 
     deinit { sqlite3_finalize(handle) }
@@ -38,33 +45,30 @@ final class SQLiteStatement {
             sqlite3_clear_bindings(handle)
         }
         try bind(values)
-        let columns = sqlite3_column_count(handle)
         var found: [SQLValue] = []
         while true {
             let status = sqlite3_step(handle)
             switch status {
             case SQLITE_ROW:
-                for column in 0..<columns { found.append(try value(column)) }
+                for column in 0..<Int32(columns.count) { found.append(try value(column)) }
             case SQLITE_DONE:
-                let changes = columns == 0 ? sqlite3_changes64(database) : 0
-                return Rows(columns: Int(columns), values: found, changes: changes)
+                return columns.count == 0 ? Rows(changes: sqlite3_changes64(database)) : Rows(columns, found)
             default:
                 let failure = SQLiteFailure.of(status, database)
-                if case .statement(let message) = failure { throw .statement("\(message) in: \(sql)") }
+                if case .statement(let message) = failure { throw .statement("\(message) in: \(text.sql)") }
                 throw failure
             }
         }
     }
 
     private func bind(_ values: [SQLValue]) throws(SessionFailure) {
-        let wanted = Int(sqlite3_bind_parameter_count(handle))
-        guard wanted == values.count else {
-            throw .statement("\(wanted) values are wanted and \(values.count) are given in: \(sql)")
+        guard text.values == values.count else {
+            throw .statement("\(text.values) values are wanted and \(values.count) are given in: \(text.sql)")
         }
-        for (index, value) in values.enumerated() {
+        for (index, slot) in text.slots.enumerated() {
             let place = Int32(index + 1)
             let status: Int32
-            switch value {
+            switch values[slot] {
             case .null: status = sqlite3_bind_null(handle, place)
             case .integer(let number): status = sqlite3_bind_int64(handle, place, number)
             case .text(var text):

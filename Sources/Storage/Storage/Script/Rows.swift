@@ -1,62 +1,116 @@
 import Relay
 
-/// The result of one statement. Columns are identified by their index.
+/// The names of the columns of a result. A connection makes them once, when it prepares the
+/// statement, and all rows share them.
+final class ResultColumns: Sendable {
+    private let names: SQLNames
+    /// The first index of each name that several columns have. They cannot be read by name.
+    private let ambiguous: [Int]
+    /// The statement, for messages.
+    private let sql: String
+
+    /// The columns of a statement without a result.
+    static let none = ResultColumns([], of: "")
+
+    init(_ names: [String], of sql: String) {
+        self.sql = sql
+        var list = SQLNames()
+        var ambiguous: [Int] = []
+        for name in names {
+            if let first = list.firstIndex(of: name.utf8) { ambiguous.append(first) }
+            list.append(name.utf8)
+        }
+        self.names = list
+        self.ambiguous = ambiguous
+    }
+
+    var count: Int { names.count }
+
+    func index(of name: SQLName) throws(StoreFailure) -> Int {
+        guard let index = names.firstIndex(of: name) else {
+            throw .internal("there is no column \(name) in the result of: \(sql)")
+        }
+        guard !ambiguous.contains(index) else {
+            throw .internal("there are several columns \(name) in the result of: \(sql)")
+        }
+        return index
+    }
+}
+
+/// The result of one statement. The columns of its rows are read by name. The name of a column is
+/// its name in the table or the one that the statement gives it with `AS`.
 public struct Rows: Sendable, RandomAccessCollection {
-    let columns: Int
+    let columns: ResultColumns
     let values: [SQLValue]
     /// The number of rows that a statement without a result matched.
     let changes: Int64
 
-    init(columns: Int, values: [SQLValue], changes: Int64 = 0) {
+    init(_ columns: ResultColumns, _ values: [SQLValue]) {
         self.columns = columns
         self.values = values
+        changes = 0
+    }
+
+    init(changes: Int64) {
+        columns = .none
+        values = []
         self.changes = changes
     }
 
     public var startIndex: Int { 0 }
-    public var endIndex: Int { columns == 0 ? 0 : values.count / columns }
+    public var endIndex: Int { columns.count == 0 ? 0 : values.count / columns.count }
 
     public subscript(row: Int) -> Row {
-        let start = row * columns
-        return Row(values: values[start..<(start + columns)])
+        let start = row * columns.count
+        return Row(columns: columns, values: values[start..<(start + columns.count)])
     }
 }
 
-/// A row of a result. Every accessor throws `StoreFailure.internal` if the column has another type.
-/// In that case the SQL and its reader disagree, and a guess would hide the error.
+/// A row of a result. Every accessor throws `StoreFailure.internal` if there is no such column or
+/// the column has another type. In that case the SQL and its reader disagree, and a guess would
+/// hide the error.
 public struct Row: Sendable {
+    private let columns: ResultColumns
     private let values: ArraySlice<SQLValue>
 
-    init(values: ArraySlice<SQLValue>) { self.values = values }
+    init(columns: ResultColumns, values: ArraySlice<SQLValue>) {
+        self.columns = columns
+        self.values = values
+    }
 
     public var count: Int { values.count }
 
-    public func value(_ column: Int) throws(StoreFailure) -> SQLValue {
+    /// Returns the value of a column by its index, for results whose columns are computed.
+    func value(at column: Int) throws(StoreFailure) -> SQLValue {
         guard values.indices.contains(values.startIndex + column), column >= 0 else {
             throw .internal("a row has no column \(column)")
         }
         return values[values.startIndex + column]
     }
 
-    public func isNull(_ column: Int) throws(StoreFailure) -> Bool { try value(column) == .null }
+    public func value(_ column: SQLName) throws(StoreFailure) -> SQLValue {
+        values[values.startIndex + (try columns.index(of: column))]
+    }
 
-    public func integer(_ column: Int) throws(StoreFailure) -> Int64 {
+    public func isNull(_ column: SQLName) throws(StoreFailure) -> Bool { try value(column) == .null }
+
+    public func integer(_ column: SQLName) throws(StoreFailure) -> Int64 {
         guard case .integer(let value) = try value(column) else { throw mismatch(column, "an integer") }
         return value
     }
 
-    public func text(_ column: Int) throws(StoreFailure) -> String {
+    public func text(_ column: SQLName) throws(StoreFailure) -> String {
         guard case .text(let value) = try value(column) else { throw mismatch(column, "text") }
         return value
     }
 
-    public func blob(_ column: Int) throws(StoreFailure) -> [UInt8] {
+    public func blob(_ column: SQLName) throws(StoreFailure) -> [UInt8] {
         guard case .blob(let value) = try value(column) else { throw mismatch(column, "bytes") }
         return value
     }
 
     /// Returns an integer that is 0 or 1 as a Boolean.
-    public func bool(_ column: Int) throws(StoreFailure) -> Bool {
+    public func bool(_ column: SQLName) throws(StoreFailure) -> Bool {
         switch try integer(column) {
         case 0: return false
         case 1: return true
@@ -64,24 +118,28 @@ public struct Row: Sendable {
         }
     }
 
-    public func optionalInteger(_ column: Int) throws(StoreFailure) -> Int64? {
+    public func optionalInteger(_ column: SQLName) throws(StoreFailure) -> Int64? {
         try isNull(column) ? nil : integer(column)
     }
 
-    public func optionalText(_ column: Int) throws(StoreFailure) -> String? {
+    public func optionalText(_ column: SQLName) throws(StoreFailure) -> String? {
         try isNull(column) ? nil : text(column)
     }
 
-    public func optionalBlob(_ column: Int) throws(StoreFailure) -> [UInt8]? {
+    public func optionalBlob(_ column: SQLName) throws(StoreFailure) -> [UInt8]? {
         try isNull(column) ? nil : blob(column)
     }
 
     /// Makes the error for a column of the wrong type. It names only the type, because values may
     /// be secrets and errors are logged.
-    private func mismatch(_ column: Int, _ wanted: String) -> StoreFailure {
+    private func mismatch(_ column: SQLName, _ wanted: String) -> StoreFailure {
+        mismatch(column.description, wanted, try? value(column))
+    }
+
+    func mismatch(_ column: String, _ wanted: String, _ value: SQLValue?) -> StoreFailure {
         let found =
-            switch values[values.startIndex + column] {
-            case .null: "NULL"
+            switch value {
+            case .null, nil: "NULL"
             case .integer: "an integer"
             case .text: "text"
             case .blob: "bytes"

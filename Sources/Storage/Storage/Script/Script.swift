@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A value that is bound to a statement or read from a row. Timestamps are text; Booleans are
 /// integers.
 public enum SQLValue: Sendable, Hashable {
@@ -7,46 +5,6 @@ public enum SQLValue: Sendable, Hashable {
     case integer(Int64)
     case text(String)
     case blob([UInt8])
-}
-
-/// A fixed SQL text with `?` for every value. Each connection prepares it once. It is created once,
-/// as a `static let`, and compared by identity.
-///
-/// Only MariaDB reads text inside `/*M! … */`, and only SQLite reads text inside `/*S! … */`.
-public final class Statement: Sendable {
-    public let sql: String
-    /// A number that is unique in this process. Connections use it as the index of their prepared
-    /// statement.
-    let index: Int
-    /// Determines which rows of a signed table the statement has written; nil if the check before
-    /// it can find all its rows.
-    let written: WrittenRows?
-
-    private static let made = Atomic<Int>(0)
-
-    public convenience init(_ sql: String) { self.init(sql, written: nil) }
-
-    init(_ sql: String, written: WrittenRows?) {
-        self.sql = sql
-        self.written = written
-        index = Self.made.wrappingAdd(1, ordering: .relaxed).oldValue
-    }
-}
-
-/// A statement with its values.
-public struct BoundStatement: Sendable {
-    public let statement: Statement
-    public let values: [SQLValue]
-
-    public init(_ statement: Statement, _ values: SQLValue...) {
-        self.statement = statement
-        self.values = values
-    }
-
-    public init(_ statement: Statement, values: [SQLValue]) {
-        self.statement = statement
-        self.values = values
-    }
 }
 
 /// A guarded script: the fixed list of statements by which one request uses the store.

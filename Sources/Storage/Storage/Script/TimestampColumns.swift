@@ -13,14 +13,14 @@ extension SQLValue {
 }
 
 extension Row {
-    public func timestamp(_ column: Int) throws(StoreFailure) -> Timestamp {
+    public func timestamp(_ column: SQLName) throws(StoreFailure) -> Timestamp {
         guard let value = Timestamp(sql: try text(column)) else {
-            throw .internal("column \(column) should hold a moment and holds another text")
+            throw .internal("column \(column) should hold a timestamp and holds another text")
         }
         return value
     }
 
-    public func optionalMoment(_ column: Int) throws(StoreFailure) -> Timestamp? {
+    public func optionalTimestamp(_ column: SQLName) throws(StoreFailure) -> Timestamp? {
         try isNull(column) ? nil : timestamp(column)
     }
 }

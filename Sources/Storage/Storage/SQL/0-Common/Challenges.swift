@@ -22,7 +22,7 @@ extension Row {
             number: try optionalText(first + 8), factor: try optionalWord(first + 9),
             proof: try optionalWord(first + 10), device: try optionalID(first + 11),
             receipt: try optionalText(first + 16), uv: try optionalWord(first + 17),
-            approves: try optionalBlob(first + 18), decidedAt: try optionalMoment(first + 12),
+            approves: try optionalBlob(first + 18), decidedAt: try optionalTimestamp(first + 12),
             operation: try id(first + 13), steps: steps)
     }
 }

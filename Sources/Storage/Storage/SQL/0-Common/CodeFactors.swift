@@ -18,8 +18,8 @@ enum CodeFactors {
             secret: try row.optionalBlob(first + 3), algorithm: try row.word(first + 4),
             digits: Int(try row.integer(first + 5)), period: try row.optionalInteger(first + 6).map { Int($0) },
             counter: try row.integer(first + 7), address: try row.optionalText(first + 8),
-            failures: Int(try row.integer(first + 9)), failedAt: try row.optionalMoment(first + 10),
-            createdAt: try row.timestamp(first + 11), confirmedAt: try row.optionalMoment(first + 12),
+            failures: Int(try row.integer(first + 9)), failedAt: try row.optionalTimestamp(first + 10),
+            createdAt: try row.timestamp(first + 11), confirmedAt: try row.optionalTimestamp(first + 12),
             isApproved: try row.isNull(first + 13) == false)
     }
 }

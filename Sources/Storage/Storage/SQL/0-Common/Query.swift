@@ -96,16 +96,16 @@ extension SQLValue {
 }
 
 extension Row {
-    func id<Thing>(_ column: Int) throws(StoreFailure) -> Identifier<Thing> {
+    func id<Thing>(_ column: SQLName) throws(StoreFailure) -> Identifier<Thing> {
         guard let id = Identifier<Thing>(try blob(column)) else { throw .internal("column \(column) holds no id") }
         return id
     }
 
-    func optionalID<Thing>(_ column: Int) throws(StoreFailure) -> Identifier<Thing>? {
+    func optionalID<Thing>(_ column: SQLName) throws(StoreFailure) -> Identifier<Thing>? {
         try isNull(column) ? nil : id(column)
     }
 
-    func word<Word: RawRepresentable<String>>(_ column: Int) throws(StoreFailure) -> Word {
+    func word<Word: RawRepresentable<String>>(_ column: SQLName) throws(StoreFailure) -> Word {
         let text = try text(column)
         guard let word = Word(rawValue: text) else {
             throw .internal("column \(column) holds the unknown word \(text)")
@@ -113,7 +113,7 @@ extension Row {
         return word
     }
 
-    func optionalWord<Word: RawRepresentable<String>>(_ column: Int) throws(StoreFailure) -> Word? {
+    func optionalWord<Word: RawRepresentable<String>>(_ column: SQLName) throws(StoreFailure) -> Word? {
         try isNull(column) ? nil : word(column)
     }
 }

@@ -31,9 +31,9 @@ extension Store: BindStore {
                 let code = rows[1].first
                 let phone = rows[2].first
                 return Progress(
-                    isProved: try user?.optionalMoment(0) != nil, isAsked: try user?.bool(1) ?? false,
+                    isProved: try user?.optionalTimestamp(0) != nil, isAsked: try user?.bool(1) ?? false,
                     code: try code.map { row throws(StoreFailure) in
-                        let usedAt = try row.optionalMoment(1)
+                        let usedAt = try row.optionalTimestamp(1)
                         return Progress.Code(
                             expiresAt: try row.timestamp(0), usedAt: usedAt,
                             usedBy: usedAt == nil ? nil : try row.id(2),

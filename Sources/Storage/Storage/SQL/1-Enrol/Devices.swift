@@ -132,7 +132,7 @@ extension Row {
             id: try id(first), name: try optionalText(first + 1), platform: try word(first + 2),
             state: try word(first + 3), pushToken: try text(first + 8), publicKey: try optionalBlob(first + 4),
             binding: try optionalText(first + 5),
-            createdAt: try timestamp(first + 6), lastSeenAt: try optionalMoment(first + 7))
+            createdAt: try timestamp(first + 6), lastSeenAt: try optionalTimestamp(first + 7))
     }
 }
 

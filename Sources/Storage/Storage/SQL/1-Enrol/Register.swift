@@ -74,7 +74,7 @@ extension Store: RegisterStore {
                     id: try row.id(0), token: try row.id(1), username: try row.text(2),
                     email: try row.optionalText(3), phone: try row.optionalText(4),
                     displayName: try row.optionalText(5), language: try row.optionalText(6),
-                    state: try row.word(8), isProved: try row.optionalMoment(9) != nil,
+                    state: try row.word(8), isProved: try row.optionalTimestamp(9) != nil,
                     challenge: try row.optionalID(7), stoppedBy: try row.optionalWord(10),
                     codes: try row.codeLockout(11))
             })

@@ -71,7 +71,7 @@ enum FailedEntries {
         Query(script: Script("set aside", reads: [BoundStatement(tries, .id(errand))])) { rows in
             // The values only determine the pause, so they need no check.
             let attempts = (try? rows[0].first?.integer(0)) ?? 0
-            let createdAt = (try? rows[0].first?.optionalMoment(1)) ?? nil
+            let createdAt = (try? rows[0].first?.optionalTimestamp(1)) ?? nil
             let pause = createdAt.map { now - $0 } ?? shortestPause * (1 << Int(min(max(attempts - 1, 0), 7)))
             return min(max(pause, shortestPause), longestPause)
         }

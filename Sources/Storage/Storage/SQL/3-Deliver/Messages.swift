@@ -79,8 +79,8 @@ extension Row {
             id: id, kind: try word(0), user: try self.id(1), website: try self.id(2), challenge: try optionalID(3),
             websiteName: try text(4), userName: try optionalText(5), language: try optionalText(6),
             address: try optionalText(10), content: content, createdAt: try timestamp(11), expiresAt: try timestamp(12),
-            attempts: Int(try integer(13)), reason: try optionalText(14), ambiguousAt: try optionalMoment(15),
-            deadline: try optionalMoment(31))
+            attempts: Int(try integer(13)), reason: try optionalText(14), ambiguousAt: try optionalTimestamp(15),
+            deadline: try optionalTimestamp(31))
     }
 }
 

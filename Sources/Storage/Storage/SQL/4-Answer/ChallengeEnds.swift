@@ -113,7 +113,7 @@ extension Store: AnswerStore {
                 guard let row = rows[0].first else { return nil }
                 return AnswerEligibility(
                     device: try row.word(0), user: try row.word(1), failures: Int(try row.integer(2)),
-                    failedAt: try row.optionalMoment(3))
+                    failedAt: try row.optionalTimestamp(3))
             })
     }
 

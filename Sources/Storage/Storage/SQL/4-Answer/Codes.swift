@@ -45,8 +45,8 @@ extension Row {
     /// - Parameter first: the index of the first column.
     func codeLockout(_ first: Int) throws(StoreFailure) -> CodeLockout {
         CodeLockout(
-            failures: Int(try integer(first)), failedAt: try optionalMoment(first + 1),
-            lockedAt: try optionalMoment(first + 2))
+            failures: Int(try integer(first)), failedAt: try optionalTimestamp(first + 1),
+            lockedAt: try optionalTimestamp(first + 2))
     }
 }
 

@@ -49,7 +49,7 @@ extension Store: WebhookStore {
             reads: [BoundStatement(oldestDue), BoundStatement(countDead), BoundStatement(countWebsites)])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
-                let oldest = try rows[0].first?.optionalMoment(0)
+                let oldest = try rows[0].first?.optionalTimestamp(0)
                 return WebhookBacklog(
                     oldestDue: oldest.flatMap { $0 <= now ? $0 : nil }, dead: try rows[1].first?.integer(0) ?? 0,
                     disabled: try rows[2].first?.integer(1) ?? 0, websites: try rows[2].first?.integer(0) ?? 0)
@@ -114,7 +114,7 @@ extension Rows {
 extension Row {
     fileprivate func callableWebsite() throws(StoreFailure) -> DueEndpoint {
         let tries = Int(try integer(2))
-        let state = try optionalMoment(1).map { WebhookHealth.State.failing(since: $0, attempts: tries) }
+        let state = try optionalTimestamp(1).map { WebhookHealth.State.failing(since: $0, attempts: tries) }
         return DueEndpoint(
             id: try id(0), standing: WebhookHealth(state ?? .working),
             place: EndpointRevision(url: try text(3), operation: try id(4)))
@@ -125,7 +125,7 @@ extension Row {
         let challenge: ChallengeID? = try optionalID(18)
         return WebhookRow(
             id: try id(0), event: try text(1), website: try id(2), websiteName: try text(3), url: try text(4),
-            secrets: try blob(5), previousUntil: try optionalMoment(6), user: try id(7), token: try id(8),
+            secrets: try blob(5), previousUntil: try optionalTimestamp(6), user: try id(7), token: try id(8),
             challenge: try challenge.map { id throws(StoreFailure) in try self.challenge(18, steps[id] ?? []) },
             device: try device.map { id throws(StoreFailure) in
                 WebhookDevice(

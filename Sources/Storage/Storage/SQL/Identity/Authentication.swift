@@ -31,7 +31,7 @@ extension Store: AuthenticationStore {
                 return DeviceRow(
                     id: try row.id(0), user: try row.id(1), state: try row.word(2), publicKey: try row.blob(3),
                     website: try row.website(4), failures: Int(try row.integer(8)),
-                    failedAt: try row.optionalMoment(9), platform: try row.word(10))
+                    failedAt: try row.optionalTimestamp(9), platform: try row.word(10))
             })
     }
 }

@@ -60,7 +60,7 @@ public enum Accounts {
                 id: try row.id(0), username: try row.text(1), website: try row.text(2),
                 email: try row.optionalText(3), phone: try row.optionalText(4), displayName: try row.optionalText(5),
                 language: try row.optionalText(6), state: try row.word(7), stoppedBy: try row.optionalWord(10),
-                provedAt: try row.optionalMoment(8),
+                provedAt: try row.optionalTimestamp(8),
                 createdAt: try row.timestamp(9), challenge: try rows[1].first?.accountChallenge(), devices: devices,
                 factors: factors, codes: try row.codeLockout(11))
         }
@@ -89,7 +89,7 @@ extension Row {
         Accounts.Device(
             view: try device(0), stoppedBy: try optionalWord(14), user: try id(9), username: try text(10),
             website: try text(11),
-            failures: try integer(12), failedAt: try optionalMoment(13))
+            failures: try integer(12), failedAt: try optionalTimestamp(13))
     }
 }
 

@@ -115,8 +115,8 @@ extension Row {
     fileprivate func entry() throws(StoreFailure) -> OutboxAdmin.Row {
         OutboxAdmin.Row(
             id: try id(0), kind: try text(1), event: try optionalText(2), website: try optionalText(3),
-            username: try optionalText(4), challenge: try optionalID(5), createdAt: try optionalMoment(6),
-            dueAt: try optionalMoment(7), expiresAt: try optionalMoment(8), deadAt: try optionalMoment(9),
+            username: try optionalText(4), challenge: try optionalID(5), createdAt: try optionalTimestamp(6),
+            dueAt: try optionalTimestamp(7), expiresAt: try optionalTimestamp(8), deadAt: try optionalTimestamp(9),
             attempts: try integer(10), reason: try optionalText(11), holder: try optionalID(12),
             holderLives: try bool(13), isShelved: try bool(14))
     }

@@ -37,7 +37,7 @@ public struct StoreStatus: Sendable, Equatable {
         for row in rows[2] {
             dead += try row.integer(3)
             shelved += try row.integer(4)
-            guard let oldestDue = try row.optionalMoment(2) else { continue }
+            guard let oldestDue = try row.optionalTimestamp(2) else { continue }
             waiting.append(Waiting(kind: try row.text(0), count: try row.integer(1), oldestDue: oldestDue))
         }
         return StoreStatus(

@@ -45,8 +45,8 @@ public enum WebhookEndpoints {
         return Query(script: Script("webhook endpoint", reads: reads)) { rows throws(StoreFailure) in
             guard let row = rows[0].first, let counts = rows[1].first else { return nil }
             return View(
-                sealed: try row.blob(0), previousUntil: try row.optionalMoment(1), health: try row.health(2),
-                waiting: try counts.integer(0), oldest: try counts.optionalMoment(1), dead: try counts.integer(2))
+                sealed: try row.blob(0), previousUntil: try row.optionalTimestamp(1), health: try row.health(2),
+                waiting: try counts.integer(0), oldest: try counts.optionalTimestamp(1), dead: try counts.integer(2))
         }
     }
 
@@ -164,7 +164,7 @@ extension Row {
         switch try text(column) {
         case "active":
             let attempts = try integer(column + 4)
-            guard let since = try optionalMoment(column + 3), attempts > 0 else { return WebhookHealth() }
+            guard let since = try optionalTimestamp(column + 3), attempts > 0 else { return WebhookHealth() }
             return WebhookHealth(.failing(since: since, attempts: Int(attempts)))
         case "disabled":
             let reason: WebhookHealth.Reason = try word(column + 1)

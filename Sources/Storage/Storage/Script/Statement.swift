@@ -1,0 +1,91 @@
+import Synchronization
+
+/// A fixed SQL text with a name for every value: `WHERE id = :user`. Each connection prepares it
+/// once. It is created once, as a constant beside the function that uses it, and compared by
+/// identity.
+///
+/// A call of the statement binds its values: `markUser(user: .id(user), operation: .id(operation))`.
+/// The labels are the names of the parameters, in any order; the order of the text is fastest. A
+/// wrong label ends the program, because it is an error in the program itself.
+///
+/// Only MariaDB reads text inside `/*M! … */`, and only SQLite reads text inside `/*S! … */`.
+@dynamicCallable
+public final class Statement: Sendable {
+    public let sql: String
+    let text: StatementText
+    /// A number that is unique in this process. Connections use it as the index of their prepared
+    /// statement.
+    let index: Int
+    /// Determines which rows of a signed table the statement has written; nil if the check before
+    /// it can find all its rows.
+    let written: WrittenRows?
+
+    private static let made = Atomic<Int>(0)
+
+    public convenience init(_ sql: String) { self.init(sql, written: nil) }
+
+    init(_ sql: String, written: WrittenRows?) {
+        self.sql = sql
+        self.written = written
+        text = StatementText(sql)
+        index = Self.made.wrappingAdd(1, ordering: .relaxed).oldValue
+    }
+
+    public func dynamicallyCall(withKeywordArguments values: KeyValuePairs<SQLName, SQLValue>) -> BoundStatement {
+        do throws(BindingFailure) {
+            return BoundStatement(self, values: try ordered(values))
+        } catch {
+            fatalError("\(error.message) in: \(sql)")
+        }
+    }
+
+    /// Returns the values in the order of the statement's parameters.
+    func ordered(_ values: KeyValuePairs<SQLName, SQLValue>) throws(BindingFailure) -> [SQLValue] {
+        let names = text.names
+        guard values.count == names.count else { return try sorted(values) }
+        var ordered: [SQLValue] = []
+        ordered.reserveCapacity(names.count)
+        for (name, value) in values {
+            guard names.matches(name, at: ordered.count) else { return try sorted(values) }
+            ordered.append(value)
+        }
+        return ordered
+    }
+
+    private func sorted(_ values: KeyValuePairs<SQLName, SQLValue>) throws(BindingFailure) -> [SQLValue] {
+        let names = text.names
+        var sorted: [SQLValue?] = Array(repeating: nil, count: names.count)
+        for (name, value) in values {
+            guard let index = names.firstIndex(of: name) else { throw BindingFailure("there is no parameter :\(name)") }
+            guard sorted[index] == nil else { throw BindingFailure("the parameter :\(name) is given twice") }
+            sorted[index] = value
+        }
+        if let missing = sorted.firstIndex(of: nil) {
+            throw BindingFailure("the parameter :\(names[missing]) has no value")
+        }
+        return sorted.compactMap(\.self)
+    }
+}
+
+/// The reason why values do not fit a statement's parameters.
+struct BindingFailure: Error, Equatable {
+    let message: String
+
+    init(_ message: String) { self.message = message }
+}
+
+/// A statement with its values, in the order of the statement's parameters.
+public struct BoundStatement: Sendable {
+    public let statement: Statement
+    public let values: [SQLValue]
+
+    public init(_ statement: Statement, _ values: SQLValue...) {
+        self.statement = statement
+        self.values = values
+    }
+
+    public init(_ statement: Statement, values: [SQLValue]) {
+        self.statement = statement
+        self.values = values
+    }
+}
