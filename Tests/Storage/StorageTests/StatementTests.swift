@@ -94,6 +94,23 @@ struct StatementTests {
             try Statement("SELECT 1").ordered(["user": 1])
         }
     }
+
+    private static let listed = Statement("DELETE FROM t WHERE a = :a AND id IN (:id1, :id2, :id3) AND id <> :id")
+
+    @Test func listFillsNumberedParameters() throws {
+        #expect(try Self.listed.sorted(["a": 1, "id": 9], ["id": [4, 5]]) == [1, 4, 5, .null, 9])
+        #expect(try Self.listed.sorted(["id": 9, "a": 1], ["id": []]) == [1, .null, .null, .null, 9])
+        #expect(Self.listed.bound(["a": 1, "id": 9], lists: ["id": [4, 5, 6]]).values == [1, 4, 5, 6, 9])
+        #expect(throws: BindingFailure("the list id has 4 values for 3 parameters")) {
+            try Self.listed.sorted(["a": 1, "id": 9], ["id": [4, 5, 6, 7]])
+        }
+        #expect(throws: BindingFailure("the list key has 1 values for 0 parameters")) {
+            try Self.listed.sorted(["a": 1, "id": 9], ["id": [4], "key": [1]])
+        }
+        #expect(throws: BindingFailure("the parameter :id1 has no value")) {
+            try Self.listed.sorted(["a": 1, "id": 9])
+        }
+    }
 }
 
 /// Statements with names, as the engines run them.

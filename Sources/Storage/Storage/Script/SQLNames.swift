@@ -31,6 +31,13 @@ struct SQLNames: Sendable {
         ends.indices.first { matches(name, at: $0) }
     }
 
+    /// Returns the indices of `id1`, `id2` and so on, if `name` is `id`.
+    func numbered(_ name: SQLName) -> [Int] {
+        var found: [Int] = []
+        while let index = firstIndex(of: "\(name)\(found.count + 1)".utf8) { found.append(index) }
+        return found
+    }
+
     func matches(_ name: SQLName, at index: Int) -> Bool { name.text.withUTF8Buffer { matches($0, at: index) } }
 
     @inline(__always)

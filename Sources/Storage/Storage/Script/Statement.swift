@@ -39,6 +39,18 @@ public final class Statement: Sendable {
         }
     }
 
+    /// Binds values and lists. The elements of the list `id` are the values of the parameters
+    /// `:id1`, `:id2` and so on; parameters beyond the end of the list are NULL.
+    func bound(
+        _ values: KeyValuePairs<SQLName, SQLValue>, lists: KeyValuePairs<SQLName, [SQLValue]>
+    ) -> BoundStatement {
+        do throws(BindingFailure) {
+            return BoundStatement(self, values: try sorted(values, lists))
+        } catch {
+            fatalError("\(error.message) in: \(sql)")
+        }
+    }
+
     /// Returns the values in the order of the statement's parameters.
     func ordered(_ values: KeyValuePairs<SQLName, SQLValue>) throws(BindingFailure) -> [SQLValue] {
         let names = text.names
@@ -52,13 +64,22 @@ public final class Statement: Sendable {
         return ordered
     }
 
-    private func sorted(_ values: KeyValuePairs<SQLName, SQLValue>) throws(BindingFailure) -> [SQLValue] {
+    func sorted(
+        _ values: KeyValuePairs<SQLName, SQLValue>, _ lists: KeyValuePairs<SQLName, [SQLValue]> = [:]
+    ) throws(BindingFailure) -> [SQLValue] {
         let names = text.names
         var sorted: [SQLValue?] = Array(repeating: nil, count: names.count)
         for (name, value) in values {
             guard let index = names.firstIndex(of: name) else { throw BindingFailure("there is no parameter :\(name)") }
             guard sorted[index] == nil else { throw BindingFailure("the parameter :\(name) is given twice") }
             sorted[index] = value
+        }
+        for (name, list) in lists {
+            let places = names.numbered(name)
+            guard list.count <= places.count else {
+                throw BindingFailure("the list \(name) has \(list.count) values for \(places.count) parameters")
+            }
+            for (number, index) in places.enumerated() { sorted[index] = number < list.count ? list[number] : .null }
         }
         if let missing = sorted.firstIndex(of: nil) {
             throw BindingFailure("the parameter :\(names[missing]) has no value")
