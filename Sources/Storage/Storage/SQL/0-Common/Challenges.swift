@@ -1,28 +1,31 @@
 import Domain
 import Relay
 
-/// The columns of a complete challenge.
+/// The columns of a complete challenge, and how they are read.
 enum Challenges {
     /// The columns of the challenge `c` and its user `u`.
     static let columns = """
-        c.id, c.user_id, c.state, c.decision, c.reason, c.expires_at, c.policy, c.context, c.number, c.factor, c.proof,
-        c.device_id, c.decided_at, c.operation, u.token, c.nonce, c.receipt, c.uv, c.approves
+        c.id AS challenge_id, c.user_id AS challenge_user_id, c.state AS challenge_state,
+        c.decision AS challenge_decision, c.reason AS challenge_reason, c.expires_at AS challenge_expires_at,
+        c.policy AS challenge_policy, c.context AS challenge_context, c.number AS challenge_number,
+        c.factor AS challenge_factor, c.proof AS challenge_proof, c.device_id AS challenge_device_id,
+        c.decided_at AS challenge_decided_at, c.operation AS challenge_operation, u.token AS challenge_token,
+        c.nonce AS challenge_nonce, c.receipt AS challenge_receipt, c.uv AS challenge_uv,
+        c.approves AS challenge_approves
         """
-}
 
-extension Row {
-    /// Reads `Challenges.columns`, starting at the column `first`.
-    func challenge(_ first: Int, _ steps: [ChallengeRow.Step]) throws(StoreFailure) -> ChallengeRow {
+    static func read(_ row: Row, _ steps: [ChallengeRow.Step]) throws(StoreFailure) -> ChallengeRow {
         let life = ChallengeLife(
-            state: try word(first + 2), decision: try optionalWord(first + 3), reason: try optionalWord(first + 4),
-            expiresAt: try timestamp(first + 5))
+            state: try row.word("challenge_state"), decision: try row.optionalWord("challenge_decision"),
+            reason: try row.optionalWord("challenge_reason"), expiresAt: try row.timestamp("challenge_expires_at"))
         return ChallengeRow(
-            id: try id(first), user: try id(first + 1), token: try id(first + 14), life: life,
-            policy: try text(first + 6), context: try blob(first + 7), nonce: try blob(first + 15),
-            number: try optionalText(first + 8), factor: try optionalWord(first + 9),
-            proof: try optionalWord(first + 10), device: try optionalID(first + 11),
-            receipt: try optionalText(first + 16), uv: try optionalWord(first + 17),
-            approves: try optionalBlob(first + 18), decidedAt: try optionalTimestamp(first + 12),
-            operation: try id(first + 13), steps: steps)
+            id: try row.id("challenge_id"), user: try row.id("challenge_user_id"), token: try row.id("challenge_token"),
+            life: life, policy: try row.text("challenge_policy"), context: try row.blob("challenge_context"),
+            nonce: try row.blob("challenge_nonce"), number: try row.optionalText("challenge_number"),
+            factor: try row.optionalWord("challenge_factor"), proof: try row.optionalWord("challenge_proof"),
+            device: try row.optionalID("challenge_device_id"), receipt: try row.optionalText("challenge_receipt"),
+            uv: try row.optionalWord("challenge_uv"), approves: try row.optionalBlob("challenge_approves"),
+            decidedAt: try row.optionalTimestamp("challenge_decided_at"),
+            operation: try row.id("challenge_operation"), steps: steps)
     }
 }

@@ -5,21 +5,23 @@ import Relay
 enum CodeFactors {
     /// The columns of the table or alias `f`.
     static let columns = """
-        f.id, f.kind, f.state, f.secret, f.algorithm, f.digits, f.period, f.counter, f.address, f.failures, f.failed_at,
-        f.created_at, f.confirmed_at, f.approval
+        f.id AS factor_id, f.kind AS factor_kind, f.state AS factor_state, f.secret AS factor_secret,
+        f.algorithm AS factor_algorithm, f.digits AS factor_digits, f.period AS factor_period,
+        f.counter AS factor_counter, f.address AS factor_address, f.failures AS factor_failures,
+        f.failed_at AS factor_failed_at, f.created_at AS factor_created_at, f.confirmed_at AS factor_confirmed_at,
+        f.approval AS factor_approval
         """
 
-    /// Reads a factor.
-    ///
-    /// - Parameter first: the index of the first of these columns.
-    static func read(_ row: Row, from first: Int = 0) throws(StoreFailure) -> CodeFactor {
+    static func read(_ row: Row) throws(StoreFailure) -> CodeFactor {
         CodeFactor(
-            id: try row.id(first), kind: try row.word(first + 1), state: try row.word(first + 2),
-            secret: try row.optionalBlob(first + 3), algorithm: try row.word(first + 4),
-            digits: Int(try row.integer(first + 5)), period: try row.optionalInteger(first + 6).map { Int($0) },
-            counter: try row.integer(first + 7), address: try row.optionalText(first + 8),
-            failures: Int(try row.integer(first + 9)), failedAt: try row.optionalTimestamp(first + 10),
-            createdAt: try row.timestamp(first + 11), confirmedAt: try row.optionalTimestamp(first + 12),
-            isApproved: try row.isNull(first + 13) == false)
+            id: try row.id("factor_id"), kind: try row.word("factor_kind"), state: try row.word("factor_state"),
+            secret: try row.optionalBlob("factor_secret"), algorithm: try row.word("factor_algorithm"),
+            digits: Int(try row.integer("factor_digits")),
+            period: try row.optionalInteger("factor_period").map { Int($0) },
+            counter: try row.integer("factor_counter"), address: try row.optionalText("factor_address"),
+            failures: Int(try row.integer("factor_failures")), failedAt: try row.optionalTimestamp("factor_failed_at"),
+            createdAt: try row.timestamp("factor_created_at"),
+            confirmedAt: try row.optionalTimestamp("factor_confirmed_at"),
+            isApproved: try row.isNull("factor_approval") == false)
     }
 }

@@ -19,14 +19,12 @@ struct CodeLock {
 
     /// The statements, which must follow those that count the wrong code.
     var writes: [BoundStatement] {
-        let user = SQLValue.id(wrong.user)
-        let now = SQLValue.timestamp(wrong.at)
-        return [
-            BoundStatement(
-                auditLock, .id(own), now, .word(AccountEvent.codesLocked), .id(wrong.challenge), user, now,
-                .id(operation)),
-            BoundStatement(dropCodes, user, .id(own)),
-            BoundStatement(giveUpCodes, now, user, .id(own)),
+        [
+            auditLock(
+                own: .id(own), now: .timestamp(wrong.at), event: .word(AccountEvent.codesLocked),
+                challenge: .id(wrong.challenge), user: .id(wrong.user), operation: .id(operation)),
+            dropCodes(user: .id(wrong.user), operation: .id(own)),
+            giveUpCodes(now: .timestamp(wrong.at), user: .id(wrong.user), operation: .id(own)),
             CascadeSteps.makeDue(of: wrong.user, at: wrong.at, noted: own),
         ]
             + AccountEventRows.steps(
@@ -36,31 +34,51 @@ struct CodeLock {
 
     /// The rows that a lock writes. Counting alone changes nothing that is signed.
     var rows: [SignedRows] { [.user(wrong.user).lenient] + AccountEventRows.rows(.codesLocked, as: operation) }
-
-    var reads: [BoundStatement] {
-        [BoundStatement(Audit.happened, .id(own)), BoundStatement(openOfUser, .id(wrong.user), .timestamp(wrong.at))]
-    }
 }
 
-private let noted = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
-
 private let auditLock = Statement(
-    Audit.columns + """
-         SELECT ?, ?, ?, u.website_id, u.id, ?, NULL, NULL, 'code' FROM user u
-        WHERE u.id = ? AND u.codes_locked_at = ? AND
-        """ + noted + Audit.once)
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, proof)
+    SELECT :own, :now, :event, u.website_id, u.id, :challenge, 'code' FROM user u
+    WHERE u.id = :user AND u.codes_locked_at = :now AND \(Guards.audited)
+    \(Audit.once)
+    """)
 
 private let dropCodes = Statement(
-    "DELETE FROM outbox WHERE user_id = ? AND factor_id IS NOT NULL AND kind IN ('sms', 'mail') AND" + noted)
+    """
+    DELETE FROM outbox WHERE user_id = :user AND factor_id IS NOT NULL AND kind IN ('sms', 'mail')
+    AND \(Guards.audited)
+    """)
 
 private let giveUpCodes = Statement(
     """
     UPDATE step /*M! JOIN challenge c ON c.id = step.challenge_id */
-    SET /*M! step.state */ /*S! state */ = 'undeliverable', at = ?,
+    SET /*M! step.state */ /*S! state */ = 'undeliverable', at = :now,
     /*M! step.reason */ /*S! reason */ = 'codes are locked'
     WHERE step.factor NOT IN ('push', 'pull') AND step.state IN ('queued', 'sent') AND
-    /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */ c.user_id = ? AND c.decided_at IS NULL /*S! ) */ AND
-    """ + noted)
+    /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */ c.user_id = :user AND c.decided_at IS NULL /*S! ) */
+    AND \(Guards.audited)
+    """)
+
+/// The results of a lock.
+extension CodeLock {
+    var reads: [BoundStatement] {
+        [
+            Audit.happened(operation: .id(own)),
+            openOfUser(user: .id(wrong.user), now: .timestamp(wrong.at)),
+        ]
+    }
+
+    /// Reads the results, of which the first belongs to the change itself.
+    func counted(_ rows: [Rows]) throws(StoreFailure) -> CountedCode {
+        guard !rows[1].isEmpty else { return CountedCode(locked: false, open: []) }
+        var open: [ChallengeID] = []
+        for row in rows[2] { open.append(try row.id("id")) }
+        return CountedCode(locked: true, open: open)
+    }
+}
 
 private let openOfUser = Statement(
-    "SELECT id FROM challenge WHERE user_id = ? AND decided_at IS NULL AND expires_at > ? ORDER BY asked_at, id")
+    """
+    SELECT id FROM challenge WHERE user_id = :user AND decided_at IS NULL AND expires_at > :now ORDER BY asked_at, id
+    """)

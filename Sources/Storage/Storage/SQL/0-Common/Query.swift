@@ -29,7 +29,7 @@ struct Change {
     ) {
         script = Script(
             name, operation: operation.id.bytes, mayHaveRun: operation.mayHaveRun, rows: rows, writes: writes,
-            reads: [BoundStatement(Audit.happened, .id(operation))] + reads)
+            reads: [Audit.happened(operation: .id(operation))] + reads)
     }
 }
 
@@ -54,7 +54,7 @@ extension Store {
 
 /// The audit row, by which the operation of a change is found.
 enum Audit {
-    static let happened = Statement("SELECT at FROM audit WHERE operation = ?")
+    static let happened = Statement("SELECT at FROM audit WHERE operation = :operation")
 
     /// The end of every statement that writes the audit: a repeated change leaves the existing row
     /// as it is.
@@ -70,6 +70,13 @@ enum Audit {
 }
 
 extension Audit {
+    /// Audits challenges `c` that ended without an answer of their own. The audit row has the
+    /// challenge's id as its operation, because a challenge ends once. A condition must follow.
+    static let endedChallenges = """
+        INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
+        SELECT c.id, :now, 'challenge.ended', c.website_id, c.user_id, c.id, c.reason FROM challenge c WHERE
+        """
+
     /// Audits challenges that ended without an answer of their own. The audit row has the
     /// challenge's id as its operation, because a challenge ends once.
     static let ended =
@@ -83,7 +90,7 @@ extension [Rows] {
 
     /// The time of the change; nil if it did not happen.
     var happenedAt: Timestamp? {
-        get throws(StoreFailure) { try first?.first?.timestamp(0) }
+        get throws(StoreFailure) { try first?.first?.timestamp("at") }
     }
 }
 

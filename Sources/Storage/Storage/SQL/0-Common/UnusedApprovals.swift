@@ -9,31 +9,39 @@ enum UnusedApprovals {
     /// has no effect unless `operation` is in the audit.
     static func ended(of user: UserID, but device: DeviceID?, by operation: SQLValue) -> [BoundStatement] {
         [
-            BoundStatement(dropWaiting, .id(user), .id(device), operation),
-            BoundStatement(dropApproved, .id(user), operation),
-            BoundStatement(dropWaitingFactors, .id(user), operation),
-            BoundStatement(spend, operation, .id(user), operation),
+            dropWaitingPhones(user: .id(user), device: .id(device), operation: operation),
+            dropActivations(user: .id(user), operation: operation),
+            dropWaitingFactors(user: .id(user), operation: operation),
+            useAll(operation: operation, user: .id(user)),
         ]
     }
+
+    private static let dropWaitingPhones = Statement(
+        """
+        DELETE FROM device WHERE user_id = :user AND id <> coalesce(:device, '') AND state = 'waiting'
+        AND \(Guards.audited)
+        """)
+
+    private static let dropActivations = Statement(
+        """
+        DELETE FROM activation WHERE user_id = :user AND used_at IS NULL AND approval = 'user'
+        AND \(Guards.audited)
+        """)
+
+    private static let dropWaitingFactors = Statement(
+        """
+        DELETE FROM factor WHERE user_id = :user AND state = 'waiting' AND approval IS NOT NULL
+        AND \(Guards.audited)
+        """)
+
+    /// Marks approvals as used, because an approval can be used only once.
+    private static let useAll = Statement(
+        """
+        UPDATE challenge SET used_by = :operation
+        WHERE user_id = :user AND approves IS NOT NULL AND decision = 'approve' AND used_by IS NULL
+        AND \(Guards.audited)
+        """)
 
     /// The rows from which `ended` takes a right: approvals, used or not.
     static func rows(of user: UserID) -> [SignedRows] { [.approvals(of: user).lenient] }
 }
-
-private let changed = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
-
-private let dropWaiting = Statement(
-    "DELETE FROM device WHERE user_id = ? AND id <> coalesce(?, '') AND state = 'waiting' AND" + changed)
-
-private let dropApproved = Statement(
-    "DELETE FROM activation WHERE user_id = ? AND used_at IS NULL AND approval = 'user' AND" + changed)
-
-private let dropWaitingFactors = Statement(
-    "DELETE FROM factor WHERE user_id = ? AND state = 'waiting' AND approval IS NOT NULL AND" + changed)
-
-/// Marks an approval as used, because an approval can be used only once.
-private let spend = Statement(
-    """
-    UPDATE challenge SET used_by = ?
-    WHERE user_id = ? AND approves IS NOT NULL AND decision = 'approve' AND used_by IS NULL AND
-    """ + changed)

@@ -76,7 +76,7 @@ extension Store: RegisterStore {
                     displayName: try row.optionalText(5), language: try row.optionalText(6),
                     state: try row.word(8), isProved: try row.optionalTimestamp(9) != nil,
                     challenge: try row.optionalID(7), stoppedBy: try row.optionalWord(10),
-                    codes: try row.codeLockout(11))
+                    codes: try row.codeLockout())
             })
     }
 

@@ -136,7 +136,8 @@ enum ChallengeSteps {
 
     static func read(_ row: Row) throws(StoreFailure) -> ChallengeRow.Step {
         ChallengeRow.Step(
-            factor: try row.word(0), state: try row.word(1), at: try row.timestamp(2), reason: try row.optionalText(3))
+            factor: try row.word("factor"), state: try row.word("state"), at: try row.timestamp("at"),
+            reason: try row.optionalText("reason"))
     }
 }
 

@@ -71,7 +71,7 @@ extension Row {
         if let announcement: AccountEvent = try optionalWord(7) {
             content = .announcement(announcement, device: try optionalText(8))
         } else if let counter, !lacksFactor {
-            content = .code(try CodeFactors.read(self, from: 17), counter: counter, context: try optionalBlob(9))
+            content = .code(try CodeFactors.read(self), counter: counter, context: try optionalBlob(9))
         } else {
             content = .nothing
         }

@@ -24,6 +24,20 @@ enum SMSBudget {
         }
     }
 
+    /// The condition that no tally is full. `lists` returns its values.
+    static let hasRoom =
+        "NOT EXISTS (SELECT 1 FROM text_tally WHERE "
+        + (1...5).map {
+            "(text_tally.period = :period\($0) AND text_tally.scope = :scope\($0) AND text_tally.messages >= :limit\($0))"
+        }.joined(separator: " OR ") + ")"
+
+    static func lists(_ charge: SMSCharge) -> KeyValuePairs<SQLName, [SQLValue]> {
+        [
+            "period": charge.tallies.map { .text($0.period) }, "scope": charge.tallies.map { .text($0.scope) },
+            "limit": charge.tallies.map { .integer($0.limit.map(Int64.init) ?? .max) },
+        ]
+    }
+
     /// Counts the message if its outbox entry was written.
     static func count(_ charge: SMSCharge, message: OutboxEntryID) -> BoundStatement {
         BoundStatement(

@@ -22,7 +22,7 @@ extension Store: AnswerStore {
                 guard let row = rows[0].first else { return nil }
                 var steps: [ChallengeRow.Step] = []
                 for step in rows[1] { steps.append(try ChallengeSteps.read(step)) }
-                return try row.challenge(0, steps)
+                return try Challenges.read(row, steps)
             })
     }
 
@@ -65,7 +65,7 @@ extension Store: AnswerStore {
         if let answered, closing.proof != nil {
             writes.append(BoundStatement(addStep, values: [.word(answered), now, .word(answered)] + mine))
         }
-        if let code = closing.code { writes += code.usedUp(closing, mine) }
+        if let code = closing.code { writes += code.usedUp(closing, mine, as: operation) }
         if let phone = closing.device {
             writes.append(BoundStatement(seePhone, values: [now, .id(phone.id)] + mine))
             if life.decision == .approve, phone.failures > 0 {

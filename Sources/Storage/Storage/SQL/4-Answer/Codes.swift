@@ -27,7 +27,7 @@ extension Store: CodeStore {
                 for row in rows[1] { sent[try row.id(0), default: []].append(try row.integer(1)) }
                 return OpenCodes(
                     factors: factors, sent: sent, isRecoveryCode: !rows[2].isEmpty,
-                    lockout: try rows[4].first?.codeLockout(0) ?? .none, isCounted: !rows[3].isEmpty)
+                    lockout: try rows[4].first?.codeLockout() ?? .none, isCounted: !rows[3].isEmpty)
             })
     }
 }
@@ -41,12 +41,10 @@ extension CodeLockout {
 
 extension Row {
     /// Reads `CodeLockout.columns`.
-    ///
-    /// - Parameter first: the index of the first column.
-    func codeLockout(_ first: Int) throws(StoreFailure) -> CodeLockout {
+    func codeLockout() throws(StoreFailure) -> CodeLockout {
         CodeLockout(
-            failures: Int(try integer(first)), failedAt: try optionalTimestamp(first + 1),
-            lockedAt: try optionalTimestamp(first + 2))
+            failures: Int(try integer("code_failures")), failedAt: try optionalTimestamp("code_failed_at"),
+            lockedAt: try optionalTimestamp("codes_locked_at"))
     }
 }
 
@@ -74,8 +72,8 @@ extension UsedCode {
     }
 
     /// Uses the code up and clears the failures of its factor. The failures of other factors stay.
-    func usedUp(_ closing: ChallengeEnd, _ mine: [SQLValue]) -> [BoundStatement] {
-        let forgets = CodeFailures.forget(factor, of: user, endingBy: mine)
+    func usedUp(_ closing: ChallengeEnd, _ mine: [SQLValue], as operation: Operation) -> [BoundStatement] {
+        let forgets = CodeFailures.forget(factor, of: user, ending: closing.challenge, by: operation)
         switch kind {
         case .own(_, let next):
             return [BoundStatement(moveCounter, values: [.integer(next), .id(factor)] + mine)] + forgets

@@ -75,7 +75,7 @@ public enum Locks {
 
     /// Locks the user's row first, as a login does. Two changes of one user then run one after the
     /// other and do not conflict.
-    static let hold = Statement("UPDATE user SET state = state WHERE id = ?")
+    static let hold = Statement("UPDATE user SET state = state WHERE id = :user")
 
     /// Fails the open challenges of a user whom this change locked or froze. Expired challenges
     /// keep the result `expired`, which was already reported.

@@ -126,7 +126,7 @@ extension Row {
         return WebhookRow(
             id: try id(0), event: try text(1), website: try id(2), websiteName: try text(3), url: try text(4),
             secrets: try blob(5), previousUntil: try optionalTimestamp(6), user: try id(7), token: try id(8),
-            challenge: try challenge.map { id throws(StoreFailure) in try self.challenge(18, steps[id] ?? []) },
+            challenge: try challenge.map { id throws(StoreFailure) in try Challenges.read(self, steps[id] ?? []) },
             device: try device.map { id throws(StoreFailure) in
                 WebhookDevice(
                     id: id, name: try optionalText(14), platform: try word(15), publicKey: try optionalBlob(16),

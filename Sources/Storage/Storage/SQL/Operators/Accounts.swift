@@ -62,7 +62,7 @@ public enum Accounts {
                 language: try row.optionalText(6), state: try row.word(7), stoppedBy: try row.optionalWord(10),
                 provedAt: try row.optionalTimestamp(8),
                 createdAt: try row.timestamp(9), challenge: try rows[1].first?.accountChallenge(), devices: devices,
-                factors: factors, codes: try row.codeLockout(11))
+                factors: factors, codes: try row.codeLockout())
         }
     }
 
