@@ -3,195 +3,87 @@ import Relay
 import World
 
 extension Store: AskStore {
-    public func subject(
-        _ subject: Subject, of website: WebsiteID, within limits: AskLimits
-    ) async throws(StoreFailure) -> AskSubject? {
-        let (users, phones, codes, blocker, key): (Statement, Statement, Statement, Statement, SQLValue) =
-            switch subject {
-            case .token(let token): (userByToken, phonesByToken, codesByToken, blockerByToken, .id(token))
-            case .username(let name): (userByName, phonesByName, codesByName, blockerByName, .text(name))
-            }
-        let script = Script(
-            "subject", rows: [subject.row(of: website)],
-            reads: [users, phones, codes].map { BoundStatement($0, .id(website), key) } + [
-                BoundStatement(
-                    blocker, .id(website), key, .bool(limits.isKnown), .timestamp(limits.since),
-                    .integer(Int64(limits.logins - 1)))
-            ])
-        return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
-                guard let user = rows[0].first else { return nil }
-                var codes: [Factor] = []
-                for row in rows[2] { codes.append(try row.word(0)) }
-                return AskSubject(
-                    user: try user.id(0), username: try user.text(1), phones: try AskablePhones.read(rows[1]),
-                    codes: codes, areCodesLocked: try user.bool(2), limitedBy: try rows[3].first?.timestamp(0))
-            })
-    }
-
+    /// Stores a challenge. `AskScript` has the parts of the script, in the order in which they run.
     public func ask(
         _ challenge: NewChallenge, within limits: AskLimits, as operation: Operation
     ) async throws(StoreFailure) -> AskOutcome {
-        let now = SQLValue.timestamp(challenge.askedAt)
-        let since = SQLValue.timestamp(limits.since)
-        let isKnown = SQLValue.bool(limits.isKnown)
-        let id = SQLValue.id(challenge.id)
-        let user: [SQLValue] = [.id(challenge.user), .id(operation)]
-        let stored: [SQLValue] = [id, .id(operation)]
-        let superseded: [SQLValue] = [.id(challenge.user), now, .id(operation)]
-        var writes = [
-            BoundStatement(lockUser, .id(challenge.user), .id(challenge.website)),
-            BoundStatement(
-                markUser, id, .id(operation), .id(challenge.user), .id(challenge.website), isKnown, since,
-                .integer(Int64(limits.logins))),
-            BoundStatement(supersede, values: [now, .id(operation), .id(challenge.user), now, isKnown] + user),
-            Steps.skip(of: challenge.user, at: challenge.askedAt, by: operation),
-            BoundStatement(dropEntries, values: superseded),
-            LoginDecidedRows.insertLoginDecided(of: challenge.user, at: challenge.askedAt, as: operation),
-            BoundStatement(auditSuperseded, values: [now] + superseded),
-        ]
-        for push in challenge.pushes {
-            writes.append(
-                BoundStatement(
-                    insertPush,
-                    values: [.id(push.id), id, .timestamp(push.leasedUntil), .id(push.holder), .id(push.device)] + user
-                        + [isKnown, since, .integer(Int64(limits.pushes)), isKnown, now]))
-        }
-        let isOpen = !challenge.life.state.isEnd
-        writes += [
-            BoundStatement(
-                insertChallenge,
-                values: [
-                    id, .word(challenge.life.state), .word(challenge.life.reason), .text(challenge.policy),
-                    .blob(challenge.context), .blob(challenge.nonce), .text(challenge.number),
-                    .blob(challenge.approves), .text(challenge.language), isKnown, id, .word(challenge.otherwise), now,
-                    .timestamp(challenge.life.expiresAt), isOpen ? .null : now, now, .id(operation),
-                ] + user),
-            BoundStatement(insertStep, values: stored),
-            BoundStatement(insertExpiry, values: [.id(challenge.expiry)] + stored),
-        ]
-        if let next = challenge.next {
-            writes.append(
-                BoundStatement(insertNext, values: [.id(next.id), .timestamp(next.due), .id(next.holder)] + stored))
-        }
-        writes += [
-            BoundStatement(auditAsk, values: [.id(operation), now] + stored),
-            // Notifies the website of a challenge that has ended at once, because the answer of
-            // `/login` does not report the end.
-            LoginDecidedRows.insertLoginDecided(challenge.id, at: challenge.askedAt, as: operation),
-        ]
+        let script = AskScript(challenge: challenge, limits: limits, operation: operation)
         let change = Change(
-            "ask", operation,
-            rows: [
-                .user(challenge.user).signed, .website(challenge.website), .challenge(challenge.id).signed,
-                .entries(for: challenge.id).signed,
-                LoginDecidedRows.rows(of: challenge.user, at: challenge.askedAt, as: operation),
-            ], writes,
-            reads: [
-                BoundStatement(readStored, id, .id(challenge.user)), BoundStatement(readPushes, id),
-                BoundStatement(readSuperseded, values: superseded),
-                BoundStatement(blocker, .id(challenge.user), isKnown, since, .integer(Int64(limits.logins - 1))),
-            ])
-        return try await run(
-            Query(change: change) { rows throws(StoreFailure) in
-                guard rows.happened, let row = rows[1].first else {
-                    return try rows[4].first.map { row throws(StoreFailure) in .limited(by: try row.timestamp(0)) }
-                        ?? .gone
-                }
-                var pushes: [OutboxEntryID] = []
-                for push in rows[2] { pushes.append(try push.id(0)) }
-                var superseded: [ChallengeID] = []
-                for ended in rows[3] { superseded.append(try ended.id(0)) }
-                let life = ChallengeLife(
-                    state: try row.word(0), decision: try row.optionalWord(1), reason: try row.optionalWord(2),
-                    expiresAt: try row.timestamp(3))
-                return .stored(
-                    StoredChallenge(
-                        life: life, number: try row.optionalText(5), factor: try row.optionalWord(4), pushes: pushes,
-                        superseded: superseded))
-            })
+            "ask", operation, rows: script.rows,
+            script.markUser + script.supersedeOthers + script.insertPushes + script.insertChallenge + script.notify,
+            reads: script.reads)
+        return try await run(Query(change: change) { rows throws(StoreFailure) in try AskScript.outcome(rows) })
     }
 }
 
-extension Subject {
-    /// The user's row alone. A phone's row is checked when the phone answers, and a factor's row
-    /// when a code is made with it. One row that is not genuine therefore does not prevent a login
-    /// with another factor.
-    fileprivate func row(of website: WebsiteID) -> SignedRows {
-        switch self {
-        case .token(let token): .user(token)
-        case .username(let name): .user(named: name, of: website)
-        }
+/// The script that stores a challenge. Each part has the statements that it uses.
+struct AskScript {
+    let challenge: NewChallenge
+    let limits: AskLimits
+    let operation: Operation
+
+    fileprivate var rows: [SignedRows] {
+        [
+            .user(challenge.user).signed, .website(challenge.website), .challenge(challenge.id).signed,
+            .entries(for: challenge.id).signed,
+            LoginDecidedRows.rows(of: challenge.user, at: challenge.askedAt, as: operation),
+        ]
     }
 }
 
-private let userColumns =
-    "SELECT u.id, u.username, u.codes_locked_at IS NOT NULL FROM user u WHERE u.website_id = ? AND "
-private let userByToken = Statement(userColumns + "u.token = ?")
-private let userByName = Statement(userColumns + "u.username = ?")
-
-/// The phones with which a user can be asked.
-enum AskablePhones {
-    /// The columns of the alias `d`.
-    static let columns = "SELECT d.id, d.push_token, d.environment, d.platform, d.public_key IS NOT NULL FROM device d "
-    static let order = " ORDER BY d.created_at, d.id"
-
-    static func read(_ rows: Rows) throws(StoreFailure) -> [AskSubject.Phone] {
-        var phones: [AskSubject.Phone] = []
-        for row in rows {
-            phones.append(
-                AskSubject.Phone(
-                    id: try row.id(0), platform: try row.word(3), pushToken: try row.text(1),
-                    environment: try row.word(2), hasKey: try row.bool(4)))
-        }
-        return phones
+/// Part 1 locks and marks the user's row, if the limit of logins permits another one. Everything
+/// later depends on the mark.
+extension AskScript {
+    fileprivate var markUser: [BoundStatement] {
+        [
+            lockUser(user: .id(challenge.user), website: .id(challenge.website)),
+            markUserWithinLimit(
+                challenge: .id(challenge.id), operation: .id(operation), user: .id(challenge.user),
+                website: .id(challenge.website), known: .bool(limits.isKnown), since: .timestamp(limits.since),
+                logins: .integer(Int64(limits.logins))),
+        ]
     }
 }
-
-private let phoneColumns =
-    AskablePhones.columns + "JOIN user u ON u.id = d.user_id WHERE d.state = 'active' AND u.website_id = ? AND"
-private let phonesByToken = Statement(phoneColumns + " u.token = ?" + AskablePhones.order)
-private let phonesByName = Statement(phoneColumns + " u.username = ?" + AskablePhones.order)
-
-private let codeColumns = """
-    SELECT f.kind FROM factor f JOIN user u ON u.id = f.user_id WHERE f.state = 'active' AND u.website_id = ? AND
-    """
-private let codesByToken = Statement(codeColumns + " u.token = ?")
-private let codesByName = Statement(codeColumns + " u.username = ?")
-
-/// Finds the oldest of the newest challenges that fill the limit, among those from known browsers
-/// or among the others. There is none while the limit is not reached.
-private let window = "c.known = ? AND c.asked_at > ? ORDER BY c.asked_at DESC LIMIT 1 OFFSET ?"
-private let blockerColumns = """
-    SELECT c.asked_at FROM user u JOIN challenge c ON c.user_id = u.id WHERE u.website_id = ? AND
-    """
-private let blockerByToken = Statement(blockerColumns + " u.token = ? AND " + window)
-private let blockerByName = Statement(blockerColumns + " u.username = ? AND " + window)
-private let blocker = Statement("SELECT c.asked_at FROM challenge c WHERE c.user_id = ? AND " + window)
 
 /// Locks the user's row, so that two requests for one user run one after the other. This is a
 /// separate statement: a statement that waits for the lock itself may count before it waits.
-private let lockUser = Statement("UPDATE user SET operation = operation WHERE id = ? AND website_id = ?")
+private let lockUser = Statement("UPDATE user SET operation = operation WHERE id = :user AND website_id = :website")
 
-private let markUser = Statement(
+private let markUserWithinLimit = Statement(
     """
-    UPDATE user SET challenge_id = ?, operation = ?
-    WHERE id = ? AND website_id = ? AND EXISTS
+    UPDATE user SET challenge_id = :challenge, operation = :operation
+    WHERE id = :user AND website_id = :website AND EXISTS
     (SELECT 1 FROM website w WHERE w.id = user.website_id AND w.state = 'active')
-    AND (SELECT count(*) FROM challenge c WHERE c.user_id = user.id AND c.known = ? AND c.asked_at > ?) < ?
+    AND (SELECT count(*) FROM challenge c WHERE c.user_id = user.id AND c.known = :known AND c.asked_at > :since)
+    < :logins
     """)
+
+/// Part 2 supersedes the user's open challenges.
+extension AskScript {
+    fileprivate var supersedeOthers: [BoundStatement] {
+        let (user, now) = (SQLValue.id(challenge.user), SQLValue.timestamp(challenge.askedAt))
+        return [
+            supersede(now: now, operation: .id(operation), user: user, known: .bool(limits.isKnown)),
+            Steps.skip(of: challenge.user, at: challenge.askedAt, by: operation),
+            dropEntries(user: user, now: now, operation: .id(operation)),
+            LoginDecidedRows.insertLoginDecided(of: challenge.user, at: challenge.askedAt, as: operation),
+            auditSuperseded(now: now, user: user, operation: .id(operation)),
+        ]
+    }
+
+    /// The condition for the challenges `c` that this script has superseded.
+    static let superseded =
+        "c.user_id = :user AND c.decided_at = :now AND c.operation = :operation AND c.reason = 'superseded'"
+}
 
 /// Supersedes open challenges. A login from an unknown browser does not end one from a known
 /// browser. It stays open, but the phone shows it only after the other one has ended. Expired
 /// challenges keep the result `expired`, which was already reported.
 private let supersede = Statement(
     """
-    UPDATE challenge SET state = 'cancelled', reason = 'superseded', decided_at = ?, operation = ?
-    WHERE user_id = ? AND decided_at IS NULL AND expires_at > ? AND known <= ? AND EXISTS
-    (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
+    UPDATE challenge SET state = 'cancelled', reason = 'superseded', decided_at = :now, operation = :operation
+    WHERE user_id = :user AND decided_at IS NULL AND expires_at > :now AND known <= :known AND \(Guards.userMarked)
     """)
-
-private let superseded = "c.user_id = ? AND c.decided_at = ? AND c.operation = ? AND c.reason = 'superseded'"
 
 /// MariaDB scans a whole table for `IN (SELECT …)`, but uses an index for a join. SQLite has no
 /// join here.
@@ -200,7 +92,23 @@ private let dropEntries = Statement(
     DELETE /*M! o */ FROM outbox
     /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE */
     /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE */
-    """ + " " + superseded + " /*S! ) */ AND" + OutboxRows.exceptWebhooks)
+    \(AskScript.superseded) /*S! ) */ AND \(OutboxRows.exceptWebhooks)
+    """)
+
+private let auditSuperseded = Statement("\(Audit.endedChallenges) \(AskScript.superseded) \(Audit.once)")
+
+/// Part 3 puts the pushes into the outbox. This relay has the lease on them.
+extension AskScript {
+    fileprivate var insertPushes: [BoundStatement] {
+        challenge.pushes.map { push in
+            insertPush(
+                entry: .id(push.id), challenge: .id(challenge.id), leasedUntil: .timestamp(push.leasedUntil),
+                relay: .id(push.holder), device: .id(push.device), user: .id(challenge.user),
+                operation: .id(operation), known: .bool(limits.isKnown), since: .timestamp(limits.since),
+                pushes: .integer(Int64(limits.pushes)), now: .timestamp(challenge.askedAt))
+        }
+    }
+}
 
 /// Inserts a push within the limit. Pushes are counted by the steps that began with one, because
 /// the factor of a decided challenge is the one that decided it.
@@ -208,61 +116,100 @@ private let insertPush = Statement(
     into: .outbox,
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
-    SELECT ?, 'push', ?, ?, 0, ?, d.id FROM device d JOIN user u ON u.id = d.user_id
-    WHERE d.id = ? AND d.state = 'active' AND u.id = ? AND u.operation = ? AND u.state = 'active' AND
+    SELECT :entry, 'push', :challenge, :leasedUntil, 0, :relay, d.id FROM device d JOIN user u ON u.id = d.user_id
+    WHERE d.id = :device AND d.state = 'active' AND u.id = :user AND u.operation = :operation AND u.state = 'active' AND
     (SELECT count(*) FROM challenge c JOIN step s ON s.challenge_id = c.id
-    WHERE c.user_id = u.id AND c.known = ? AND c.asked_at > ? AND s.factor = 'push'
-    AND coalesce(s.reason, '') <> 'late') < ?
+    WHERE c.user_id = u.id AND c.known = :known AND c.asked_at > :since AND s.factor = 'push'
+    AND coalesce(s.reason, '') <> 'late') < :pushes
     AND NOT EXISTS (SELECT 1 FROM challenge k
-    WHERE k.user_id = u.id AND k.known > ? AND k.decided_at IS NULL AND k.expires_at > ?)
+    WHERE k.user_id = u.id AND k.known > :known AND k.decided_at IS NULL AND k.expires_at > :now)
     """)
+
+/// Part 4 stores the challenge, with its first step, its expiry and its next factor.
+extension AskScript {
+    fileprivate var insertChallenge: [BoundStatement] {
+        let now = SQLValue.timestamp(challenge.askedAt)
+        let life = challenge.life
+        var writes = [
+            insertChallengeRow(
+                challenge: .id(challenge.id), state: .word(life.state), reason: .word(life.reason),
+                policy: .text(challenge.policy), context: .blob(challenge.context), nonce: .blob(challenge.nonce),
+                number: .text(challenge.number), approves: .blob(challenge.approves),
+                language: .text(challenge.language), known: .bool(limits.isKnown),
+                otherwise: .word(challenge.otherwise), now: now, expiresAt: .timestamp(life.expiresAt),
+                decidedAt: life.state.isEnd ? now : .null, operation: .id(operation), user: .id(challenge.user)),
+            insertStep(challenge: .id(challenge.id), operation: .id(operation)),
+            insertExpiry(entry: .id(challenge.expiry), challenge: .id(challenge.id), operation: .id(operation)),
+        ]
+        if let next = challenge.next {
+            writes.append(
+                insertNext(
+                    entry: .id(next.id), dueAt: .timestamp(next.due), relay: .id(next.holder),
+                    challenge: .id(challenge.id), operation: .id(operation)))
+        }
+        return writes
+    }
+}
 
 /// Inserts the challenge. For a locked or frozen user it has already ended, with the user's state
 /// as the reason.
-private let insertChallenge = Statement(
+private let insertChallengeRow = Statement(
     into: .challenge,
     """
     INSERT INTO challenge
-    (id, state, reason, policy, context, nonce, number, approves, language, known, factor, asked_at, expires_at, decided_at,
-    operation, website_id, user_id)
-    SELECT ?, CASE u.state WHEN 'active' THEN ? ELSE 'failed' END, CASE u.state WHEN 'active' THEN ? ELSE u.state END,
-    ?, ?, ?, ?, ?, ?, ?,
-    CASE WHEN EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = 'push') THEN 'push'
-    WHEN u.state = 'active' THEN ? END,
-    ?, ?, CASE u.state WHEN 'active' THEN ? ELSE ? END, ?, u.website_id, u.id
-    FROM user u WHERE u.id = ? AND u.operation = ?
+    (id, state, reason,
+    policy, context, nonce, number, approves, language, known,
+    factor,
+    asked_at, expires_at, decided_at, operation, website_id, user_id)
+    SELECT :challenge, CASE u.state WHEN 'active' THEN :state ELSE 'failed' END,
+    CASE u.state WHEN 'active' THEN :reason ELSE u.state END,
+    :policy, :context, :nonce, :number, :approves, :language, :known,
+    CASE WHEN EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = :challenge AND o.kind = 'push') THEN 'push'
+    WHEN u.state = 'active' THEN :otherwise END,
+    :now, :expiresAt, CASE u.state WHEN 'active' THEN :decidedAt ELSE :now END, :operation, u.website_id, u.id
+    FROM user u WHERE u.id = :user AND u.operation = :operation
     """)
 
-private let ofStored = " FROM challenge c WHERE c.id = ? AND c.operation = ?"
+/// The challenge `c`, if this script has stored it.
+private let stored = "FROM challenge c WHERE c.id = :challenge AND c.operation = :operation"
 
 private let insertStep = Statement(
     """
     INSERT INTO step (challenge_id, ordinal, factor, state, at)
     SELECT c.id, 1, c.factor, CASE WHEN c.factor IN ('push', 'pull') THEN 'queued' ELSE 'sent' END, c.asked_at
-    """ + ofStored + " AND c.factor IS NOT NULL")
+    \(stored) AND c.factor IS NOT NULL
+    """)
 
 private let insertExpiry = Statement(
     into: .outbox,
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts)
-    SELECT ?, 'expiry', c.id, c.expires_at, 0
-    """ + ofStored + " AND c.decided_at IS NULL")
+    SELECT :entry, 'expiry', c.id, c.expires_at, 0 \(stored) AND c.decided_at IS NULL
+    """)
 
 private let insertNext = Statement(
     into: .outbox,
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder)
-    SELECT ?, 'next', c.id, ?, 0, ?
-    """ + ofStored + " AND c.decided_at IS NULL")
+    SELECT :entry, 'next', c.id, :dueAt, 0, :relay \(stored) AND c.decided_at IS NULL
+    """)
+
+/// Part 5 audits the challenge. It notifies the website of a challenge that has ended at once,
+/// because the answer of `/login` does not report the end.
+extension AskScript {
+    fileprivate var notify: [BoundStatement] {
+        [
+            auditAsk(
+                operation: .id(operation), now: .timestamp(challenge.askedAt), challenge: .id(challenge.id)),
+            LoginDecidedRows.insertLoginDecided(challenge.id, at: challenge.askedAt, as: operation),
+        ]
+    }
+}
 
 private let auditAsk = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'challenge.asked', c.website_id, c.user_id, c.id, NULL, coalesce(c.reason, c.factor), NULL
-        """ + ofStored + Audit.once)
-
-private let auditSuperseded = Statement(Audit.ended + superseded + Audit.once)
-
-private let readStored = Statement(
-    "SELECT state, decision, reason, expires_at, factor, number FROM challenge WHERE id = ? AND user_id = ?")
-private let readPushes = Statement("SELECT id FROM outbox WHERE challenge_id = ? AND kind = 'push'")
-private let readSuperseded = Statement("SELECT c.id FROM challenge c WHERE " + superseded)
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
+    SELECT :operation, :now, 'challenge.asked', c.website_id, c.user_id, c.id, coalesce(c.reason, c.factor)
+    \(stored)
+    \(Audit.once)
+    """)

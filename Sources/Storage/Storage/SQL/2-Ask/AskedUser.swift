@@ -1,0 +1,94 @@
+import Domain
+import Relay
+import World
+
+/// Reads the user whom a website wants to ask, by the user's token or name.
+extension Store {
+    public func subject(
+        _ subject: Subject, of website: WebsiteID, within limits: AskLimits
+    ) async throws(StoreFailure) -> AskSubject? {
+        let statements = SubjectStatements(subject)
+        let script = Script(
+            "subject", rows: [subject.row(of: website)],
+            reads: [
+                statements.user(website: .id(website), subject: subject.value),
+                statements.phones(website: .id(website), subject: subject.value),
+                statements.codes(website: .id(website), subject: subject.value),
+                statements.blocker(
+                    website: .id(website), subject: subject.value, known: .bool(limits.isKnown),
+                    since: .timestamp(limits.since), others: .integer(Int64(limits.logins - 1))),
+            ])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let user = rows[0].first else { return nil }
+                var codes: [Factor] = []
+                for row in rows[2] { codes.append(try row.word("kind")) }
+                return AskSubject(
+                    user: try user.id("id"), username: try user.text("username"),
+                    phones: try AskablePhones.read(rows[1]), codes: codes,
+                    areCodesLocked: try user.bool("are_codes_locked"),
+                    limitedBy: try rows[3].first?.timestamp("asked_at"))
+            })
+    }
+}
+
+extension Subject {
+    /// The user's row alone. A phone's row is checked when the phone answers, and a factor's row
+    /// when a code is made with it. One row that is not genuine therefore does not prevent a login
+    /// with another factor.
+    fileprivate func row(of website: WebsiteID) -> SignedRows {
+        switch self {
+        case .token(let token): .user(token)
+        case .username(let name): .user(named: name, of: website)
+        }
+    }
+
+    fileprivate var value: SQLValue {
+        switch self {
+        case .token(let token): .id(token)
+        case .username(let name): .text(name)
+        }
+    }
+}
+
+/// The statements for one kind of subject.
+private struct SubjectStatements {
+    let user: Statement
+    let phones: Statement
+    let codes: Statement
+    let blocker: Statement
+
+    init(_ subject: Subject) {
+        switch subject {
+        case .token: (user, phones, codes, blocker) = (userByToken, phonesByToken, codesByToken, blockerByToken)
+        case .username: (user, phones, codes, blocker) = (userByName, phonesByName, codesByName, blockerByName)
+        }
+    }
+}
+
+private let ofToken = "u.website_id = :website AND u.token = :subject"
+private let ofName = "u.website_id = :website AND u.username = :subject"
+
+private let userByToken = Statement("\(userColumns) WHERE \(ofToken)")
+private let userByName = Statement("\(userColumns) WHERE \(ofName)")
+private let userColumns = "SELECT u.id, u.username, u.codes_locked_at IS NOT NULL AS are_codes_locked FROM user u"
+
+private let phonesByToken = Statement("\(phoneColumns) AND \(ofToken) \(AskablePhones.order)")
+private let phonesByName = Statement("\(phoneColumns) AND \(ofName) \(AskablePhones.order)")
+private let phoneColumns = "\(AskablePhones.columns) JOIN user u ON u.id = d.user_id WHERE d.state = 'active'"
+
+private let codesByToken = Statement("\(codeColumns) AND \(ofToken)")
+private let codesByName = Statement("\(codeColumns) AND \(ofName)")
+private let codeColumns = "SELECT f.kind FROM factor f JOIN user u ON u.id = f.user_id WHERE f.state = 'active'"
+
+private let blockerByToken = Statement("\(blockerColumns) WHERE \(ofToken) AND \(Blocker.window)")
+private let blockerByName = Statement("\(blockerColumns) WHERE \(ofName) AND \(Blocker.window)")
+private let blockerColumns = "SELECT c.asked_at FROM user u JOIN challenge c ON c.user_id = u.id"
+
+/// The challenge that has to leave the limit's time span before a user can be asked again.
+enum Blocker {
+    /// The oldest of the newest challenges `c` that fill the limit, among those from known browsers
+    /// or among the others: the one behind `:others` newer ones. There is none while the limit is
+    /// not reached.
+    static let window = "c.known = :known AND c.asked_at > :since ORDER BY c.asked_at DESC LIMIT 1 OFFSET :others"
+}
