@@ -23,23 +23,37 @@ struct PushMetrics: APNsObserver {
 
         static let all: [Answer] =
             [Answer(status: "200", reason: "Success")]
-            + [
-                "400": [
+            + reasons.flatMap { status, reasons in
+                (reasons + ["Other"]).map { (reason: String) in Answer(status: status, reason: reason) }
+            }
+            + [other]
+        /// The reasons of each status. The type is written out because the compiler takes 14 seconds
+        /// to infer it.
+        private static let reasons: [(status: String, reasons: [String])] = [
+            (
+                "400",
+                [
                     "BadCollapseId", "BadDeviceToken", "BadExpirationDate", "BadMessageId", "BadPriority", "BadTopic",
                     "DeviceTokenNotForTopic", "DuplicateHeaders", "IdleTimeout", "InvalidPushType",
                     "MissingDeviceToken", "MissingTopic", "PayloadEmpty", "TopicDisallowed",
-                ],
-                "403": [
+                ]
+            ),
+            (
+                "403",
+                [
                     "BadCertificate", "BadCertificateEnvironment", "BadEnvironmentKeyIdInToken",
                     "BadEnvironmentKeyInToken", "ExpiredProviderToken", "Forbidden", "InvalidProviderToken",
                     "MissingProviderToken", "UnrelatedKeyIdInToken",
-                ],
-                "404": ["BadPath"], "405": ["MethodNotAllowed"], "410": ["ExpiredToken", "Unregistered"],
-                "413": ["PayloadTooLarge"], "429": ["TooManyProviderTokenUpdates", "TooManyRequests"],
-                "500": ["InternalServerError"], "503": ["ServiceUnavailable", "Shutdown"],
-            ].sorted { $0.key < $1.key }.flatMap { status, reasons in
-                (reasons + ["Other"]).map { Answer(status: status, reason: $0) }
-            } + [other]
+                ]
+            ),
+            ("404", ["BadPath"]),
+            ("405", ["MethodNotAllowed"]),
+            ("410", ["ExpiredToken", "Unregistered"]),
+            ("413", ["PayloadTooLarge"]),
+            ("429", ["TooManyProviderTokenUpdates", "TooManyRequests"]),
+            ("500", ["InternalServerError"]),
+            ("503", ["ServiceUnavailable", "Shutdown"]),
+        ]
         private static let other = Answer(status: "Other", reason: "Other")
         private static let known = Set(all)
 
