@@ -29,7 +29,9 @@ public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
     }
 
     public var bytes: [UInt8] {
-        (0..<16).map { UInt8(truncatingIfNeeded: ($0 < 8 ? high : low) >> UInt64(56 - $0 % 8 * 8)) }
+        [high, low].flatMap { (half: UInt64) in
+            stride(from: 56, through: 0, by: -8).map { (shift: Int) in UInt8(truncatingIfNeeded: half >> shift) }
+        }
     }
 
     public var text: String { Hex.encode(bytes) }
