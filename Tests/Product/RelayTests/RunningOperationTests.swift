@@ -15,7 +15,7 @@ struct RunningOperationTests {
 
     private func id(_ number: Int) throws -> OperationID {
         let high = [UInt8](repeating: 0, count: 8)
-        return try #require(OperationID(high + (0..<8).map { UInt8(number >> (56 - $0 * 8) & 255) }))
+        return try #require(OperationID(high + (0..<8).map { (place: Int) in UInt8(number >> (56 - place * 8) & 255) }))
     }
 
     private func leave(_ number: Int, hadBegun: Bool) throws {
