@@ -23,52 +23,32 @@ struct MigrationLock {
     /// The time between two reads of the heartbeat.
     private static let pause = Duration.milliseconds(250)
 
-    private static let isOfACluster = Statement(
-        """
-        SELECT COUNT(*) FROM information_schema.global_variables
-        WHERE variable_name = 'WSREP_ON' AND variable_value = 'ON'
-        """)
-    private static let isThere = Statement(
-        """
-        SELECT COUNT(*) FROM information_schema.tables
-        WHERE table_schema = DATABASE() AND table_name = 'migrating'
-        """)
-    private static let table = """
-        CREATE TABLE IF NOT EXISTS migrating (
-            one int NOT NULL PRIMARY KEY,
-            holder binary(16),
-            beat bigint NOT NULL
-        ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin
-        """
-    private static let row = Statement(
-        "INSERT INTO migrating (one, holder, beat) VALUES (1, NULL, 0) ON DUPLICATE KEY UPDATE one = migrating.one")
-    private static let look = Statement("SELECT beat, holder IS NULL FROM migrating WHERE one = 1")
-    private static let take = Statement("UPDATE migrating SET holder = ?, beat = beat + 1 WHERE one = 1 AND beat = ?")
-    private static let move = Statement("UPDATE migrating SET beat = beat + 1 WHERE one = 1 AND holder = ?")
-    private static let isMine = Statement("SELECT COUNT(*) FROM migrating WHERE one = 1 AND holder = ?")
-    private static let drop = Statement("UPDATE migrating SET holder = NULL, beat = beat + 1 WHERE holder = ?")
-
     /// Whether the database belongs to a cluster of several nodes.
     static func isNeeded(_ session: any Session) throws(SessionFailure) -> Bool {
-        try number(isOfACluster, session) == 1
+        try session.run([isOfCluster()]).first?.first.flatMap { try? $0.integer("setting_count") } == 1
     }
+
+    private static let isOfCluster = Statement(
+        """
+        SELECT COUNT(*) AS setting_count FROM information_schema.global_variables
+        WHERE variable_name = 'WSREP_ON' AND variable_value = 'ON'
+        """)
 
     /// Waits until the lock is free or its holder's heartbeat stands still, and takes it.
     init(_ session: any Session, timeout: Duration = Self.timeout) throws(SessionFailure) {
         self.session = session
         holder = SystemRandomness().bytes(16)
-        if try Self.number(Self.isThere, session) == 0 { try session.execute(Self.table) }
-        try transaction { () throws(SessionFailure) in _ = try session.run([BoundStatement(Self.row)]) }
+        try createRow()
         var seen: (beat: Int64, turns: Duration)?
         while true {
-            let rows = try transaction { () throws(SessionFailure) in try session.run([BoundStatement(Self.look)])[0] }
-            guard let row = rows.first, case .integer(let beat)? = try? row.value(0) else {
+            let rows = try transaction { () throws(SessionFailure) in try session.run([Self.readRow()])[0] }
+            guard let row = rows.first, let beat = try? row.integer("beat") else {
                 throw .statement("the table migrating has no row")
             }
             let stands = seen.flatMap { $0.beat == beat ? $0.turns : nil } ?? .zero
             if row.isFree || stands >= timeout {
                 try transaction { () throws(SessionFailure) in
-                    _ = try session.run([BoundStatement(Self.take, .blob(holder), .integer(beat))])
+                    _ = try session.run([Self.takeOver(holder: .blob(holder), beat: .integer(beat))])
                 }
                 if try isHeld() { return }
                 seen = nil
@@ -79,25 +59,61 @@ struct MigrationLock {
         }
     }
 
+    private static let readRow = Statement("SELECT beat, holder IS NULL AS is_free FROM migrating WHERE one = 1")
+
+    private static let takeOver = Statement(
+        "UPDATE migrating SET holder = :holder, beat = beat + 1 WHERE one = 1 AND beat = :beat")
+
+    /// Creates the table and its row, if they do not exist.
+    private func createRow() throws(SessionFailure) {
+        let tables = try session.run([Self.countOfTables()]).first?.first.flatMap { try? $0.integer("table_count") }
+        if tables == 0 { try session.execute(Self.table) }
+        try transaction { () throws(SessionFailure) in _ = try session.run([Self.insertRow()]) }
+    }
+
+    private static let countOfTables = Statement(
+        """
+        SELECT COUNT(*) AS table_count FROM information_schema.tables
+        WHERE table_schema = DATABASE() AND table_name = 'migrating'
+        """)
+
+    private static let table = """
+        CREATE TABLE IF NOT EXISTS migrating (
+            one int NOT NULL PRIMARY KEY,
+            holder binary(16),
+            beat bigint NOT NULL
+        ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin
+        """
+
+    private static let insertRow = Statement(
+        "INSERT INTO migrating (one, holder, beat) VALUES (1, NULL, 0) ON DUPLICATE KEY UPDATE one = migrating.one")
+
     /// Increments the heartbeat. It must be called before each statement, and fails if another
     /// program has taken the lock over.
     func renew() throws(SessionFailure) {
-        try transaction { () throws(SessionFailure) in _ = try session.run([BoundStatement(Self.move, .blob(holder))]) }
+        try transaction { () throws(SessionFailure) in _ = try session.run([Self.moveBeat(holder: .blob(holder))]) }
         guard try isHeld() else { throw .conflict("another program took over the migration of this database") }
     }
 
-    /// Releases the lock. If this fails, the next program waits for `timeout`, as after a crash.
-    func release() {
-        try? transaction { () throws(SessionFailure) in _ = try session.run([BoundStatement(Self.drop, .blob(holder))])
-        }
-    }
+    private static let moveBeat = Statement("UPDATE migrating SET beat = beat + 1 WHERE one = 1 AND holder = :holder")
 
     private func isHeld() throws(SessionFailure) -> Bool {
         try transaction { () throws(SessionFailure) in
-            try session.run([BoundStatement(Self.isMine, .blob(holder))]).first?.first.flatMap { try? $0.value(0) }
-                == .integer(1)
+            try session.run([Self.readHeld(holder: .blob(holder))]).first?.isEmpty == false
         }
     }
+
+    private static let readHeld = Statement("SELECT 1 FROM migrating WHERE one = 1 AND holder = :holder")
+
+    /// Releases the lock. If this fails, the next program waits for `timeout`, as after a crash.
+    func release() {
+        try? transaction { () throws(SessionFailure) in
+            _ = try session.run([Self.freeRow(holder: .blob(holder))])
+        }
+    }
+
+    private static let freeRow = Statement(
+        "UPDATE migrating SET holder = NULL, beat = beat + 1 WHERE holder = :holder")
 
     /// Runs a transaction, and runs it again if another node committed first.
     @discardableResult private func transaction<Value>(
@@ -118,14 +134,8 @@ struct MigrationLock {
             }
         }
     }
-
-    private static func number(_ statement: Statement, _ session: any Session) throws(SessionFailure) -> Int64? {
-        let rows = try session.run([BoundStatement(statement)])
-        guard case .integer(let number)? = try? rows.first?.first?.value(0) else { return nil }
-        return number
-    }
 }
 
 extension Row {
-    fileprivate var isFree: Bool { (try? value(1)) == .integer(1) }
+    fileprivate var isFree: Bool { (try? bool("is_free")) == true }
 }

@@ -43,33 +43,6 @@ struct Migration: Sendable {
 }
 
 extension [Migration] {
-    private static var table: String {
-        """
-        CREATE TABLE IF NOT EXISTS migration (
-            version bigint NOT NULL PRIMARY KEY,
-            applied_at datetime(3) NOT NULL,
-            least bigint NOT NULL       -- the oldest program that works on these tables, by the newest version that it knows
-        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */
-        """
-    }
-
-    private static let isThere = Statement(
-        """
-        SELECT COUNT(*) FROM /*S! sqlite_master WHERE type = 'table' AND name = 'migration' */
-        /*M! information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'migration' */
-        """)
-    private static let newest = Statement("SELECT version, least FROM migration ORDER BY version DESC LIMIT 1")
-    // A program whose lock was taken over may already have inserted the same row.
-    private static let record = Statement(
-        """
-        INSERT INTO migration (version, applied_at, least) VALUES (?, ?, ?)
-        /*M! ON DUPLICATE KEY UPDATE version = migration.version */ /*S! ON CONFLICT DO NOTHING */
-        """)
-    // If two programs migrate at the same time, the second one waits and then finds nothing to do.
-    // In SQLite the transaction has this effect; between the nodes of a cluster `MigrationLock` has
-    // it.
-    private static let lock = Statement("SELECT GET_LOCK(CONCAT(DATABASE(), '.migration'), 600)")
-    private static let unlock = Statement("SELECT RELEASE_LOCK(CONCAT(DATABASE(), '.migration'))")
     private static let mostTries = 20
 
     var known: Int64 { last?.version ?? 0 }
@@ -119,35 +92,38 @@ extension [Migration] {
 
     private func migrateOnce(_ session: any Session, _ dialect: Dialect, now: Timestamp) throws(SessionFailure) {
         try session.begin(.writing)
-        var claim: MigrationLock?
+        var clusterLock: MigrationLock?
         // Releases the locks last: the next program that gets them must find the new version. If
         // the release fails, the end of the connection releases the lock of MariaDB.
         defer {
-            claim?.release()
-            if dialect == .mariadb { _ = try? session.run([BoundStatement(Self.unlock)]) }
+            clusterLock?.release()
+            if dialect == .mariadb { _ = try? session.run([Self.unlock()]) }
         }
         do throws(SessionFailure) {
-            if dialect == .mariadb, try session.run([BoundStatement(Self.lock)]).first?.first?.isOne != true {
+            if dialect == .mariadb, try session.run([Self.lock()]).first?.first?.isOne("is_locked") != true {
                 throw .refused("another program has been migrating this database for ten minutes: wait for it")
             }
             if let found = try present(session) {
                 try refuseForerunner(found.version)
                 if found.version >= known { return try session.commit() }
             }
-            if dialect == .mariadb, try MigrationLock.isNeeded(session) { claim = try MigrationLock(session) }
+            if dialect == .mariadb, try MigrationLock.isNeeded(session) {
+                clusterLock = try MigrationLock(session)
+            }
             try session.execute(dialect.resolve(Self.table))
             let present = try present(session)?.version ?? 0
             for migration in self where migration.version > present {
                 for statement in dialect.statements(of: migration.file) {
                     do throws(SessionFailure) {
-                        try claim?.renew()
+                        try clusterLock?.renew()
                         try session.execute(statement)
                     } catch {
                         throw error.named { "schema \(migration.version): \($0) in: \(statement.prefix(200))" }
                     }
                 }
                 _ = try session.run([
-                    BoundStatement(Self.record, .integer(migration.version), .timestamp(now), .integer(migration.least))
+                    Self.record(
+                        version: .integer(migration.version), now: .timestamp(now), least: .integer(migration.least))
                 ])
             }
             try session.commit()
@@ -156,6 +132,30 @@ extension [Migration] {
             throw error
         }
     }
+
+    // If two programs migrate at the same time, the second one waits and then finds nothing to do.
+    // In SQLite the transaction has this effect; between the nodes of a cluster `MigrationLock` has
+    // it.
+    private static let lock = Statement("SELECT GET_LOCK(CONCAT(DATABASE(), '.migration'), 600) AS is_locked")
+
+    private static let unlock = Statement("SELECT RELEASE_LOCK(CONCAT(DATABASE(), '.migration'))")
+
+    private static var table: String {
+        """
+        CREATE TABLE IF NOT EXISTS migration (
+            version bigint NOT NULL PRIMARY KEY,
+            applied_at datetime(3) NOT NULL,
+            least bigint NOT NULL       -- the oldest program that works on these tables, by the newest version that it knows
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */
+        """
+    }
+
+    // A program whose lock was taken over may already have inserted the same row.
+    private static let record = Statement(
+        """
+        INSERT INTO migration (version, applied_at, least) VALUES (:version, :now, :least)
+        /*M! ON DUPLICATE KEY UPDATE version = migration.version */ /*S! ON CONFLICT DO NOTHING */
+        """)
 
     /// Refuses a store that is older than the first migration.
     private func refuseForerunner(_ version: Int64) throws(SessionFailure) {
@@ -167,17 +167,24 @@ extension [Migration] {
 
     /// Returns the newest version in the database; nil before the first migration.
     private func present(_ session: any Session) throws(SessionFailure) -> (version: Int64, least: Int64)? {
-        guard try session.run([BoundStatement(Self.isThere)]).first?.first?.isOne == true else { return nil }
-        let rows = try session.run([BoundStatement(Self.newest)])
-        guard let row = rows.first?.first, case .integer(let version)? = try? row.value(0),
-            case .integer(let least)? = try? row.value(1)
+        guard try session.run([Self.countOfTables()]).first?.first?.isOne("table_count") == true else { return nil }
+        guard let row = try session.run([Self.newest()]).first?.first, let version = try? row.integer("version"),
+            let least = try? row.integer("least")
         else { return nil }
         return (version, least)
     }
+
+    private static let countOfTables = Statement(
+        """
+        SELECT COUNT(*) AS table_count FROM /*S! sqlite_master WHERE type = 'table' AND name = 'migration' */
+        /*M! information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'migration' */
+        """)
+
+    private static let newest = Statement("SELECT version, least FROM migration ORDER BY version DESC LIMIT 1")
 }
 
 extension Row {
-    fileprivate var isOne: Bool { (try? value(0)) == .integer(1) }
+    fileprivate func isOne(_ column: SQLName) -> Bool { (try? integer(column)) == 1 }
 }
 
 extension SessionFailure {

@@ -19,10 +19,6 @@ struct Transaction {
     private let purpose: Purpose
     private(set) var hasBegun = false
 
-    /// Finds an operation in the audit. In MariaDB the lock makes the look-up wait for a COMMIT
-    /// that still runs on the lost connection.
-    private static let lookUp = Statement("SELECT 1 FROM audit WHERE operation = ?/*M! FOR UPDATE */")
-
     init(_ entries: [Lane.Entry], _ purpose: Purpose) {
         self.entries = entries
         self.purpose = purpose
@@ -104,10 +100,14 @@ struct Transaction {
             guard entry.isRetry, !entry.submission.script.writes.isEmpty,
                 let operation = entry.submission.script.operation
             else { return nil }
-            return (index, BoundStatement(Self.lookUp, .blob(operation)))
+            return (index, Self.lookUp(operation: .blob(operation)))
         }
         guard !retried.isEmpty else { return [] }
         let found = try session.run(retried.map { $0.1 })
         return Set(zip(retried, found).filter { !$1.isEmpty }.map { $0.0.0 })
     }
+
+    /// Finds an operation in the audit. In MariaDB the lock makes the look-up wait for a COMMIT
+    /// that still runs on the lost connection.
+    private static let lookUp = Statement("SELECT 1 FROM audit WHERE operation = :operation /*M! FOR UPDATE */")
 }
