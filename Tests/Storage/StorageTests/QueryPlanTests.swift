@@ -15,11 +15,11 @@ import Testing
 
     /// A part of the statement, and why it may.
     private static let exceptions = [
-        "WHERE substr(answer, 1, ?)": "the same, of the answers of a day",
+        "WHERE substr(answer, 1, :length)": "the same, of the answers of a day",
         "GROUP BY o.kind": "the operator's status; what is to be done is short work or open logins",
         "SELECT w.id, w.name, w.display_name, w.state": "the operator's list of websites counts their users",
         "LEFT JOIN user u ON u.id = coalesce": "the operator's list of what is to be done",
-        "holder = NULL, lease = NULL WHERE holder = ?": "once for every relay that died",
+        "holder = NULL, lease = NULL WHERE holder = :relay": "once for every relay that died",
     ]
 
     @Test(arguments: [Engine.file, .mariadb]) func noGrowingTableIsScanned(engine: Engine) async throws {
