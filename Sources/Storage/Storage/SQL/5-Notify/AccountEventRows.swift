@@ -18,18 +18,47 @@ enum AccountEventRows {
         _ announcement: AccountEvent, user: UserID, device: DeviceID?, challenge: ChallengeID? = nil,
         after event: String? = nil, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
     ) -> [BoundStatement] {
-        func values(_ kind: String, _ more: SQLValue...) -> [SQLValue] {
-            let id = id(of: announcement, kind, operation)
-            let audit: [SQLValue] = [.id(user), .id(noted ?? operation.id), .text(event)]
-            return [.id(id), .word(announcement), .id(device), .timestamp(now)] + more + audit
-        }
+        let audited = SQLValue.id(noted ?? operation.id)
         return [
-            BoundStatement(
-                toWebsite,
-                values: values("webhook", .timestamp(now + WebhookRows.life), .timestamp(now), .id(challenge))),
-            BoundStatement(toUser, values: values("mail", .timestamp(now + life), .timestamp(now))),
+            notifyWebsite(
+                entry: .id(id(of: announcement, "webhook", operation)), event: .word(announcement),
+                device: .id(device), now: .timestamp(now), expiresAt: .timestamp(now + WebhookRows.life),
+                challenge: .id(challenge), user: .id(user), operation: audited, auditEvent: .text(event)),
+            notifyUser(
+                entry: .id(id(of: announcement, "mail", operation)), event: .word(announcement),
+                device: .id(device), now: .timestamp(now), expiresAt: .timestamp(now + life), user: .id(user),
+                operation: audited, auditEvent: .text(event)),
         ]
     }
+
+    private static let notifyWebsite = Statement(
+        into: .outbox, once: true,
+        """
+        INSERT INTO outbox
+        (id, kind, event, device_id, created_at, expires_at, webhook_due_at, challenge_id,
+        ordinal, website_id, user_id, attempts)
+        SELECT :entry, '\(WebhookRows.kind)', :event, :device, :now, :expiresAt, :now, :challenge,
+        \(WebhookRows.afterEnd), w.id, u.id, 0
+        FROM user u JOIN website w ON w.id = u.website_id WHERE u.id = :user AND w.webhook_url IS NOT NULL
+        AND \(isAudited)
+        """)
+
+    /// Notifies the user. The address is looked up when the mail is sent, because the user may have
+    /// another one by then.
+    private static let notifyUser = Statement(
+        into: .outbox, once: true,
+        """
+        INSERT INTO outbox (id, kind, event, device_id, user_id, created_at, expires_at, due_at, attempts)
+        SELECT :entry, 'mail', :event, :device, u.id, :now, :expiresAt, :now, 0 FROM user u
+        WHERE u.id = :user AND (u.email IS NOT NULL OR EXISTS
+        (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = 'mail' AND f.state = 'active'))
+        AND \(isAudited)
+        """)
+
+    /// The condition that the audit row exists. Two equal requests at the same time are one change
+    /// and cause one notification.
+    private static let isAudited =
+        "EXISTS (SELECT 1 FROM audit WHERE operation = :operation AND event = coalesce(:auditEvent, event))"
 
     /// The rows that `steps` writes. Their ids are derived from the operation, so nobody can know
     /// them in advance.
@@ -41,27 +70,3 @@ enum AccountEventRows {
         operation.identifier("\(kind) \(announcement.rawValue)")
     }
 }
-
-/// The condition that the audit row exists. Two equal requests at the same time are one change and
-/// cause one notification.
-private let told = "AND EXISTS (SELECT 1 FROM audit WHERE operation = ? AND event = coalesce(?, event))"
-
-private let toWebsite = Statement(
-    into: .outbox, once: true,
-    """
-    INSERT INTO outbox (id, kind, event, device_id, created_at, expires_at, webhook_due_at, challenge_id, ordinal, website_id,
-    user_id, attempts)
-    SELECT ?, '\(WebhookRows.kind)', ?, ?, ?, ?, ?, ?, \(WebhookRows.afterEnd), w.id, u.id, 0
-    FROM user u JOIN website w ON w.id = u.website_id WHERE u.id = ? AND w.webhook_url IS NOT NULL
-    """ + " " + told)
-
-/// Notifies the user. The address is looked up when the mail is sent, because the user may have
-/// another one by then.
-private let toUser = Statement(
-    into: .outbox, once: true,
-    """
-    INSERT INTO outbox (id, kind, event, device_id, user_id, created_at, expires_at, due_at, attempts)
-    SELECT ?, 'mail', ?, ?, u.id, ?, ?, ?, 0 FROM user u
-    WHERE u.id = ? AND (u.email IS NOT NULL OR EXISTS
-    (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = 'mail' AND f.state = 'active'))
-    """ + " " + told)

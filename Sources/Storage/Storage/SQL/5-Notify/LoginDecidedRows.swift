@@ -10,13 +10,33 @@ enum LoginDecidedRows {
     static func insertLoginDecided(_ challenge: ChallengeID, at now: Timestamp, as operation: Operation)
         -> BoundStatement
     {
-        BoundStatement(toldOne, values: times(now) + [.id(challenge), .id(operation)])
+        insertOfChallenge(
+            now: .timestamp(now), expiresAt: .timestamp(now + WebhookRows.life), challenge: .id(challenge),
+            operation: .id(operation))
     }
+
+    private static let insertOfChallenge = Statement(
+        into: .outbox, once: true,
+        "\(insert) c.id = :challenge AND c.operation = :operation AND c.decided_at IS NOT NULL")
 
     /// Writes the entries of the user's challenges that this change ended at that moment.
     static func insertLoginDecided(of user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
-        BoundStatement(toldOfUser, values: times(now) + [.id(user), .timestamp(now), .id(operation)])
+        insertOfUser(
+            now: .timestamp(now), expiresAt: .timestamp(now + WebhookRows.life), user: .id(user),
+            operation: .id(operation))
     }
+
+    private static let insertOfUser = Statement(
+        into: .outbox, once: true,
+        "\(insert) c.user_id = :user AND c.decided_at = :now AND c.operation = :operation")
+
+    /// Inserts entries of challenges `c`. A condition must follow.
+    private static let insert = """
+        INSERT INTO outbox
+        (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at, attempts)
+        SELECT c.id, '\(WebhookRows.kind)', 'login.decided', 0, c.user_id, c.website_id, c.id, :now, :expiresAt, :now, 0
+        FROM challenge c JOIN website w ON w.id = c.website_id WHERE w.webhook_url IS NOT NULL AND
+        """
 
     /// The entry that `insertLoginDecided` writes for this challenge.
     static func row(_ challenge: ChallengeID, as operation: Operation) -> SignedRows {
@@ -27,20 +47,4 @@ enum LoginDecidedRows {
     static func rows(of user: UserID, at now: Timestamp, as operation: Operation) -> SignedRows {
         .decided(of: user, at: now, by: operation).lenient
     }
-
-    private static func times(_ now: Timestamp) -> [SQLValue] {
-        [.timestamp(now), .timestamp(now + WebhookRows.life), .timestamp(now)]
-    }
 }
-
-private let told = """
-    INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at, attempts)
-    SELECT c.id, '\(WebhookRows.kind)', 'login.decided', 0, c.user_id, c.website_id, c.id, ?, ?, ?, 0
-    FROM challenge c JOIN website w ON w.id = c.website_id WHERE w.webhook_url IS NOT NULL AND
-    """
-
-private let toldOne = Statement(
-    into: .outbox, once: true, told + " c.id = ? AND c.operation = ? AND c.decided_at IS NOT NULL")
-
-private let toldOfUser = Statement(
-    into: .outbox, once: true, told + " c.user_id = ? AND c.decided_at = ? AND c.operation = ?")

@@ -3,38 +3,40 @@ import Relay
 
 extension Store: RevocationStore {
     public func revocations(after number: Int64) async throws(StoreFailure) -> [StoreChange] {
-        let rows = try await watch(Script("revocations", reads: [BoundStatement(revoked, .integer(number))]))
+        let rows = try await watch(Script("revocations", reads: [revocationsAfter(number: .integer(number))]))
         var changes: [StoreChange] = []
         for row in rows[0] {
             changes.append(
                 StoreChange(
-                    number: try row.integer(0), event: try row.text(1), device: try row.optionalID(2),
-                    website: try row.optionalID(3)))
+                    number: try row.integer("id"), event: try row.text("event"),
+                    device: try row.optionalID("device_id"), website: try row.optionalID("website_id")))
         }
         return changes
     }
+}
 
+private let revocationsAfter = Statement(
+    """
+    SELECT id, event, device_id, website_id FROM audit
+    WHERE id > :number AND event IN ('website.key_revoked', 'website.disabled', 'device.unbound', 'device.suspended',
+    'device.withdrawn') ORDER BY id
+    """)
+
+extension Store {
     public func keys(of website: WebsiteID) async throws(StoreFailure) -> WebsiteKeys? {
         let rows = try await run(
-            Script(
-                "website keys",
-                reads: [BoundStatement(nameOfWebsite, .id(website)), BoundStatement(keysOfActive, .id(website))]))
-        guard let name = try rows[0].first?.text(0) else { return nil }
+            Script("website keys", reads: [nameOfWebsite(website: .id(website)), keysOfActive(website: .id(website))]))
+        guard let name = try rows[0].first?.text("name") else { return nil }
         var keys: [[UInt8]] = []
-        for row in rows[1] { keys.append(try row.blob(0)) }
+        for row in rows[1] { keys.append(try row.blob("thumbprint")) }
         return WebsiteKeys(name: name, keys: keys)
     }
 }
 
-private let revoked = Statement(
-    """
-    SELECT id, event, device_id, website_id FROM audit
-    WHERE id > ? AND event IN ('website.key_revoked', 'website.disabled', 'device.unbound', 'device.suspended',
-    'device.withdrawn') ORDER BY id
-    """)
-private let nameOfWebsite = Statement("SELECT name FROM website WHERE id = ?")
+private let nameOfWebsite = Statement("SELECT name FROM website WHERE id = :website")
+
 private let keysOfActive = Statement(
     """
     SELECT k.thumbprint FROM website_key k JOIN website w ON w.id = k.website_id
-    WHERE w.id = ? AND w.state = 'active'
+    WHERE w.id = :website AND w.state = 'active'
     """)
