@@ -7,17 +7,17 @@ import World
 extension Tool {
     static let addWebsite = Subcommand(
         command: Command(
-            "website add", "Makes a website known, and writes the certificate with which it calls.",
-            operands: [.init("NAME", "Small letters, digits, dots and dashes. It is never given to another website.")],
+            "website add", "Adds a website, and writes the client certificate for its requests.",
+            operands: [.init("NAME", "Lower-case letters, digits, dots and hyphens. A name can be used only once.")],
             options: [
-                .init("display-name", .one("TEXT"), "What people are shown; NAME if left out."),
-                .init("webhook", .one("URL"), "Where it is told what happens, https; see docs/websites/webhooks.md."),
+                .init("display-name", .one("TEXT"), "The name that users see (default: NAME)."),
+                .init("webhook", .one("URL"), "The HTTPS URL that receives webhooks; see docs/websites/webhooks.md."),
                 .init(
                     "out", .one("DIR"),
-                    "Where NAME.pem, NAME.key and, with --webhook, NAME.secret are written; here if left out."),
+                    "The directory for NAME.pem, NAME.key and, with --webhook, NAME.secret (default: the current one)."),
             ] + Policy.keys.map { .init($0, .one("VALUE"), SettingsKeys.policyTexts[$0] ?? "") },
             notes: """
-                Policies that are not given are those of the settings.
+                A policy that is not given is taken from the settings.
                   twoefay --config /etc/twoefay/twoefay.yaml website add shop --answers website
                 """)
     ) { invocation throws(Failure) in
@@ -32,18 +32,18 @@ extension Tool {
 
         let origin = settings.origin.settingsText
         let authority = settings.path(of: settings.tls.authority)
-        let told =
+        let webhookNote =
             credentials.secretPath.map {
-                "\n\nIt is called at \(website.webhookURL ?? ""): \($0) holds the secret that its webhooks are signed with. Give it that, too."
+                "\n\nWebhooks go to \(website.webhookURL ?? ""). Give the website \($0), too: it holds the secret that signs them."
             } ?? ""
         return Report(
             """
-            The website \(website.name) is known. It calls with \(credentials.certificatePath) and \(credentials.keyPath), \
-            until \(credentials.expiresAt.rfc3339).
-            Give it these two, and \(authority), from which the relay's own certificate comes. For example:
+            The website \(website.name) is added. Its certificate is \(credentials.certificatePath), its key \(credentials.keyPath); \
+            the certificate expires at \(credentials.expiresAt.rfc3339).
+            Give the website these two files, and \(authority), the authority of the relay's certificate. Example:
 
               curl --http2 --cacert \(authority) --cert \(credentials.certificatePath) --key \(credentials.keyPath) \\
-                --json '{"username": "alice"}' \(origin)/register\(told)
+                --json '{"username": "alice"}' \(origin)/register\(webhookNote)
             """,
             json: .object([
                 "website": .string(website.name), "certificate": .string(credentials.certificatePath),

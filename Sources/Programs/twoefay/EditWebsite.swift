@@ -10,21 +10,22 @@ extension Tool {
     static let editWebsite = Subcommand(
         command: Command(
             "website edit", "Changes a website's policies, its display name or its webhook URL.",
-            operands: [.init("NAME", "A website that 'website list' shows.")],
+            operands: [.init("NAME", "The website's name, as in 'website list'.")],
             options: [
-                .init("display-name", .one("TEXT"), "What people are shown."),
+                .init("display-name", .one("TEXT"), "The name that users see."),
                 .init(
                     "webhook", .one("URL"),
-                    "Where it is told what happens, https. \(WebsiteChange.none): nowhere; what it was to be told is dropped."
+                    "The HTTPS URL that receives webhooks. \(WebsiteChange.none) removes it, and drops the pending webhooks."
                 ),
                 .init(
                     "out", .one("DIR"),
-                    "Where NAME.secret is written, if the website had no webhook URL before; the current directory if left out."
+                    "The directory for NAME.secret, which the first webhook URL creates (default: the current one)."
                 ),
             ] + Policy.keys.map { .init($0, .one("VALUE"), SettingsKeys.policyTexts[$0] ?? "") },
             notes: """
-                What is not given stays. \(WebsiteChange.fromSettings) gives a policy back to the settings. A relay that runs sees the change at
-                once; logins that were asked before keep the policies that they were asked under. If the webhook URL changes, the secret stays.
+                Options that are not given change nothing. The value \(WebsiteChange.fromSettings) resets a policy to the one of the settings.
+                Running relays apply the change at once. Open logins keep the policies with which they began. A new webhook URL
+                keeps the secret.
                   twoefay --config /etc/twoefay/twoefay.yaml website edit shop --number 6 --lifetime default
                 """)
     ) { invocation throws(Failure) in
@@ -33,52 +34,52 @@ extension Tool {
             displayName: invocation.value("display-name"), webhook: invocation.value("webhook"),
             allowed: settings.webhooks.allowed,
             policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } })
-        let desk = try OperatorStore(settings)
-        defer { desk.close() }
-        let website = try desk.website(named: invocation.operand(0))
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        let website = try store.website(named: invocation.operand(0))
         let new = try change.applied(to: website.traits)
         let differences = try Difference.between(website.traits, new, settings: settings)
         let name = website.name
         let secret = try NewSecret(of: website, at: new.webhookURL, invocation.value("out"), settings: settings)
         guard new != website.traits || secret != nil else {
-            return Report("\(name) is like that already.", json: Difference.json([], nil, website: name))
+            return Report("\(name) has these values already.", json: Difference.json([], nil, website: name))
         }
-        if website.traits.webhookURL == nil { try drop(website.id, desk) }
+        if website.traits.webhookURL == nil { try drop(website.id, store) }
         try secret?.write()
         let edited: Bool
         do throws(Failure) {
-            edited = try desk.run { operation in
+            edited = try store.run { operation in
                 Websites.edit(
-                    website.id, from: website.traits, to: new, secrets: secret?.sealed, at: desk.now, as: operation)
+                    website.id, from: website.traits, to: new, secrets: secret?.sealed, at: store.now, as: operation)
             }
         } catch {
             guard let secret else { throw error }
             throw Failure(
                 error.code, error.message,
                 next:
-                    "See 'website show \(name)': if the webhook URL is there, \(secret.path) holds its secret. If not, remove that file "
-                    + "and try again.")
+                    "Run 'twoefay website show \(name)'. If it shows the webhook URL, \(secret.path) holds the secret. If not, remove "
+                    + "that file and try again.")
         }
         guard edited else {
             secret?.remove()
             throw Failure(
-                .conflict, "somebody else changed \(name) at the same moment",
-                next: "Nothing was changed here. Look at 'website show \(name)', and try again.")
+                .conflict, "another command changed \(name) at the same time",
+                next: "Nothing was changed here. Check 'twoefay website show \(name)', then try again.")
         }
         if new.webhookURL == nil {
-            try drop(website.id, desk)
+            try drop(website.id, store)
         } else if new.webhookURL != website.traits.webhookURL {
             // Webhooks that failed at the old URL need not wait for their next attempt.
-            try desk.makeWebhooksDue(of: website.id)
+            try store.makeWebhooksDue(of: website.id)
         }
-        var lines = ["\(name) is changed. It holds for logins asked from now on."]
+        var lines = ["\(name) is changed. The policies apply to logins that begin from now on."]
         if let secret {
             lines.append(
-                "It is called from now on: \(secret.path) holds the secret that its webhooks are signed with. Give it that."
+                "Webhooks are sent from now on. Give the website \(secret.path): it holds the secret that signs them."
             )
         } else if new.webhookURL != website.traits.webhookURL, website.health?.isDisabled == true, new.webhookURL != nil
         {
-            lines.append("It is disabled still: 'twoefay website webhook \(name) enable' has it called.")
+            lines.append("Its webhooks are still disabled. To enable them: twoefay website webhook \(name) enable")
         }
         let table = Table(["", "BEFORE", "AFTER"], differences.map { [$0.name, $0.before.shown, $0.after.shown] })
         return Report(
@@ -105,9 +106,9 @@ private struct NewSecret {
         guard url != nil, website.traits.webhookURL == nil || website.health == nil else {
             guard directory == nil else {
                 throw Failure(
-                    .usage, "--out is given, and no secret is made",
+                    .usage, "--out is given, but no secret is created",
                     next:
-                        "A secret is made with the first webhook URL. 'twoefay website webhook \(website.name) rotate-secret' makes another."
+                        "Only the first webhook URL creates a secret. For a new one: twoefay website webhook \(website.name) rotate-secret"
                 )
             }
             return nil
@@ -123,7 +124,7 @@ private struct NewSecret {
         } catch {
             throw Failure(
                 error.exists ? .conflict : .failed, error.text,
-                next: "Nothing was changed. Choose another directory with --out, or move that file away.")
+                next: "Nothing was changed. Choose another directory with --out, or move the existing file away.")
         }
     }
 

@@ -6,7 +6,7 @@ import World
 
 extension Tool {
     static let listWebsites = Subcommand(
-        command: Command("website list", "Lists the websites that are or were known, with their policies.")
+        command: Command("website list", "Lists the websites with their policies and the health of their webhooks.")
     ) { invocation throws(Failure) in
         let store = try Settings.load(invocation).openStore()
         defer { store.close() }
@@ -17,7 +17,7 @@ extension Tool {
             throw Failure(store: error)
         }
         let table = Table(
-            ["NAME", "STATE", "USERS", "SINCE", "DISPLAY NAME", "POLICIES", "WEBHOOKS", "WEBHOOK URL"],
+            ["NAME", "STATE", "USERS", "CREATED", "DISPLAY NAME", "POLICIES", "WEBHOOKS", "WEBHOOK URL"],
             websites.map { website in
                 [
                     website.name, website.state, String(website.users), website.createdAt.rfc3339,
@@ -26,7 +26,7 @@ extension Tool {
                     website.health?.word ?? "", website.traits.webhookURL ?? "",
                 ]
             })
-        let none = "There is no website yet. 'twoefay --config FILE website add NAME' makes one known."
+        let none = "There is no website yet. To add one: twoefay --config FILE website add NAME"
         return Report(
             websites.isEmpty ? none : table.text,
             json: .object([

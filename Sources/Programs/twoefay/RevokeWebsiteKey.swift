@@ -6,28 +6,28 @@ import Storage
 extension Tool {
     static let revokeWebsiteKey = Subcommand(
         command: Command(
-            "website revoke-key", "Takes a key of a website out: its certificate counts no more.",
+            "website revoke-key", "Revokes a key of a website: its certificate is refused from now on.",
             operands: [
-                .init("NAME", "A website that 'website list' shows."),
-                .init("THUMBPRINT", "A key that 'website show' lists.", isMany: true),
+                .init("NAME", "The website's name, as in 'website list'."),
+                .init("THUMBPRINT", "The key's thumbprint, as in 'website show'.", isMany: true),
             ],
-            options: [.init("all", .nothing, "Every key of the website, in place of THUMBPRINT.")],
+            options: [.init("all", .nothing, "Revoke every key of the website, instead of THUMBPRINT.")],
             notes: """
-                Requests with the key are refused at once. Its connections, and the requests that are held on them, end within a
-                second or two at every relay that reaches the store. It cannot be undone: the key has leaked.
+                Relays refuse requests with the key at once. Every relay that reaches the store ends its connections, with the
+                requests held on them, within a second or two. A revocation cannot be undone.
                   twoefay --config /etc/twoefay/twoefay.yaml website revoke-key shop --all
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        let website = try desk.website(named: invocation.operand(0))
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let website = try store.website(named: invocation.operand(0))
         let thumbprint = try thumbprint(invocation)
-        let before = try desk.read(Websites.keys(of: website.id))
+        let before = try store.read(Websites.keys(of: website.id))
         guard
-            try desk.run({ Websites.revokeKeys(of: website.id, thumbprint, at: desk.now, as: $0) })
+            try store.run({ Websites.revokeKeys(of: website.id, thumbprint, at: store.now, as: $0) })
         else {
             throw Failure(
-                .notFound, "\(website.name) has no such key",
+                .notFound, "\(website.name) has no key with this thumbprint",
                 next: "Nothing was changed. 'twoefay website show \(website.name)' lists its keys.")
         }
         let revoked = before.map(\.thumbprint).filter { thumbprint == nil || $0 == thumbprint }
@@ -48,7 +48,7 @@ extension Tool {
         let given = invocation.operands.dropFirst()
         let next = "'twoefay website show \(invocation.operand(0))' lists the keys of the website."
         guard (given.count == 1) != invocation.has("all"), given.count < 2 else {
-            throw Failure(.usage, "give one THUMBPRINT, or --all", next: next)
+            throw Failure(.usage, "either one THUMBPRINT or --all must be given", next: next)
         }
         guard let text = given.first else { return nil }
         guard let bytes = Hex.decode(text), bytes.count == 32 else {

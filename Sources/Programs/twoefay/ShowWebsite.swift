@@ -8,34 +8,34 @@ import World
 extension Tool {
     static let showWebsite = Subcommand(
         command: Command(
-            "website show", "Shows a website with all policies that hold for it.",
-            operands: [.init("NAME", "A website that 'website list' shows.")])
+            "website show", "Shows a website: its keys, its policies and its webhook endpoint.",
+            operands: [.init("NAME", "The website's name, as in 'website list'.")])
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
-        let desk = try OperatorStore(settings)
-        defer { desk.close() }
-        let website = try desk.website(named: invocation.operand(0))
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        let website = try store.website(named: invocation.operand(0))
         let rows = try WebsitePolicy(website.traits, settings: settings).rows
-        let keys = try desk.read(Websites.keys(of: website.id))
+        let keys = try store.read(Websites.keys(of: website.id))
         let keyRows = keys.map { [Hex.encode($0.thumbprint), $0.createdAt.rfc3339] }
-        let keyText = keys.isEmpty ? "Keys: none" : Table(["KEY", "SINCE"], keyRows).text
-        let endpoint = try desk.read(WebhookEndpoints.find(website.id))
-        let standing = endpoint?.lines(of: website.name, at: desk.now).map { "\n  \($0)" }.joined() ?? ""
+        let keyText = keys.isEmpty ? "Keys: none" : Table(["KEY", "CREATED"], keyRows).text
+        let endpoint = try store.read(WebhookEndpoints.find(website.id))
+        let health = endpoint?.lines(of: website.name, at: store.now).map { "\n  \($0)" }.joined() ?? ""
         return Report(
             """
-            \(website.name), "\(website.traits.displayName)", is \(website.state), known since \(website.createdAt.rfc3339), \
-            with \(website.users) users.
+            \(website.name), "\(website.traits.displayName)", is \(website.state). It was added at \(website.createdAt.rfc3339), \
+            and has \(website.users) users.
             \(keyText)
-            Webhook URL: \(website.traits.webhookURL ?? "none")\(standing)
+            Webhook URL: \(website.traits.webhookURL ?? "none")\(health)
 
-            \(Table(["POLICY", "VALUE", "FROM"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
+            \(Table(["POLICY", "VALUE", "SOURCE"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
 
-            'twoefay website edit \(website.name) --POLICY VALUE' changes one.
+            To change a policy: twoefay website edit \(website.name) --POLICY VALUE
             """,
             json: .object([
                 "website": .string(website.name), "display_name": .string(website.traits.displayName),
                 "state": .string(website.state), "users": .integer(website.users),
-                "webhook": .text(website.traits.webhookURL), "webhook_state": endpoint?.json(at: desk.now) ?? .null,
+                "webhook": .text(website.traits.webhookURL), "webhook_state": endpoint?.json(at: store.now) ?? .null,
                 "created_at": .string(website.createdAt.rfc3339),
                 "keys": .array(
                     keys.map {

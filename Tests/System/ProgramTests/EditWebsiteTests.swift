@@ -44,7 +44,7 @@ import Testing
         #expect(kept.output.contains("300 (settings)  300\n"), "\(kept.output)")
         let again = try await run(["edit", "shop", "--lifetime", "300"])
         #expect(again.status == 0)
-        #expect(again.output == "shop is like that already.\n")
+        #expect(again.output == "shop has these values already.\n")
         let shown = try await run(["show", "shop"])
         let rows = shown.output.split(separator: "\n").map { $0.split(separator: " ") }
         #expect(rows.contains(["lifetime", "300", "website"]), "\(shown.output)")

@@ -87,14 +87,14 @@ public struct NewWebsite: Sendable {
             let failure = Failure(store: error)
             throw Failure(
                 failure.code, failure.message,
-                next: "See 'website list': if \(name) is there, it goes by \(credentials.certificatePath) and its key. "
-                    + "If not, remove the files and try again.")
+                next: "Run 'twoefay website list'. If it shows \(name), \(credentials.certificatePath) and its key are "
+                    + "valid. If not, remove the files and try again.")
         }
         guard added else {
             credentials.remove()
             throw Failure(
                 .conflict, "there is or was a website \(name)",
-                next: "A name is never given twice. Choose another; 'website list' shows those that are taken.")
+                next: "A name can be used only once. Choose another; 'twoefay website list' shows the names in use.")
         }
         return credentials
     }
@@ -117,7 +117,8 @@ public struct NewWebsite: Sendable {
             key = try Files.readPrivate(keyPath)
         } catch {
             throw Failure(
-                .failed, error.text, next: "The websites' authority signs new certificates: bring its two files back.")
+                .failed, error.text,
+                next: "The websites' authority signs new certificates: restore its certificate and key.")
         }
         do throws(CryptoFailure) {
             let authority = try CertificateAuthority(certificatePEM: certificate, keyPEM: Secret(key))
@@ -146,7 +147,7 @@ public struct NewWebsite: Sendable {
             for path in written { Files.remove(path) }
             throw Failure(
                 error.exists ? .conflict : .failed, error.text,
-                next: "Nothing was added. Choose another directory with --out, or move that file away.")
+                next: "Nothing was added. Choose another directory with --out, or move the existing file away.")
         }
     }
 }

@@ -17,15 +17,15 @@ extension MasterKey {
             return Storage.WebhookEndpoints.Secrets(sealed: sealed, sealedBy: sealer.currentID)
         } catch {
             throw Failure(
-                .failed, "the secret cannot be sealed: \(error)", next: "The machine is out of something: memory, say.")
+                .failed, "the secret cannot be sealed: \(error)", next: "The machine may be out of memory.")
         }
     }
 
     public func open(_ webhook: Storage.WebhookEndpoints.View, of website: WebsiteID) throws(Failure) -> WebhookSecrets
     {
         let next =
-            "Was it sealed on another machine, under another master key? Bring that key back, or have a new secret made "
-            + "by 'website webhook NAME rotate-secret --at-once', and give the website that."
+            "It may be sealed under a master key of another machine. Restore that key, or create a new secret with "
+            + "'twoefay website webhook NAME rotate-secret --at-once', and give it to the website."
         let text: [UInt8]
         do {
             text = try sealer().open(webhook.sealed, associated: WebhookSecretSeal.associated(website: website))

@@ -26,7 +26,7 @@ public struct WebsiteChange: Sendable {
         guard displayName != nil || webhook != nil || !policies.isEmpty else {
             throw Failure(
                 .usage, "there is nothing to change",
-                next: "Give a policy, --display-name or --webhook. 'twoefay website show NAME' says how they stand.")
+                next: "Give a policy, --display-name or --webhook. 'twoefay website show NAME' shows the values.")
         }
         if let displayName { try fields.check(displayName: displayName) }
         if let webhook, webhook != Self.none { try fields.check(webhook: webhook, allowed: allowed) }
@@ -71,5 +71,5 @@ extension Websites.Traits {
 extension WebsiteChange {
     fileprivate static let broken = Failure(
         .failed, "the policies of the website in the store cannot be read",
-        next: "Nothing of this program writes such a thing: look at the column policy of its row in the table website.")
+        next: "Correct the column policy of its row in the table website; no relay writes such a value.")
 }

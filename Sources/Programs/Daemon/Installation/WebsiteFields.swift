@@ -6,7 +6,7 @@ import EventLoop
 struct WebsiteFields {
     let help: String
 
-    init(command: String) { help = "Run 'twoefay \(command) --help' for what it takes." }
+    init(command: String) { help = "Run 'twoefay \(command) --help' for usage." }
 
     func check(displayName: String) throws(Failure) {
         if let fault = FieldRule.line(displayName, limit: 128) {
@@ -39,10 +39,10 @@ struct WebsiteFields {
         }
         let addresses = AddressGuard(allowing: allowed)
         if !url.secure, allowed.isEmpty || addresses.names(host: url.host) == false {
-            return "be https: http goes only to addresses inside that 'webhooks.allow' in the settings names"
+            return "be https: http is allowed only for addresses in 'webhooks.allow' in the settings"
         }
         return addresses.refusal(of: url.host).map {
-            "lead elsewhere: \(url.host) is \($0), and 'webhooks.allow' in the settings does not name it"
+            "have another host: \(url.host) is \($0), and 'webhooks.allow' in the settings does not list it"
         }
     }
 }

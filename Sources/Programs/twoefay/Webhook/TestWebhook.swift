@@ -27,7 +27,7 @@ extension WebhookEndpointCommands {
         do throws(SystemFailure) {
             outcome = try EventLoop.run("callback", time: time) { _ in await courier.send(webhook) }
         } catch {
-            throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
+            throw Failure(.failed, "\(error)", next: "The machine is out of threads or file descriptors.")
         }
         return report(outcome, event)
     }
@@ -36,13 +36,13 @@ extension WebhookEndpointCommands {
         let code = outcome.exitCode
         var lines = [
             code == .ok
-                ? "\(name) took the event: it answered \(outcome.status.map { String($0) } ?? "")."
-                : "\(name) did not take the event: \(outcome.reason ?? "").",
+                ? "\(name) accepted the event: it answered \(outcome.status.map { String($0) } ?? "")."
+                : "\(name) did not accept the event: \(outcome.reason ?? "").",
             "webhook-id: \(event.text)",
         ]
         if let next = outcome.next { lines.append(next) }
         if view.health.isDisabled {
-            lines.append("It is disabled: 'twoefay website webhook \(name) enable' has it called.")
+            lines.append("Its webhooks are disabled. To enable them: twoefay website webhook \(name) enable")
         }
         return Report(
             lines.joined(separator: "\n"),
@@ -70,24 +70,24 @@ extension WebhookOutcome {
         switch self {
         case .answered(200...299, _): nil
         case .answered(300...399, _):
-            "Nothing is followed: 'twoefay website edit NAME --webhook URL' says where it has moved to."
+            "Redirects are not followed. To change the URL: twoefay website edit NAME --webhook URL"
         case .answered(400, _), .answered(401, _), .answered(403, _):
-            "Has it the secret that it is signed with? 'twoefay website webhook NAME rotate-secret' makes another."
-        case .answered(404, _), .answered(405, _): "Is the path of the URL right, and taken by POST?"
-        case .answered(410, _): "A relay that is answered so disables the website at once."
-        case .answered: "Its own log may say more under that id. A relay would try again."
+            "Check that the website has the current secret. To create a new one: twoefay website webhook NAME rotate-secret"
+        case .answered(404, _), .answered(405, _): "Check the path of the URL, and that it accepts POST."
+        case .answered(410, _): "A relay disables the webhooks of a website that answers 410."
+        case .answered: "The website's log may say more; search for the webhook-id. A relay would retry."
         case .unanswered(.timeout):
-            "It has fifteen seconds. It should keep the event, answer, and do the rest afterwards."
+            "It must answer within fifteen seconds: store the event, answer, then process it."
         case .unanswered(.refusedAddress), .unanswered(.insecure):
-            "Addresses inside, and http: there, are for 'webhooks.allow' in the settings to name."
-        case .unanswered(.unknownHost): "Is the host of the URL spelt right, and does a name server know it?"
+            "Private addresses, and http: URLs to them, must be listed in 'webhooks.allow' in the settings."
+        case .unanswered(.unknownHost): "Check the spelling of the host in the URL, and its DNS entry."
         case .unanswered(.unreachable):
-            "Does the server run, and does a firewall let this machine through to its port?"
+            "Check that the server runs, and that no firewall blocks its port."
         case .unanswered(.untrusted):
-            "If its certificate is of an authority of your own, name that as 'webhooks.ca' in the settings."
+            "If your own authority signed its certificate, set 'webhooks.ca' in the settings."
         case .unanswered(.broken):
-            "It closed the connection, or speaks something else than HTTP there. A relay would try again."
-        case .unsent: "Nothing has left this machine."
+            "It closed the connection, or does not speak HTTP at this port. A relay would retry."
+        case .unsent: "Nothing was sent."
         }
     }
 }

@@ -11,35 +11,35 @@ extension Tool {
         command: Command(
             "website webhook", "Manages a website's webhook endpoint: its secret, its state, its dead letters.",
             operands: [
-                .init("NAME", "A website that 'website list' shows."),
+                .init("NAME", "The website's name, as in 'website list'."),
                 .init("ACTION", "One of: \(WebhookAction.allCases.map(\.rawValue).joined(separator: ", "))."),
             ],
             options: [
                 .init(
                     "at-once", .nothing,
-                    "With rotate-secret: the old secret is invalid at once, because others have seen it."),
+                    "With rotate-secret: make the old secret invalid at once, because it has leaked."),
                 .init(
                     "out", .one("DIR"),
-                    "With rotate-secret: the directory for NAME.secret.new; the current one if left out."),
+                    "With rotate-secret: the directory for NAME.secret.new (default: the current one)."),
                 .init(
-                    "since", .one("TIME"), "With replay: only events since then, as 2026-11-22T08:00:00Z."),
+                    "since", .one("TIME"), "With replay: only events since this time, such as 2026-11-22T08:00:00Z."),
             ],
             notes: """
                 rotate-secret  writes a new secret to a file. For one day, webhooks are signed with both secrets.
-                disable        sends no more webhooks. New ones wait for 30 days.
-                enable         sends webhooks again, the waiting ones first. A relay disables an endpoint that answers 410,
+                disable        stops the webhooks. Pending and new ones are kept for 30 days.
+                enable         sends webhooks again, the pending ones first. A relay disables an endpoint that answers 410,
                                or that has accepted nothing for three days.
                 test           sends the event twoefay.test from this machine and prints the result. Exit status
                                0: accepted, 1: not accepted, 5: no answer.
-                replay         sends dead webhooks again.
+                replay         returns the dead letters to the queue.
                   twoefay --config /etc/twoefay/twoefay.yaml website webhook shop rotate-secret --out /root
                 """)
     ) { invocation throws(Failure) in
         let action = try WebhookAction(invocation)
         let settings = try Settings.load(invocation)
-        let desk = try OperatorStore(settings)
-        defer { desk.close() }
-        let endpoint = try WebhookEndpointCommands(desk.website(named: invocation.operand(0)), desk)
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        let endpoint = try WebhookEndpointCommands(store.website(named: invocation.operand(0)), store)
         switch action {
         case .rotateSecret: return try endpoint.rotate(invocation)
         case .disable: return try endpoint.disable()
@@ -56,11 +56,12 @@ private enum WebhookAction: String, CaseIterable {
 
     init(_ invocation: Invocation) throws(Failure) {
         let word = invocation.operand(1)
-        let next = "Run 'twoefay website webhook --help' for what it takes."
+        let next = "Run 'twoefay website webhook --help' for usage."
         guard let action = WebhookAction(rawValue: word) else {
             let words = Self.allCases.map(\.rawValue)
             let near = Spelling.nearest(to: word, among: words).map { "; did you mean \($0)?" } ?? ""
-            throw Failure(.usage, "ACTION \(word) is none of \(words.joined(separator: ", "))\(near)", next: next)
+            throw Failure(
+                .usage, "ACTION must be one of \(words.joined(separator: ", ")), not \(word)\(near)", next: next)
         }
         for (option, owner) in [("at-once", Self.rotateSecret), ("out", .rotateSecret), ("since", .replay)]
         where invocation.has(option) && owner != action {
@@ -93,12 +94,12 @@ struct WebhookEndpointCommands {
         guard let url = website.traits.webhookURL else {
             throw Failure(
                 .notFound, "\(website.name) has no webhook endpoint",
-                next: "'twoefay website edit \(website.name) --webhook URL' gives it one, and makes its secret.")
+                next: "To add one, with its secret: twoefay website edit \(website.name) --webhook URL")
         }
         guard let view = try store.read(WebhookEndpoints.find(website.id)) else {
             throw Failure(
                 .notFound, "the webhook endpoint of \(website.name) has no secret",
-                next: "'twoefay website edit \(website.name) --webhook \(url.asShellWord)' makes one.")
+                next: "To create one: twoefay website edit \(website.name) --webhook \(url.asShellWord)")
         }
         (name, id, self.url, self.view, self.store) = (website.name, website.id, url, view, store)
     }
@@ -111,7 +112,7 @@ struct WebhookEndpointCommands {
             throw Failure(
                 .conflict, "two secrets of \(name) are valid already, until \(until.rfc3339)",
                 next:
-                    "Nothing was changed. Wait until then; or, if others have seen one of them, give --at-once: only the new one counts then."
+                    "Nothing was changed. Wait until then. If one of them has leaked, give --at-once: then only the new one is valid."
             )
         }
         let masterKey = try store.settings.loadMasterKey()
@@ -126,7 +127,7 @@ struct WebhookEndpointCommands {
         } catch {
             throw Failure(
                 error.exists ? .conflict : .failed, error.text,
-                next: "Nothing was changed. Choose another directory with --out, or move that file away.")
+                next: "Nothing was changed. Choose another directory with --out, or move the existing file away.")
         }
         try change(writing: path) { operation in
             WebhookEndpoints.rotate(
@@ -136,12 +137,12 @@ struct WebhookEndpointCommands {
         return Report(
             until.map {
                 """
-                The new secret of \(name) is in \(path). Until \($0.rfc3339) every webhook is signed with both: give the website the
-                new one by then. It may accept both meanwhile; afterwards only the new one is signed with.
+                The new secret of \(name) is in \(path). Until \($0.rfc3339) relays sign every webhook with both secrets, afterwards
+                only with the new one. Give the website the new secret by then.
                 """
             } ?? """
-                The new secret of \(name) is in \(path), and is the only one that is signed with from now on.
-                Until the website has it, it takes no webhook; each is tried again, for a day and three hours.
+                The new secret of \(name) is in \(path). Relays sign with it alone from now on.
+                Until the website has it, the website rejects the webhooks. Relays retry each of them for 27 hours.
                 """,
             json: .object([
                 "website": .string(name), "secret": .string(path), "previous_until": .text(until?.rfc3339),
@@ -158,14 +159,14 @@ struct WebhookEndpointCommands {
             throw Failure(
                 error.code, error.message,
                 next:
-                    "Whether the secret in \(path) counts is not known. Have another made once the store answers, with --at-once: "
-                    + "only that one counts then.")
+                    "It is unknown whether the secret in \(path) is in use. When the store answers again, create another one with "
+                    + "--at-once: then only that one is valid.")
         }
         guard isChanged else {
             Files.remove(path)
             throw Failure(
                 .conflict, "another command changed the webhook endpoint of \(name) at the same time",
-                next: "Nothing was changed here. Look at 'twoefay website show \(name)', and try again.")
+                next: "Nothing was changed here. Check 'twoefay website show \(name)', then try again.")
         }
     }
 
@@ -175,12 +176,12 @@ struct WebhookEndpointCommands {
         guard try store.run({ WebhookEndpoints.disable(id, at: store.now, as: $0) }) else {
             throw Failure(
                 .conflict, "\(name) is disabled already\(try since())",
-                next: "Nothing was changed. 'twoefay website webhook \(name) enable' has it called again.")
+                next: "Nothing was changed. To enable it: twoefay website webhook \(name) enable")
         }
         return Report(
             """
-            \(name) is called no more; what is under way comes to its end. What it is to be told waits, for 30 days.
-            'twoefay website webhook \(name) enable' has it called again, with all that waits.
+            The webhooks of \(name) are disabled. Attempts under way are completed; pending webhooks are kept for 30 days.
+            To send them: twoefay website webhook \(name) enable
             """, json: json("disabled"))
     }
 
@@ -190,15 +191,15 @@ struct WebhookEndpointCommands {
         if view.health.isDisabled { try store.makeWebhooksDue(of: id) }
         guard try store.run({ WebhookEndpoints.enable(id, at: store.now, as: $0) }) else {
             throw Failure(
-                .conflict, "\(name) is enabled already: it is called",
+                .conflict, "\(name) is enabled already",
                 next:
-                    "Nothing was changed. 'twoefay website show \(name)' says how it stands, and 'twoefay website webhook \(name) test' tries it."
+                    "Nothing was changed. 'twoefay website show \(name)' shows its health, and 'twoefay website webhook \(name) test' sends a test event."
             )
         }
-        var lines = ["\(name) is called again, by whichever relay runs. \(counted(view.waiting)) waited, due now."]
+        var lines = ["The webhooks of \(name) are enabled. Pending webhooks, all due now: \(view.waiting)."]
         if view.dead > 0 {
             lines.append(
-                "\(counted(view.dead)) had been given up before: 'twoefay website webhook \(name) replay' has those tried, too."
+                "Dead letters: \(view.dead). To replay them: twoefay website webhook \(name) replay"
             )
         }
         return Report(lines.joined(separator: "\n"), json: json("working"))
@@ -218,8 +219,6 @@ struct WebhookEndpointCommands {
         return ", since \(since.rfc3339): \(reason.shown)"
     }
 
-    private func counted(_ count: Int64) -> String { count == 0 ? "Nothing" : "\(count)" }
-
     // MARK: Dead letters
 
     func replay(since text: String?) throws(Failure) -> Report {
@@ -228,19 +227,20 @@ struct WebhookEndpointCommands {
             since = Timestamp(rfc3339: text) ?? Timestamp(rfc3339: text + "T00:00:00Z")
             guard since != nil else {
                 throw Failure(
-                    .usage, "--since \(text) is no time", next: "It is UTC, as 2026-11-22 or 2026-11-22T08:00:00Z.")
+                    .usage, "--since \(text) is not a time",
+                    next: "Give it in UTC, such as 2026-11-22 or 2026-11-22T08:00:00Z.")
             }
         }
         let count = try store.read(WebhookEndpoints.countDead(id, since: since, until: store.now))
         let json: JSONValue = .object(["website": .string(name), "replayed": .integer(count)])
-        guard count > 0 else { return Report("Nothing was given up that \(name) was to be told.", json: json) }
+        guard count > 0 else { return Report("\(name) has no dead letters.", json: json) }
         _ = try store.run { WebhookEndpoints.replay(id, at: store.now, as: $0) }
         while try store.read(WebhookEndpoints.replayDead(id, since: since, at: store.now)) {}
         return Report(
-            "\(count) to be tried again, "
+            "Replayed: \(count). "
                 + (view.health.isDisabled
-                    ? "once \(name) is enabled: 'twoefay website webhook \(name) enable'."
-                    : "by whichever relay runs, as if written just now."),
+                    ? "Relays send them when \(name) is enabled: twoefay website webhook \(name) enable"
+                    : "A running relay sends them now."),
             json: json)
     }
 }

@@ -14,12 +14,12 @@ extension WebhookHealth {
         }
     }
 
-    /// The state in words, such as `failing since 2026-11-22T08:00:00.000Z, in 3 tries`.
+    /// The state in words, such as `failing since 2026-11-22T08:00:00.000Z, after 3 failed attempts`.
     var shown: String {
         switch state {
         case .working: "working"
-        case .failing(let since, let tries):
-            "failing since \(since.rfc3339), in \(tries) tr\(tries == 1 ? "y" : "ies")"
+        case .failing(let since, let attempts):
+            "failing since \(since.rfc3339), after \(attempts) failed attempt\(attempts == 1 ? "" : "s")"
         case .disabled(let reason, let since): "disabled since \(since.rfc3339): \(reason.shown)"
         }
     }
@@ -28,9 +28,9 @@ extension WebhookHealth {
         var members: JSONObject = ["state": .string(word)]
         switch state {
         case .working: break
-        case .failing(let since, let tries):
+        case .failing(let since, let attempts):
             members.set("since", .string(since.rfc3339))
-            members.set("tries", .integer(Int64(tries)))
+            members.set("tries", .integer(Int64(attempts)))
         case .disabled(let reason, let since):
             members.set("since", .string(since.rfc3339))
             members.set("reason", .string(reason.rawValue))
@@ -42,7 +42,7 @@ extension WebhookHealth {
 extension WebhookHealth.Reason {
     var shown: String {
         switch self {
-        case .failures: "nothing arrived for days"
+        case .failures: "the website accepted nothing for three days"
         case .unsubscribed: "the website answered 410"
         case .operator: "by an operator"
         }
@@ -53,15 +53,15 @@ extension WebhookEndpoints.View {
     /// Returns one line each about health, secrets, pending webhooks and dead letters.
     func lines(of name: String, at now: Timestamp) -> [String] {
         var lines = [health.shown]
-        if let until = previousUntil, until > now { lines.append("two secrets are valid, until \(until.rfc3339)") }
+        if let until = previousUntil, until > now { lines.append("two secrets are valid until \(until.rfc3339)") }
         if waiting > 0 {
-            lines.append("\(waiting) to be told" + (oldest.map { ", the oldest since \($0.rfc3339)" } ?? ""))
+            lines.append("pending webhooks: \(waiting)" + (oldest.map { ", the oldest from \($0.rfc3339)" } ?? ""))
         }
         if dead > 0 {
             lines.append(
-                "\(dead) that nobody tries any more: 'twoefay website webhook \(name) replay' has them tried again")
+                "dead letters: \(dead); to replay them: twoefay website webhook \(name) replay")
         }
-        if health.isDisabled { lines.append("'twoefay website webhook \(name) enable' has it called again") }
+        if health.isDisabled { lines.append("to enable it: twoefay website webhook \(name) enable") }
         return lines
     }
 
