@@ -8,7 +8,7 @@ import World
 /// The output of users and phones for operators.
 
 extension Accounts.Device {
-    static let headings = ["DEVICE", "NAME", "PLATFORM", "STATE", "BY", "SINCE", "LAST SEEN", "WRONG NUMBERS"]
+    static let headings = ["DEVICE", "NAME", "PLATFORM", "STATE", "BY", "BOUND", "LAST SEEN", "WRONG NUMBERS"]
 
     var row: [String] {
         [
@@ -38,7 +38,7 @@ extension Accounts.Device {
 }
 
 extension CodeFactor {
-    static let headings = ["FACTOR", "STATE", "ADDRESS", "SINCE", "CONFIRMED", "WRONG CODES"]
+    static let headings = ["FACTOR", "STATE", "ADDRESS", "ADDED", "CONFIRMED", "WRONG CODES"]
 
     var row: [String] {
         [
@@ -58,7 +58,7 @@ extension CodeFactor {
 
 extension Accounts.User {
     /// The user's name with the website, such as `ada of shop`.
-    var called: String { "\(username) of \(website)" }
+    var fullName: String { "\(username) of \(website)" }
 
     func json(at now: Timestamp) -> JSONValue {
         .object([

@@ -10,19 +10,19 @@ import World
 extension Tool {
     static let activateUser = Subcommand(
         command: Command(
-            "user activate", "Makes a code with which a user binds one further phone, on your word.",
-            operands: [.init("USER", "The name that the website gave.")], options: [OperatorStore.usersWebsite],
+            "user activate", "Creates an activation code, with which a user binds one more phone.",
+            operands: [.init("USER", "The user name, as given to /register.")], options: [OperatorStore.usersWebsite],
             notes: """
-                For people who have no phone left to approve with. Make sure who they are: whoever scans the code can answer for
-                them. It is shown this once, can be used once, and is void after ten minutes.
+                For users who have no phone left with which they could approve a new one. Verify their identity first: whoever
+                scans the code can answer for them. The code is shown only now, works once, and expires after ten minutes.
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
         let pin = try settings.loadPin()
-        let desk = try OperatorStore(settings)
-        defer { desk.close() }
-        let user = try desk.user(invocation)
-        let made = try desk.activate(user)
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        let user = try store.user(invocation)
+        let made = try store.activate(user)
         let activation = Activation(
             made.code, token: made.token, website: user.website, origin: settings.origin.settingsText, pin: pin,
             expiresAt: made.expiresAt)
@@ -31,17 +31,17 @@ extension Tool {
             code = try QRCode(activation.uri)
         } catch {
             throw Failure(
-                .failed, "the activation does not fit into a QR code",
-                next: "Is the origin in the settings longer than it has to be?")
+                .failed, "the activation is too long for a QR code",
+                next: "Set a shorter origin in the settings.")
         }
         return Report(
             """
-            A code for one further phone of \(user.called), until \(activation.expiresAt.rfc3339):
+            An activation code for one more phone of \(user.fullName), valid until \(activation.expiresAt.rfc3339):
 
             \(code.terminal(colored: isatty(STDOUT_FILENO) == 1))
             \(activation.uri)
 
-            Show it to nobody else: whoever scans it can answer for \(user.username). It works once.\(warning(user))
+            Show it only to \(user.username): whoever scans it can answer for this user. It works once.\(warning(user))
             """,
             json: .object([
                 "user": .string(user.username), "website": .string(user.website), "code": .string(activation.code),
@@ -52,7 +52,7 @@ extension Tool {
 
     private static func warning(_ user: Accounts.User) -> String {
         guard user.state != .active else { return "" }
-        return "\n\(user.username) is \(user.state.rawValue), and cannot log in before: "
+        return "\n\(user.username) is \(user.state.rawValue), and can log in only after: "
             + "twoefay user unlock \(user.username.asShellWord) --website \(user.website)"
     }
 }
@@ -61,13 +61,14 @@ extension OperatorStore {
     fileprivate func activate(
         _ user: Accounts.User
     ) throws(Failure) -> (code: ActivationCode, token: UserToken, expiresAt: Timestamp) {
-        let gone = Failure(
-            .notFound, "\(user.called) was forgotten at this moment", next: "The website has to register them again.")
-        guard let subject = try read(Activations.subject(user.username, of: user.website)) else { throw gone }
+        let deleted = Failure(
+            .notFound, "\(user.fullName) was deleted in the meantime",
+            next: "The website must register the user again.")
+        guard let subject = try read(Activations.subject(user.username, of: user.website)) else { throw deleted }
         let operation = try newOperation()
         let code = ActivationCode(OperationSecret(drawnFrom: SystemRandomness()))
         let activation = NewActivation(code, for: subject.user, approval: .operator, at: now)
-        guard let activated = try read(Activations.byOperator(activation, as: operation)) else { throw gone }
+        guard let activated = try read(Activations.byOperator(activation, as: operation)) else { throw deleted }
         return (code, subject.token, activated.expiresAt)
     }
 }

@@ -7,19 +7,19 @@ import World
 
 extension Tool {
     static let suspendDevice = change(
-        "suspend", to: .suspended, "Lets a phone answer no more until an operator resumes it, as one that is mislaid.")
+        "suspend", to: .suspended, "Refuses a phone's answers until an operator resumes it, such as a mislaid one.")
     static let resumeDevice = change(
-        "resume", to: .active, "Lets a suspended phone answer again.",
+        "resume", to: .active, "Accepts the answers of a suspended phone again.",
         notes: """
-            A phone whose key is unbound never comes back. One without a key, which its website keeps, stays unbound too, but its
-            website may bind it again.
+            A revoked phone with a key cannot be resumed. A revoked phone without a key, which its website keeps, stays unbound,
+            but its website may bind it again.
 
             """)
     static let revokeDevice = change(
-        "revoke", to: .revoked, "Unbinds a phone for good, as one that is lost or stolen.",
+        "revoke", to: .revoked, "Unbinds a phone for good, such as a lost or stolen one.",
         notes: """
-            A phone without a key, which its website keeps, may have been unbound by its website before: then too the website
-            binds it no more, until 'twoefay device resume' lets it.
+            A phone without a key, which its website keeps, can be revoked even if its website has unbound it before. The
+            website cannot bind it again until 'twoefay device resume'.
 
             """)
 
@@ -28,18 +28,18 @@ extension Tool {
         Subcommand(
             command: Command(
                 "device \(verb)", about,
-                operands: [.init("DEVICE", "The 32 digits of its id, as in log, audit and 'device list'.")],
-                notes: notes + "A relay that runs sees the change at the phone's next request.")
+                operands: [.init("DEVICE", "The phone's id of 32 digits, as in 'device list'.")],
+                notes: notes + "Running relays apply the change at the phone's next request.")
         ) { invocation throws(Failure) in
-            let desk = try OperatorStore(try Settings.load(invocation))
-            defer { desk.close() }
-            let device = try desk.device(invocation)
+            let store = try OperatorStore(try Settings.load(invocation))
+            defer { store.close() }
+            let device = try store.device(invocation)
             guard
                 let change = DeviceChange.byOperator(
-                    state, device.view, of: device.user, stoppedBy: device.stoppedBy, at: desk.now)
+                    state, device.view, of: device.user, stoppedBy: device.stoppedBy, at: store.now)
             else { throw device.refused(state) }
-            guard try desk.run({ Phones.change(change, as: $0) }) != nil else {
-                throw try desk.device(invocation).refused(state)
+            guard try store.run({ Phones.change(change, as: $0) }) != nil else {
+                throw try store.device(invocation).refused(state)
             }
             let (done, next) = device.messages(change)
             return Report(
@@ -59,16 +59,16 @@ extension Accounts.Device {
         let (undo, see) = ("To undo it: twoefay device resume", "To see it: twoefay device show")
         switch change.state {
         case .suspended:
-            let what = view.publicKey == nil ? "" : "neither its key nor its certificate counts, and "
-            return ("is suspended: \(what)it is asked nothing", undo)
+            let key = view.publicKey == nil ? "" : "its key and certificate are refused, and "
+            return ("is suspended: \(key)it gets no challenges", undo)
         case .revoked where view.publicKey == nil:
-            return ("is unbound, and its website binds it no more", undo)
+            return ("is unbound, and its website cannot bind it again", undo)
         case .revoked:
             return (
-                "is unbound for good: neither its key nor its certificate counts any more",
-                "Its certificate needs no revocation list. \(see)"
+                "is unbound for good: its key and certificate are refused from now on",
+                "No revocation list is needed for its certificate. \(see)"
             )
-        case _ where change.isOfUnbound: return ("stays unbound until its website binds it again, as it may now", see)
+        case _ where change.isOfUnbound: return ("stays unbound, but its website may bind it again now", see)
         case .active, .waiting, nil: return ("is active again", see)
         }
     }
@@ -80,16 +80,16 @@ extension Accounts.Device {
             // This case comes first, because the phone may have been unbound while this command
             // ran.
             case .revoked where view.publicKey == nil && stoppedBy != .operator:
-                "Its website may bind it again by itself. To prevent that: twoefay device revoke \(view.id.text)"
+                "Its website may bind it again. To prevent that: twoefay device revoke \(view.id.text)"
             case wanted: "Nothing was changed."
             case .revoked where view.publicKey == nil:
                 "To let its website bind it again: twoefay device resume \(view.id.text)"
             case .revoked:
-                "A phone that is unbound stays so; to bind it anew: "
+                "A revoked phone cannot be resumed. To bind it again: "
                     + "twoefay user activate \(username.asShellWord) --website \(website)"
             case .waiting:
-                "It waits for its user's approval. To send it away: twoefay device revoke \(view.id.text)"
-            case .active, .suspended: "Nothing was changed; somebody else changed it at the same moment. Try again."
+                "It waits for its user's approval. To reject it: twoefay device revoke \(view.id.text)"
+            case .active, .suspended: "Nothing was changed: another command changed it at the same time. Try again."
             }
         let already = view.state == wanted ? " already" : ""
         return Failure(

@@ -7,14 +7,14 @@ extension Tool {
     static let listDevices = Subcommand(
         command: Command(
             "device list", "Lists the phones of a user.",
-            operands: [.init("USER", "The name that the website gave.")], options: [OperatorStore.usersWebsite])
+            operands: [.init("USER", "The user name, as given to /register.")], options: [OperatorStore.usersWebsite])
     ) { invocation throws(Failure) in
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        let user = try desk.user(invocation)
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let user = try store.user(invocation)
         let none =
-            "\(user.called) has no phone. "
-            + "The website binds one, or: twoefay user activate \(user.username.asShellWord) --website \(user.website)"
+            "\(user.fullName) has no phone. "
+            + "Bind one through the website, or: twoefay user activate \(user.username.asShellWord) --website \(user.website)"
         return Report(
             user.devices.isEmpty ? none : Table(Accounts.Device.headings, user.devices.map(\.row)).text,
             json: .object([
@@ -25,12 +25,12 @@ extension Tool {
 
     static let showDevice = Subcommand(
         command: Command(
-            "device show", "Shows a phone, and whose it is.",
-            operands: [.init("DEVICE", "The 32 digits of its id, as in log, audit and 'device list'.")])
+            "device show", "Shows a phone and its user.",
+            operands: [.init("DEVICE", "The phone's id of 32 digits, as in 'device list'.")])
     ) { invocation throws(Failure) in
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        let device = try desk.device(invocation)
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let device = try store.device(invocation)
         let key = device.thumbprint.map { "its key has the thumbprint \($0)" } ?? "it has no key: its website keeps it"
         return Report(
             """

@@ -7,54 +7,54 @@ import World
 extension Tool {
     static let lockUser = Subcommand(
         command: Command(
-            "user lock", "Lets nobody in as this user until an operator unlocks it; a login that waits fails.",
-            operands: [.init("USER", "The name that the website gave.")], options: [OperatorStore.usersWebsite])
+            "user lock", "Locks a user until an operator unlocks it; open logins fail.",
+            operands: [.init("USER", "The user name, as given to /register.")], options: [OperatorStore.usersWebsite])
     ) { invocation throws(Failure) in
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        let user = try desk.user(invocation)
-        guard try desk.run({ Locks.lock(user.id, at: desk.now, as: $0) }) else {
-            let state = try desk.user(invocation).state
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let user = try store.user(invocation)
+        guard try store.run({ Locks.lock(user.id, at: store.now, as: $0) }) else {
+            let state = try store.user(invocation).state
             throw Failure(
-                .conflict, "\(user.called) is \(state.rawValue) already, by an operator",
-                next: "Nothing was changed. 'twoefay user unlock' lifts a lock as well as a freeze.")
+                .conflict, "\(user.fullName) is \(state.rawValue) already, by an operator",
+                next: "Nothing was changed. 'twoefay user unlock' lifts a lock and a freeze.")
         }
         // A user who reported fraud stays frozen.
         let state: UserState = user.state == .frozen ? .frozen : .locked
         return Report(
             """
-            \(user.called) is \(state.rawValue). Every login of theirs fails with the reason \(state.rawValue), and no phone is asked.
-            Only an operator lifts it: twoefay user unlock \(user.username.asShellWord) --website \(user.website)
+            \(user.fullName) is \(state.rawValue). Every login fails with the reason \(state.rawValue), and no phone gets a challenge.
+            Only an operator can lift this: twoefay user unlock \(user.username.asShellWord) --website \(user.website)
             """, json: user.changed(to: state))
     }
 
     static let unlockUser = Subcommand(
         command: Command(
-            "user unlock", "Lifts a lock of the user or of their codes, or the freeze of a user who reported a fraud.",
-            operands: [.init("USER", "The name that the website gave.")], options: [OperatorStore.usersWebsite],
+            "user unlock", "Lifts a lock or freeze of a user, or a lock of the user's codes.",
+            operands: [.init("USER", "The user name, as given to /register.")], options: [OperatorStore.usersWebsite],
             notes: """
-                A user is frozen who said that a login was not theirs: somebody else knows the password. Have it changed first,
-                and look at the phones with 'twoefay user show'.
+                A user who reports a fraudulent login is frozen: somebody else knows the password. Let the user change it first,
+                and check the phones with 'twoefay user show'.
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        let user = try desk.user(invocation)
-        guard try desk.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: desk.now, as: $0) })
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let user = try store.user(invocation)
+        guard try store.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: store.now, as: $0) })
         else {
             throw Failure(
-                .conflict, "\(user.called) is neither locked nor frozen, and has no wrong codes",
-                next: "Nothing was changed. 'twoefay user show' tells how their newest login ended.")
+                .conflict, "\(user.fullName) is neither locked nor frozen, and has no wrong codes",
+                next: "Nothing was changed. 'twoefay user show' shows how the newest login ended.")
         }
         return Report(
-            "\(user.called) \(user.trouble), and can log in again. Their wrong answers are forgotten.",
+            "\(user.fullName) \(user.stateBefore), and can log in again. The failure counts are reset.",
             json: user.changed(to: .active))
     }
 }
 
 extension Accounts.User {
     /// The state before unlocking, such as `was locked`.
-    fileprivate var trouble: String {
+    fileprivate var stateBefore: String {
         if state != .active { return "was \(state.rawValue)" }
         return codes.isLocked ? "had locked codes" : "had \(codes.failures) wrong codes"
     }

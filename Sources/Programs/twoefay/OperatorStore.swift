@@ -70,32 +70,32 @@ struct OperatorStore {
     func website(named name: String) throws(Failure) -> Websites.Listed {
         guard let website = try read(Websites.named(name)) else {
             throw Failure(
-                .notFound, "there is no website \(name)", next: "'twoefay website list' shows those there are.")
+                .notFound, "there is no website \(name)", next: "'twoefay website list' shows the websites.")
         }
         return website
     }
 
-    static let usersWebsite = Command.Option("website", .one("NAME"), "Whose user that is; it must be given.")
+    static let usersWebsite = Command.Option("website", .one("NAME"), "The website of the user (required).")
 
     /// Returns the user that the first operand and `--website` name.
     func user(_ invocation: Invocation) throws(Failure) -> Accounts.User {
         guard let website = invocation.value("website") else {
             throw Failure(
                 .usage, "--website is missing",
-                next: "User names are each website's own. 'twoefay website list' shows the websites.")
+                next: "User names belong to a website. 'twoefay website list' shows the websites.")
         }
         let username = invocation.operand(0)
         if let user = try read(Accounts.user(username, of: website)) { return user }
         _ = try self.website(named: website)
         throw Failure(
             .notFound, "\(website) has no user \(username)",
-            next: "Names are written as the website gave them to /register, capitals included.")
+            next: "User names are case-sensitive, as the website gave them to /register.")
     }
 
     /// Returns the phone whose id is the first operand.
     func device(_ invocation: Invocation) throws(Failure) -> Accounts.Device {
         let text = invocation.operand(0)
-        let next = "'twoefay device list USER --website NAME' shows the phones of a user; log and audit name them too."
+        let next = "'twoefay device list USER --website NAME' shows the phones of a user."
         guard let id = DeviceID(text) else {
             throw Failure(.usage, "DEVICE must be the 32 digits of a phone's id", next: next)
         }

@@ -7,35 +7,35 @@ import World
 extension Tool {
     static let removeFactor = Subcommand(
         command: Command(
-            "user remove-factor", "Drops a factor of a user that is answered by codes.",
+            "user remove-factor", "Removes a code factor of a user.",
             operands: [
-                .init("USER", "The name that the website gave."),
-                .init("KIND", "totp, hotp, sms, mail or recovery, as 'twoefay user show' lists them."),
+                .init("USER", "The user name, as given to /register."),
+                .init("KIND", "One of totp, hotp, sms, mail and recovery, as in 'twoefay user show'."),
             ], options: [OperatorStore.usersWebsite],
             notes: """
-                For a lost app or token, and for one that somebody else has. It cannot be undone: the user gets a new one through
-                their website. Recovery codes are all dropped at once. What was approved and not used yet is void.
+                For an app or token that is lost or stolen. This cannot be undone: the user adds a new factor through the website.
+                Removing recovery removes all recovery codes. Approvals that were not used yet become invalid.
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        let user = try desk.user(invocation)
-        let word = invocation.operand(1)
-        guard let kind = Factor(rawValue: word), kind.isCode else {
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let user = try store.user(invocation)
+        let text = invocation.operand(1)
+        guard let kind = Factor(rawValue: text), kind.isCode else {
             let kinds = Factor.codes.map(\.rawValue).joined(separator: ", ")
             throw Failure(
-                .usage, "KIND must be one of \(kinds)", next: "Phones are unbound by 'twoefay device revoke'.")
+                .usage, "KIND must be one of \(kinds)", next: "To unbind a phone: twoefay device revoke DEVICE")
         }
         guard
-            try desk.run({ Factors.drop(kind, of: user.id, by: .operator, at: desk.now, as: $0) })
+            try store.run({ Factors.drop(kind, of: user.id, by: .operator, at: store.now, as: $0) })
         else {
             throw Failure(
-                .conflict, "\(user.called) has no \(kind.rawValue)",
-                next: "Nothing was changed. 'twoefay user show' lists what there is.")
+                .conflict, "\(user.fullName) has no \(kind.rawValue)",
+                next: "Nothing was changed. 'twoefay user show' lists the factors.")
         }
         return Report(
             """
-            \(user.called) has no \(kind.rawValue) any more. This cannot be undone: a new one comes through their website.
+            \(user.fullName) has no \(kind.rawValue) any more. To add a new one, the user goes to the website.
             """,
             json: .object([
                 "user": .string(user.username), "website": .string(user.website), "kind": .string(kind.rawValue),

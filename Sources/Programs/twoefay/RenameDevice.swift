@@ -7,33 +7,33 @@ import Storage
 extension Tool {
     static let renameDevice = Subcommand(
         command: Command(
-            "device rename", "Gives a phone another name, as when its user tells two of them apart no more.",
+            "device rename", "Gives a phone another name.",
             operands: [
-                .init("DEVICE", "The 32 digits of its id, as in log, audit and 'device list'."),
-                .init("NAME", "What it is called from now on: up to 64 characters."),
+                .init("DEVICE", "The phone's id of 32 digits, as in 'device list'."),
+                .init("NAME", "The new name, with at most 64 characters."),
             ],
-            notes: "Its user's website sees the name; the phone itself is not told.")
+            notes: "The website sees the new name; the phone itself does not.")
     ) { invocation throws(Failure) in
         let name = invocation.operand(1)
         if let complaint = FieldRule.line(name, limit: 64) {
             throw Failure(
-                .usage, "NAME \(complaint)", next: "Run 'twoefay device rename --help' for what it takes.")
+                .usage, "NAME \(complaint)", next: "Run 'twoefay device rename --help' for usage.")
         }
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        let device = try desk.device(invocation)
-        var change = DeviceChange(device.view.id, of: device.user, by: .operator, at: desk.now)
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let device = try store.device(invocation)
+        var change = DeviceChange(device.view.id, of: device.user, by: .operator, at: store.now)
         change.name = name
-        let wanted = change
-        guard try desk.run({ Phones.change(wanted, as: $0) }) != nil else {
-            let state = try desk.device(invocation).view.state
+        let renaming = change
+        guard try store.run({ Phones.change(renaming, as: $0) }) != nil else {
+            let state = try store.device(invocation).view.state
             throw Failure(
                 .conflict, "the phone \(device.view.id.text) of \(device.owner) is \(state.rawValue)",
                 next: state == .waiting
-                    ? "It gets a name once its user has approved of it." : "Nothing was changed.")
+                    ? "It can be renamed after its user has approved it." : "Nothing was changed.")
         }
         return Report(
-            "The phone \(device.view.id.text) of \(device.owner) is called \(name) now.",
+            "The phone \(device.view.id.text) of \(device.owner) is now called \(name).",
             json: .object([
                 "device": .string(device.view.id.text), "user": .string(device.username),
                 "website": .string(device.website), "before": .text(device.view.name), "name": .string(name),
