@@ -5,13 +5,13 @@ import Storage
 extension Tool {
     static let migrate = Subcommand(
         command: Command(
-            "migrate", "Makes the tables of the store, or brings them up to date.",
+            "migrate", "Creates the tables of the store, or updates them.",
             options: [
                 .init(
                     "storage", .one("URL"),
-                    "The same database by another account, which may change tables; as in the settings if left out.")
+                    "The same database with an account that may change tables (default: as in the settings).")
             ],
-            notes: "It may be run again at any time, and goes on where a run that was cut off had come to.")
+            notes: "It can be run again at any time, and continues where an interrupted run stopped.")
     ) { invocation throws(Failure) in
         var settings = try Settings.load(invocation)
         do throws(SettingsFault) {
@@ -22,7 +22,7 @@ extension Tool {
         let store = try settings.openStore(.migrate)
         defer { store.close() }
         return Report(
-            "\(try settings.store()) has the tables of version \(store.schemaVersion).",
+            "The tables in \(try settings.store()) have schema version \(store.schemaVersion).",
             json: .object([
                 "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
             ]))

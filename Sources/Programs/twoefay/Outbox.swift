@@ -5,129 +5,129 @@ import Relay
 import Storage
 import World
 
-/// The outbox as operators see it: its entries, and the commands for dead letters.
+/// The commands that list, replay and drop entries of the outbox.
 
 extension Tool {
     static let listOutbox = Subcommand(
         command: Command(
-            "outbox list", "Lists what is still to be done, and what nobody tries any more, the oldest first.",
+            "outbox list", "Lists the entries of the outbox: pending work and dead letters, the oldest first.",
             options: [
-                .init("kind", .one("KIND"), "Only those: push, mail, sms, webhook, next or expiry."),
-                .init("dead", .nothing, "Only those that nobody tries any more."),
-                .init(
-                    "website", .one("NAME"), "Only those about users of that website, and those that tell it something."
-                ),
-                .init("user", .one("USER"), "Only those about that user; --website must be given."),
-                .init("limit", .one("N"), "At most so many; 100 otherwise."),
+                .init("kind", .one("KIND"), "Only entries of this kind: push, mail, sms, webhook, next or expiry."),
+                .init("dead", .nothing, "Only dead letters."),
+                .init("website", .one("NAME"), "Only entries about users of this website, and its webhooks."),
+                .init("user", .one("USER"), "Only entries about this user; needs --website."),
+                .init("limit", .one("N"), "At most this many entries (default: 100)."),
             ],
             notes: """
-                A state is one of: waiting (for its time), due, held (a relay has it in hand), left (by a relay that died: another
-                takes it), shelved (for a website that is called no more: 'website webhook NAME enable'), dead. Codes stand
-                nowhere in the store.
+                The states are: waiting (not due yet), due, held (leased by a relay), left (leased by a relay that died; another
+                relay takes over), shelved (the webhooks of its website are disabled: 'website webhook NAME enable'), and dead.
+                No entry contains a code.
                 """)
     ) { invocation throws(Failure) in
-        let wanted = try wanted(invocation)
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        if let website = wanted.website { _ = try desk.website(named: website) }
-        var more = wanted
+        let filter = try filter(invocation)
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        if let website = filter.website { _ = try store.website(named: website) }
+        var more = filter
         more.limit += 1
-        let found = try desk.read(OutboxAdmin.list(more))
-        let rows = found.prefix(wanted.limit)
-        let headings = ["ID", "KIND", "TELLS", "WEBSITE", "USER", "STATE", "SINCE", "DUE", "TRIES", "REASON"]
-        var lines = [rows.isEmpty ? "There is nothing." : Table(headings, rows.map { $0.cells(at: desk.now) }).text]
-        if found.count > rows.count { lines.append("There are more than \(wanted.limit): --limit N shows as many.") }
+        let found = try store.read(OutboxAdmin.list(more))
+        let rows = found.prefix(filter.limit)
+        let headings = ["ID", "KIND", "EVENT", "WEBSITE", "USER", "STATE", "CREATED", "DUE", "ATTEMPTS", "REASON"]
+        var lines = [rows.isEmpty ? "No entries." : Table(headings, rows.map { $0.cells(at: store.now) }).text]
+        if found.count > rows.count { lines.append("There are more than \(filter.limit): give a higher --limit.") }
         return Report(
             lines.joined(separator: "\n"),
             json: .object([
-                "entries": .array(rows.map { $0.json(at: desk.now) }), "more": .bool(found.count > rows.count),
+                "entries": .array(rows.map { $0.json(at: store.now) }), "more": .bool(found.count > rows.count),
             ]))
     }
 
     static let replayOutbox = Subcommand(
         command: Command(
-            "outbox replay", "Has dead ones tried again, as if they had been written just now.",
-            operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list --dead'.", isMany: true)],
-            options: [.init("all-dead", .nothing, "All of them, instead of IDs.")],
+            "outbox replay", "Returns dead letters to the queue, with a new lifetime.",
+            operands: [.init("ID", "The ids of 32 digits, as in 'outbox list --dead'.", isMany: true)],
+            options: [.init("all-dead", .nothing, "Replay all dead letters, instead of IDs.")],
             notes: """
-                Those of one website alone: 'website webhook NAME replay'. One whose reason is forged was not written by a relay, or
-                was changed since: it stays dead until 'rows adopt outbox ID' vouches for it.
+                To replay the webhooks of one website: 'website webhook NAME replay'. An entry with the reason 'forged' was not
+                written by a relay, or was changed later. It stays dead until 'rows adopt outbox ID'.
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        let ids = try dead(invocation, desk)
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let ids = try dead(invocation, store)
         var replayed: [OutboxEntryID] = []
         let isForAll = invocation.has("all-dead")
         for id in ids {
-            let replay = { OutboxAdmin.replay(id, at: desk.now, as: $0) }
+            let replay = { OutboxAdmin.replay(id, at: store.now, as: $0) }
             // With `--all-dead`, an entry that is not genuine does not prevent the replay of the
             // others.
-            let isDone = isForAll ? try desk.runIfGenuine(replay) : try desk.run(replay)
+            let isDone = isForAll ? try store.runIfGenuine(replay) : try store.run(replay)
             if isDone == true { replayed.append(id) }
         }
         if replayed.count < ids.count, !isForAll {
             let other = ids.first { !replayed.contains($0) }
             throw Failure(
-                .conflict, "\(other?.text ?? "") is not dead, and \(replayed.count) others are tried again",
-                next: "'twoefay outbox list --dead' shows those that nobody tries any more.")
+                .conflict, "\(other?.text ?? "") is not a dead letter; \(replayed.count) others were replayed",
+                next: "'twoefay outbox list --dead' shows the dead letters.")
         }
         return Report(
             replayed.isEmpty
-                ? "Nothing is dead."
-                : "\(replayed.count) to be tried again, by whichever relay runs: mails for a day at most.",
+                ? "There are no dead letters."
+                : "Replayed: \(replayed.count). A running relay attempts them now; mails expire after a day.",
             json: .object(["replayed": .array(replayed.map { .string($0.text) })]))
     }
 
     static let dropOutbox = Subcommand(
         command: Command(
-            "outbox drop", "Takes out what nobody is to be told of any more.",
-            operands: [.init("ID", "Which ones: 32 digits each, as in 'outbox list'.", isMany: true)],
+            "outbox drop", "Removes entries, so that nobody is notified.",
+            operands: [.init("ID", "The ids of 32 digits, as in 'outbox list'.", isMany: true)],
             notes: """
-                What belongs to a login is not dropped: it goes with the login. What a website is told of a login is: what was to
-                follow it goes then, for it waits no longer.
+                An entry that belongs to a login cannot be dropped: it is deleted with the login. A webhook about a login can be
+                dropped; the login's next webhook then no longer waits for it.
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
         let ids = try ids(invocation)
         for id in ids {
-            let row = try known(id, desk)
+            let row = try known(id, store)
             guard !row.goesWithLogin else {
                 throw Failure(
-                    .conflict, "\(id) belongs to a login, and goes with it",
-                    next: "Nothing was changed. A login ends when its website cancels it, or its user is locked.")
+                    .conflict, "\(id) belongs to a login, and is deleted with it",
+                    next: "Nothing was changed. A login ends when its website cancels it, or when its user is locked.")
             }
         }
         var dropped: [OutboxEntryID] = []
-        for id in ids where try desk.run({ OutboxAdmin.drop(id, at: desk.now, as: $0) }) { dropped.append(id) }
+        for id in ids where try store.run({ OutboxAdmin.drop(id, at: store.now, as: $0) }) { dropped.append(id) }
         return Report(
-            "\(dropped.count) dropped: nobody is told.",
+            "Dropped: \(dropped.count). Nobody is notified.",
             json: .object(["dropped": .array(dropped.map { .string($0.text) })]))
     }
 
-    private static func wanted(_ invocation: Invocation) throws(Failure) -> OutboxAdmin.Filter {
-        var wanted = OutboxAdmin.Filter()
-        wanted.kind = invocation.value("kind")
+    private static func filter(_ invocation: Invocation) throws(Failure) -> OutboxAdmin.Filter {
+        var filter = OutboxAdmin.Filter()
+        filter.kind = invocation.value("kind")
         let kinds = LeasedEntry.Kind.allCases.map(\.rawValue) + ["webhook"]
-        if let kind = wanted.kind, !kinds.contains(kind) {
-            throw Failure(.usage, "there is no kind \(kind)", next: "There are: \(kinds.joined(separator: ", ")).")
+        if let kind = filter.kind, !kinds.contains(kind) {
+            throw Failure(
+                .usage, "--kind must be one of \(kinds.joined(separator: ", ")), not \(kind)",
+                next: "Without --kind, entries of all kinds are listed.")
         }
-        wanted.onlyDead = invocation.has("dead")
-        wanted.website = invocation.value("website")
-        wanted.username = invocation.value("user")
-        if wanted.username != nil, wanted.website == nil {
+        filter.onlyDead = invocation.has("dead")
+        filter.website = invocation.value("website")
+        filter.username = invocation.value("user")
+        if filter.username != nil, filter.website == nil {
             throw Failure(
                 .usage, "--website is missing",
-                next: "User names are each website's own. 'twoefay website list' shows the websites.")
+                next: "User names belong to a website. 'twoefay website list' shows the websites.")
         }
         if let text = invocation.value("limit") {
             guard let limit = Int(text), (1...100_000).contains(limit) else {
-                throw Failure(.usage, "--limit must be a number from 1 to 100000", next: "It is 100 if it is left out.")
+                throw Failure(.usage, "--limit must be a number from 1 to 100000", next: "The default is 100.")
             }
-            wanted.limit = limit
+            filter.limit = limit
         }
-        return wanted
+        return filter
     }
 
     private static func ids(_ invocation: Invocation) throws(Failure) -> [OutboxEntryID] {
@@ -135,12 +135,12 @@ extension Tool {
         for text in invocation.operands {
             guard let id = OutboxEntryID(text) else {
                 throw Failure(
-                    .usage, "\(text) is no ID: they have 32 digits", next: "'twoefay outbox list' shows them.")
+                    .usage, "\(text) is not an ID: an ID has 32 digits", next: "'twoefay outbox list' shows the ids.")
             }
             if !ids.contains(id) { ids.append(id) }
         }
         guard !ids.isEmpty else {
-            throw Failure(.usage, "no ID is given", next: "'twoefay outbox list' shows them.")
+            throw Failure(.usage, "no ID is given", next: "'twoefay outbox list' shows the ids.")
         }
         return ids
     }
@@ -149,7 +149,7 @@ extension Tool {
         if let row = try store.read(OutboxAdmin.row(id)) { return row }
         throw Failure(
             .notFound, "there is no \(id) in the outbox",
-            next: "Nothing was changed. What was done, or had its end, is in it no more.")
+            next: "Nothing was changed. An entry leaves the outbox when its work is done or has expired.")
     }
 
     /// Returns the dead letters that are named, or all dead letters. Throws if a named entry is
@@ -160,18 +160,18 @@ extension Tool {
             for id in ids {
                 guard try known(id, store).deadAt == nil else { continue }
                 throw Failure(
-                    .conflict, "\(id) is not dead: it is done by itself",
-                    next: "Nothing was changed. 'twoefay outbox list --dead' shows those that nobody tries any more.")
+                    .conflict, "\(id) is not a dead letter: relays still attempt it",
+                    next: "Nothing was changed. 'twoefay outbox list --dead' shows the dead letters.")
             }
             return ids
         }
         guard invocation.operands.isEmpty else {
-            throw Failure(.usage, "IDs and --all-dead are given", next: "Give one or the other.")
+            throw Failure(.usage, "IDs and --all-dead exclude each other", next: "Give one or the other.")
         }
-        var wanted = OutboxAdmin.Filter()
-        wanted.onlyDead = true
-        wanted.limit = .max
-        return try store.read(OutboxAdmin.list(wanted)).map(\.id)
+        var filter = OutboxAdmin.Filter()
+        filter.onlyDead = true
+        filter.limit = .max
+        return try store.read(OutboxAdmin.list(filter)).map(\.id)
     }
 }
 

@@ -7,25 +7,25 @@ import World
 extension Tool {
     static let rekey = Subcommand(
         command: Command(
-            "rekey", "Changes the master key, in steps: nothing stops, and nothing that is sealed is lost.",
+            "rekey", "Changes the master key in steps, while the relays run.",
             options: [
-                .init("use", .nothing, "Seal under the key that was made; every relay must know it by now."),
-                .init("finish", .nothing, "Drop the old keys, once nothing is sealed under them."),
-                .init("status", .nothing, "Only tell which keys there are, and how much is sealed under each."),
+                .init("use", .nothing, "Seal with the new key. Every relay must have read it before."),
+                .init("finish", .nothing, "Remove the old keys, after nothing is sealed under them any more."),
+                .init("status", .nothing, "Only show the keys, and how many rows are sealed under each."),
             ],
             notes: """
-                Without an option it makes a new key, which is known but not used. Each step changes the key file alone: copy it to the
-                machine of every relay, and send each SIGHUP, before the next step.
-                  twoefay rekey            then copy, SIGHUP everywhere
-                  twoefay rekey --use      then copy, SIGHUP everywhere; the relays seal anew what the old key has sealed
-                  twoefay rekey --status   until nothing is left under the old key; kept answers and secrets of operations are there for a day
-                  twoefay rekey --finish   then copy, restart every relay
+                Without an option, rekey creates a new key that is known but not used. Each step changes only the key file. Before
+                the next step, copy it to the machine of every relay, and send SIGHUP to each.
+                  twoefay rekey            then copy the file, and send SIGHUP to all relays
+                  twoefay rekey --use      then copy the file, and send SIGHUP to all relays; they reseal what the old key has sealed
+                  twoefay rekey --status   until no row needs the old key; kept answers and operation secrets need it for a day
+                  twoefay rekey --finish   then copy the file, and restart every relay
                 """)
     ) { invocation throws(Failure) in
         let steps = ["use", "finish", "status"].filter(invocation.has)
         guard steps.count <= 1 else {
             throw Failure(
-                .usage, "--\(steps[0]) and --\(steps[1]) are steps of their own", next: "Take one after the other.")
+                .usage, "--\(steps[0]) and --\(steps[1]) are separate steps", next: "Run one after the other.")
         }
         let settings = try Settings.load(invocation)
         let keys = try settings.loadMasterKey()
@@ -43,19 +43,19 @@ extension Tool {
     ) throws(Failure) -> Report {
         if let next = keys.next {
             throw Failure(
-                .conflict, "the key \(next.id) is made already, and is not used yet",
-                next: "When every relay has read it (SIGHUP): twoefay rekey --use")
+                .conflict, "the key \(next.id) exists already, and is not used yet",
+                next: "After every relay has read it (SIGHUP): twoefay rekey --use")
         }
-        let new = try mended(path) { () throws(MasterKey.Fault) in
+        let new = try updated(path) { () throws(MasterKey.Fault) in
             try keys.adding(Secret(SystemRandomness().bytes(32)))
         }
         try settings.replaceMasterKey(by: new)
         return Report(
             """
-            The key \(new.next?.id ?? "") is made; nothing is sealed under it yet. The old ones are still there.
-            1. Keep a copy of \(path) away from this machine: what is sealed cannot be opened without it.
-            2. Copy it to the machine of every relay (mode 0600), and have each read it: systemctl reload twoefayd, or SIGHUP.
-               Each logs daemon.reloaded; daemon.reload means that it has refused the file, and knows the old one alone.
+            The key \(new.next?.id ?? "") is created. Nothing is sealed under it yet; the old keys remain valid.
+            1. Keep a copy of \(path) away from this machine: sealed values cannot be opened without it.
+            2. Copy it to the machine of every relay (mode 0600), and reload each relay: systemctl reload twoefayd, or SIGHUP.
+               Each logs daemon.reloaded. The event daemon.reload means that the relay refused the file and uses the old one.
             3. Then: twoefay rekey --use
             """, json: json(new, step: "made", path: path))
     }
@@ -63,17 +63,17 @@ extension Tool {
     private static func use(_ keys: MasterKey, of settings: Settings, at path: String) throws(Failure) -> Report {
         guard keys.next != nil else {
             throw Failure(
-                .conflict, "there is no key that waits to be used; \(keys.current.id) is in use",
-                next: "Nothing was changed. 'twoefay rekey' makes a new key.")
+                .conflict, "there is no next key; \(keys.current.id) is in use",
+                next: "Nothing was changed. To create a new key: twoefay rekey")
         }
-        let new = try mended(path) { () throws(MasterKey.Fault) in try keys.usingNext() }
+        let new = try updated(path) { () throws(MasterKey.Fault) in try keys.usingNext() }
         try settings.replaceMasterKey(by: new)
         return Report(
             """
-            What is sealed from now on is sealed under \(new.current.id), by every relay that has read this file:
-            1. Copy \(path) to the machine of every relay, and send each SIGHUP (systemctl reload twoefayd).
-               A relay that does not know the key at all cannot open what the others seal.
-            2. They seal anew what is sealed under \(new.old.map(\.id).joined(separator: ", ")), a hundred rows at a time. How much is left: twoefay rekey --status
+            Every relay that has read this file seals under \(new.current.id) from now on:
+            1. Copy \(path) to the machine of every relay, and send SIGHUP to each (systemctl reload twoefayd).
+               A relay that does not have the new key cannot open what the others seal.
+            2. The relays reseal what is sealed under \(new.old.map(\.id).joined(separator: ", ")), a hundred rows at a time. To see how much is left: twoefay rekey --status
             3. A day later, when nothing is left: twoefay rekey --finish
             """, json: json(new, step: "used", path: path))
     }
@@ -82,35 +82,35 @@ extension Tool {
         let old = keys.old.map(\.id)
         guard !old.isEmpty else {
             throw Failure(
-                .conflict, "there is no old key; \(keys.current.id) is the only one in use",
-                next: "Nothing was changed. 'twoefay rekey' makes a new key.")
+                .conflict, "there is no old key; \(keys.current.id) is the only key",
+                next: "Nothing was changed. To create a new key: twoefay rekey")
         }
         // Running relays do this as well, but none may be running.
-        let desk = try OperatorStore(settings)
-        defer { desk.close() }
-        try desk.signAgain()
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        try store.signAgain()
         let report = try KeyReport(keys, settings: settings)
         if let used = report.rows.first(where: { old.contains($0.id) && $0.isUsed }) {
             throw Failure(
-                .conflict, "\(used.shown) are sealed under the old key \(used.id) still",
+                .conflict, "\(used.shown) are still sealed under the old key \(used.id)",
                 next:
-                    "Nothing was changed. The relays that use the new key seal factors and webhook secrets anew, and rows are signed anew; answers and secrets of operations are kept for a day. "
-                    + "Rows that are not genuine are never signed anew: 'twoefay rows verify' names them; adopt or delete them. "
-                    + "'twoefay rekey --status' tells what is left.")
+                    "Nothing was changed. Running relays reseal factors and webhook secrets, and sign rows again; kept answers and operation secrets expire after a day. "
+                    + "Rows that are not genuine are never signed again: 'twoefay rows verify' lists them; adopt or delete them. "
+                    + "'twoefay rekey --status' shows what is left.")
         }
-        let new = try mended(path) { () throws(MasterKey.Fault) in try keys.dropping(old) }
+        let new = try updated(path) { () throws(MasterKey.Fault) in try keys.dropping(old) }
         try settings.replaceMasterKey(by: new)
         return Report(
             """
-            Dropped: \(old.joined(separator: ", ")). \(new.current.id) is the only key in use.
-            1. Backups of the store from before need the old keys: keep your copies of the old file as long as those.
-            2. Copy \(path) to the machine of every relay, and restart each: the ids of operations follow from the oldest key of the file, which
-               is another one now. Do it within a few minutes: until all have restarted, a phone that comes to another relay has to prove its
-               key twice, and a request that a relay left unfinished by a crash is not taken up by another.
+            Removed: \(old.joined(separator: ", ")). \(new.current.id) is the only key now.
+            1. Earlier backups of the store need the old keys: keep your copies of the old file as long as these backups.
+            2. Copy \(path) to the machine of every relay, and restart each, because the ids of operations are derived from the oldest key in
+               the file. Do it within a few minutes: until all have restarted, a phone that changes to another relay must prove its key
+               twice, and no other relay completes a request that a crash interrupted.
             """, json: json(new, step: "finished", path: path))
     }
 
-    private static func mended(
+    private static func updated(
         _ path: String, _ change: () throws(MasterKey.Fault) -> MasterKey
     ) throws(Failure) -> MasterKey {
         do throws(MasterKey.Fault) {
@@ -118,7 +118,7 @@ extension Tool {
         } catch {
             throw Failure(
                 .failed, "\(path): \(error.message)",
-                next: "Nothing was changed. Finish the change before: twoefay rekey --status")
+                next: "Nothing was changed. Complete the previous key change first: twoefay rekey --status")
         }
     }
 
@@ -155,19 +155,19 @@ private struct KeyReport {
     let rows: [Row]
 
     init(_ keys: MasterKey, settings: Settings) throws(Failure) {
-        let desk = try OperatorStore(settings)
-        defer { desk.close() }
-        var factors = try desk.read(KeyUse.factors)
-        var endpoints = try desk.read(KeyUse.webhooks)
-        var operations = try desk.read(KeyUse.operations)
-        var signed = try desk.read(RowQueries.counts(of: try keys.usableRowAuthenticator()))
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        var factors = try store.read(KeyUse.factors)
+        var endpoints = try store.read(KeyUse.webhooks)
+        var operations = try store.read(KeyUse.operations)
+        var signed = try store.read(RowQueries.counts(of: try keys.usableRowAuthenticator()))
         var rows: [Row] = []
         for key in keys.keys {
             rows.append(
                 Row(
                     id: key.id, role: keys.role(of: key), factors: factors.removeValue(forKey: key.id) ?? 0,
                     webhooks: endpoints.removeValue(forKey: key.id) ?? 0,
-                    answers: try desk.read(KeyUse.answers(sealedBy: key.id)),
+                    answers: try store.read(KeyUse.answers(sealedBy: key.id)),
                     operations: operations.removeValue(forKey: key.id) ?? 0,
                     signed: signed.removeValue(forKey: key.id) ?? 0))
         }
@@ -183,7 +183,7 @@ private struct KeyReport {
 
     var report: Report {
         let table = Table(
-            ["KEY", "", "FACTORS", "WEBHOOKS", "KEPT ANSWERS", "OPERATIONS", "SIGNED ROWS"],
+            ["KEY", "ROLE", "FACTORS", "WEBHOOKS", "KEPT ANSWERS", "OPERATIONS", "SIGNED ROWS"],
             rows.map {
                 [
                     $0.id, $0.role, String($0.factors), String($0.webhooks), String($0.answers),
@@ -193,7 +193,7 @@ private struct KeyReport {
         ).text
         let missing = rows.contains { $0.role == "missing" }
         let warning =
-            "\n\nWhat is sealed under a missing key opens nowhere: bring the key back from your copies of the file."
+            "\n\nNo relay can open what is sealed under a missing key: restore the key from your copies of the file."
         return Report(
             table + (missing ? warning : ""),
             json: .object([

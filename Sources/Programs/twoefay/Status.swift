@@ -7,10 +7,10 @@ import World
 extension Tool {
     static let status = Subcommand(
         command: Command(
-            "status", "Tells whether the relay answers, and what its store says.",
+            "status", "Shows whether the relay is ready, and the state of its store.",
             notes: """
-                It asks GET /ready at the origin, as any caller would, and looks into the store.
-                Exit status 0: both are well. 5: one of them is not.
+                It requests GET /ready at the origin, as any client would, and reads the store.
+                Exit status 0: the relay is ready and the store answers. 5: one of them fails.
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
@@ -19,7 +19,8 @@ extension Tool {
             authority = try Files.read(settings.path(of: settings.tls.authority))
         } catch {
             throw Failure(
-                .failed, error.text, next: "It is the authority of the relay's certificate; 'tls.ca' names it.")
+                .failed, error.text,
+                next: "Check 'tls.ca' in the settings: it names the authority of the relay's certificate.")
         }
         let relay = try Probe.ready(settings, authority: authority)
         let now = SystemTime().now()
@@ -33,20 +34,19 @@ extension Tool {
         switch store {
         case .success(let status):
             lines.append(
-                "The store has \(counted(status.work.websites, "active website")), "
-                    + "and \(counted(status.work.relays, "relay")) at work.")
-            for waiting in status.work.waiting {
-                let late = waiting.oldestDue < now ? ", the oldest due since \(waiting.oldestDue.rfc3339)" : ""
-                lines.append("Still to be done: \(waiting.count) × \(waiting.kind)\(late).")
+                "The store has \(counted(status.work.websites, "active website")) "
+                    + "and \(counted(status.work.relays, "running relay")).")
+            for pending in status.work.waiting {
+                let late = pending.oldestDue < now ? ", the oldest due since \(pending.oldestDue.rfc3339)" : ""
+                lines.append("Pending: \(pending.count) × \(pending.kind)\(late).")
             }
             if status.work.dead > 0 {
-                lines.append(
-                    "Nobody tries \(status.work.dead) of them any more: 'twoefay outbox list --dead' shows which.")
+                lines.append("Dead letters: \(status.work.dead). To list them: twoefay outbox list --dead")
             }
             if status.work.disabled > 0 {
                 lines.append(
-                    "\(counted(status.work.disabled, "website")) called no more, with \(status.work.shelved) still to be told: "
-                        + "'twoefay website list' shows which.")
+                    "\(counted(status.work.disabled, "disabled webhook endpoint")), with "
+                        + "\(counted(status.work.shelved, "pending webhook")). To list them: twoefay website list")
             }
             members.set("store", status.work.json)
             lines += status.texts.lines
@@ -56,7 +56,7 @@ extension Tool {
             members.set("store", failure.json)
         }
         let certificates = CertificateExpiry.all(settings)
-        lines += certificates.compactMap { $0.warning(at: now) }.map { "Soon: \($0)" }
+        lines += certificates.compactMap { $0.warning(at: now) }.map { "Warning: \($0)" }
         members.set("certificates", CertificateExpiry.json(certificates, at: now))
         var isWell = false
         if case .ready = relay, case .success = store { isWell = true }
@@ -89,10 +89,10 @@ extension Probe.Answer {
         switch self {
         case .ready: "The relay at \(origin) is ready."
         case .notReady(let dependencies):
-            "The relay at \(origin) answers, and misses: "
+            "The relay at \(origin) is not ready: "
                 + dependencies.filter { $0.value != "ok" }.keys.sorted().joined(separator: ", ")
         case .silent(let reason):
-            "The relay at \(origin) does not answer: \(reason).\nIs it started (twoefayd --config FILE)? Its log says more."
+            "The relay at \(origin) does not answer: \(reason).\nStart it with 'twoefayd --config FILE', or read its log."
         }
     }
 
@@ -157,7 +157,7 @@ extension SMSUsageReport {
     fileprivate var lines: [String] {
         guard total.messages > 0 || total.sent > 0 else { return [] }
         let line = { (what: String, line: Line) in
-            "\(what): \(line.messages) begun, \(line.sent) sent in \(counted(line.parts, "part")), "
+            "\(what): \(line.messages) started, \(line.sent) sent in \(counted(line.parts, "segment")), "
                 + "for \(Settings.amount(line.cost))."
         }
         return [line("Text messages today", total)] + prefixes.map { line("  \($0.prefix)", $0) }

@@ -41,7 +41,7 @@ import Testing
             try BuiltProgram.twoefay.path,
             ["--config", scene.relay.file("twoefay.yaml"), "import", file, "--website", Fixture.website])
         #expect(done.status == 0, "\(done.errors)")
-        #expect(done.output.contains("\(Self.count) new, 0 in place of others, 0 kept"))
+        #expect(done.output.contains("\(Self.count) new, 0 replaced, 0 kept"))
         #expect(done.errors.hasSuffix("\(Self.count) of \(Self.count) tokens\n"))
         #expect(try scene.relay.count("SELECT count(*) FROM factor WHERE state = 'active'") == Int64(Self.count))
         #expect(

@@ -24,7 +24,7 @@ import Testing
             try settings.set("sms.allow", to: "[\"+49\", \"+43\"]")
         }
         let before = try await status(scene)
-        #expect(!before.lines.contains("Text messages") && before.lines.contains("and 1 relay at work."))
+        #expect(!before.lines.contains("Text messages") && before.lines.contains("and 1 running relay."))
         let numbers = ["+4915112345671", "+4915112345677", "+4366012345671", "+4366012345678"]
         for (user, number) in numbers.enumerated() {
             let registered = try await scene.shop.send(
@@ -39,9 +39,10 @@ import Testing
             await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(50)) }
         }
         let after = try await status(scene)
-        #expect(after.lines.contains("Text messages today: 4 begun, 3 sent in 3 parts, for 0.24."), "\(after.lines)")
-        #expect(after.lines.contains("  +49: 2 begun, 2 sent in 2 parts, for 0.15."))
-        #expect(after.lines.contains("  +43: 2 begun, 1 sent in 1 part, for 0.09."))
+        let total = "Text messages today: 4 started, 3 sent in 3 segments, for 0.24."
+        #expect(after.lines.contains(total), "\(after.lines)")
+        #expect(after.lines.contains("  +49: 2 started, 2 sent in 2 segments, for 0.15."))
+        #expect(after.lines.contains("  +43: 2 started, 1 sent in 1 segment, for 0.09."))
         let today = try #require(after.json["sms"]?.object?["today"]?.object)
         #expect(today["messages"]?.integer == 4 && today["sent"]?.integer == 3 && today["parts"]?.integer == 3)
         #expect(today["cost"]?.string == "0.24")

@@ -117,7 +117,7 @@ import Testing
         #expect(locked.status == 1)
         #expect(try locked.json["error"]?.object?["next"]?.string?.contains("Pre-shared-key) with --key-file") == true)
         let nobody = try await shop.run(package, "--key-file", key)
-        #expect(nobody.status == 1 && nobody.errors.contains("say in a --map whose it is"))
+        #expect(nobody.status == 1 && nobody.errors.contains("name its user in a --map"))
         let done = try await shop.run(package, "--key-file", key, "--map", map)
         #expect(try done.json["added"]?.integer == 1, "\(done.errors)")
         // RFC 4226, D, with eight digits: the ends of the numbers there.
@@ -132,10 +132,10 @@ import Testing
         let unknown = try await shop.run(table)
         #expect(unknown.status == 3 && unknown.errors.contains("zoe"))
         for (text, part) in [
-            ("username,kind,secret\nana,hotp,hex:31323334\n", ":2: the token here has a secret of 4 bytes"),
+            ("username,kind,secret\nana,hotp,hex:31323334\n", ":2: this token has a secret of 4 bytes"),
             (
                 "username,kind,secret\nana,hotp,hex:\(Self.seed)\nana,hotp,hex:\(Self.seed)\n",
-                ":3: the token here is the second"
+                ":3: this token is the second"
             ),
             ("username,kind,secret\nana,hotp,hex:\(Self.seed)\nana,x,hex:31\n", ":3: kind: must be"),
         ] {
@@ -170,7 +170,7 @@ import Testing
         let key = try shop.file("k", "xyz")
         #expect(try await shop.run(table, "--format", "xml").status == 2)
         #expect(try await shop.run(table, "--key-file", key, "--password-file", key).status == 2)
-        #expect(try await shop.run(table, "--key-file", key).errors.contains("is no key of 16, 24 or 32 bytes"))
+        #expect(try await shop.run(table, "--key-file", key).errors.contains("must hold a key of 16, 24 or 32 bytes"))
         #expect(try await shop.run(table, "--password-file", try shop.file("p", "\n")).errors.contains("is empty"))
         #expect(try await shop.run(shop.installed.directory("none")).status == 1)
         #expect(try await shop.run(table, "--format", "pskc").errors.contains("no XML"))

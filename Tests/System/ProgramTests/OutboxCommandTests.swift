@@ -71,11 +71,11 @@ import Testing
         let table = try await scene.tool(["outbox", "list", "--dead"]).output
         #expect(
             table.contains(Self.letter) && table.contains("user.locked") && !table.contains("example.com"), "\(table)")
-        #expect(try await scene.tool(["outbox", "list", "--kind", "push"]).output == "There is nothing.\n")
+        #expect(try await scene.tool(["outbox", "list", "--kind", "push"]).output == "No entries.\n")
         let status = try await scene.tool(["status"])
-        #expect(status.status == 5 && status.output.contains("Nobody tries 1 of them any more"), "\(status)")
+        #expect(status.status == 5 && status.output.contains("Dead letters: 1."), "\(status)")
 
-        try await scene.refused(["outbox", "list", "--kind", "letter"], 2, "there is no kind letter")
+        try await scene.refused(["outbox", "list", "--kind", "letter"], 2, "--kind must be one of push")
         try await scene.refused(["outbox", "list", "--user", "ada"], 2, "--website is missing")
         try await scene.refused(["outbox", "list", "--website", "bank"], 3, "there is no website bank")
         try await scene.refused(["outbox", "list", "--limit", "0"], 2, "--limit must be a number")
@@ -84,11 +84,11 @@ import Testing
     @Test(arguments: [StoreKind.file, .mariadb]) func outboxReplayRequeuesDeadLetters(_ kind: StoreKind) async throws {
         let scene = try await scene(kind)
         try await scene.refused(["outbox", "replay"], 2, "no ID is given")
-        try await scene.refused(["outbox", "replay", "12"], 2, "12 is no ID")
+        try await scene.refused(["outbox", "replay", "12"], 2, "12 is not an ID")
         try await scene.refused(["outbox", "replay", Self.letter, "--all-dead"], 2, "IDs and --all-dead")
         try await scene.refused(["outbox", "replay", Self.lives], 3, "there is no \(Self.lives)")
         // Nothing is tried again where one of them cannot be.
-        try await scene.refused(["outbox", "replay", Self.letter, Self.held], 4, "\(Self.held) is not dead")
+        try await scene.refused(["outbox", "replay", Self.letter, Self.held], 4, "\(Self.held) is not a dead letter")
         #expect(try await listed(scene, "--dead").count == 1)
 
         #expect(try await scene.json("outbox", "replay", Self.letter)["replayed"]?.array == [.string(Self.letter)])

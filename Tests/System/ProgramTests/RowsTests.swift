@@ -27,8 +27,8 @@ import Testing
 
         let key = try #require(row["key"]?.string)
         try await scene.refused(["rows", "adopt", "user", key], 2, "--reason must be given")
-        try await scene.refused(["rows", "adopt", "users", key, "--reason", "x"], 2, "no signed table is called users")
-        try await scene.refused(["rows", "adopt", "user", "0f3a", "--reason", "x"], 3, "there is no such row")
+        try await scene.refused(["rows", "adopt", "users", key, "--reason", "x"], 2, "there is no signed table users")
+        try await scene.refused(["rows", "adopt", "user", "0f3a", "--reason", "x"], 3, "there is no row with this key")
         let shown = try await scene.json("rows", "adopt", "user", key, "--show")
         #expect(shown["columns"]?.object?["email"] == "new@example.com" && shown["adopted"] == false)
         let adopted = try await scene.json("rows", "adopt", "user", key, "--reason", "ticket 4711")
@@ -37,7 +37,7 @@ import Testing
         #expect(
             try scene.relay.count("SELECT count(*) FROM audit WHERE note = 'user \(key): ticket 4711'") == 1)
         #expect(try await verify(scene).status == 0)
-        try await scene.refused(["rows", "adopt", "user", key, "--reason", "x"], 4, "as a relay wrote it")
+        try await scene.refused(["rows", "adopt", "user", key, "--reason", "x"], 4, "the row is genuine")
         _ = try await scene.login("ada")
     }
 

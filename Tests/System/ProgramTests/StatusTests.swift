@@ -14,7 +14,7 @@ import World
         let status = try await BuiltProgram.twoefay("--config", installed.settings, "status")
         #expect(status.status == 5)
         #expect(status.output.contains("The relay at https://127.0.0.1:1 does not answer"))
-        #expect(status.output.contains("1 active website, and 0 relays at work."))
+        #expect(status.output.contains("1 active website and 0 running relays."))
         let told = try await BuiltProgram.twoefay("--config", installed.settings, "status", "--json")
         let json = try #require(try JSONReader.read(Array(told.output.utf8)).object)
         #expect(json["relay"]?.object?["state"]?.string == "silent")
@@ -39,7 +39,7 @@ import World
             try await Child.run(try BuiltProgram.twoefayd.path, check).output,
         ]
         for output in lines {
-            let soon = output.split(separator: "\n").filter { $0.hasPrefix("Soon: ") }
+            let soon = output.split(separator: "\n").filter { $0.hasPrefix("Warning: ") }
             #expect(soon.count == 1 && soon[0].contains("server.pem: expires in "), "\(output)")
         }
         let json = try JSONReader.read(

@@ -212,7 +212,7 @@ import Testing
         let shelved = try await scene.json("outbox", "list", "--kind", "webhook")
         #expect(shelved["entries"]?.array?.map { $0.object?["state"] } == ["shelved", "dead"])
         let status = try await scene.tool(["status"]).output
-        #expect(status.contains("1 website called no more, with 1 still to be told"), "\(status)")
+        #expect(status.contains("1 disabled webhook endpoint, with 1 pending webhook"), "\(status)")
         #expect(!status.contains("× webhook"))
 
         // What a relay disabled is enabled in the same way.
@@ -233,7 +233,7 @@ import Testing
                 "SELECT count(*) FROM webhook_endpoint WHERE failed_attempts = 0 AND failing_since IS NULL") == 1)
         #expect(try scene.trail("webhook.disabled", outcome: "operator") == 1)
         #expect(try scene.trail("webhook.enabled", outcome: "operator") == 1)
-        #expect(try await scene.tool(["status"]).output.contains("Still to be done: 2 × webhook"))
+        #expect(try await scene.tool(["status"]).output.contains("Pending: 2 × webhook"))
     }
 
     // MARK: Whether it takes anything

@@ -74,7 +74,7 @@ public enum DaemonProgram {
         }
         lines.append(hardening.line)
         let warnings = files.certificates.compactMap { $0.warning(at: now) }
-        lines += warnings.map { "Soon: \($0)" }
+        lines += warnings.map { "Warning: \($0)" }
         return Report(
             lines.joined(separator: "\n"),
             json: .object([

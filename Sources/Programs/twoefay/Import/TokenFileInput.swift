@@ -37,7 +37,7 @@ struct TokenFileInput {
         var remarks = file.remarks
         if Files.isReadableByOthers(path) {
             remarks.append(
-                "\(path) can be read by others than its owner: it holds what codes are made of. Remove it, or chmod 600 it."
+                "\(path) can be read by others than its owner, and holds the secrets of the codes. Remove it, or chmod 600 it."
             )
         }
         self.remarks = remarks
@@ -56,7 +56,7 @@ struct TokenFileInput {
         }
         guard let format = Format(rawValue: text) else {
             throw Failure(
-                .usage, "--format must be pskc or csv", next: "Without it, the first character of FILE tells.")
+                .usage, "--format must be pskc or csv", next: "Without --format, the first character of FILE decides.")
         }
         return format
     }
@@ -65,7 +65,7 @@ struct TokenFileInput {
         do throws(Files.Problem) {
             return try Files.read(path, atMost: CSVTokenReader.mostBytes)
         } catch {
-            throw Failure(.failed, error.text, next: "Nothing was changed. Name a file that can be read.")
+            throw Failure(.failed, error.text, next: "Nothing was changed. Give a file that you can read.")
         }
     }
 
@@ -85,11 +85,11 @@ struct TokenFileInput {
         switch faults.need {
         case .key(let name):
             next =
-                "Give its pre-shared key\(name.map { " (\($0))" } ?? "") with --key-file; it came on another way than the file."
+                "Give its pre-shared key\(name.map { " (\($0))" } ?? "") with --key-file. The sender delivers it separately from the file."
         case .password(let name):
             next =
-                "Give its password\(name.map { " (\($0))" } ?? "") with --password-file; it came on another way than the file."
-        case nil: next = "Nothing was changed. Mend the file, then try again."
+                "Give its password\(name.map { " (\($0))" } ?? "") with --password-file. The sender delivers it separately from the file."
+        case nil: next = "Nothing was changed. Correct the file, then try again."
         }
         return Failure(.failed, lines.joined(separator: "\n"), next: next)
     }
@@ -102,14 +102,14 @@ struct TokenFileInput {
         case (.some, .some):
             throw Failure(
                 .usage, "--key-file and --password-file exclude each other",
-                next: "A file is encrypted under one of them.")
+                next: "A file is encrypted under only one of them.")
         case (let path?, nil): return .shared(try sharedKey(path))
         case (nil, let path?):
             var bytes = try secret(path)
             if bytes.last == 0x0a { bytes.removeLast() }
             if bytes.last == 0x0d { bytes.removeLast() }
             guard !bytes.isEmpty else {
-                throw Failure(.failed, "\(path): is empty", next: "It must hold the password of the file.")
+                throw Failure(.failed, "\(path): is empty", next: "Write the password of the PSKC file to it.")
             }
             return .password(Secret(bytes))
         }
@@ -126,8 +126,8 @@ struct TokenFileInput {
         }
         guard [16, 24, 32].contains(bytes.count) else {
             throw Failure(
-                .failed, "\(path): is no key of 16, 24 or 32 bytes",
-                next: "It must hold the key in hexadecimal digits, or its bytes.")
+                .failed, "\(path): must hold a key of 16, 24 or 32 bytes",
+                next: "Write the key to it in hexadecimal digits, or as bytes.")
         }
         return Secret(bytes)
     }
@@ -137,7 +137,7 @@ struct TokenFileInput {
             return try Files.readPrivate(path)
         } catch {
             throw Failure(
-                .failed, error.text, next: "Nothing was changed. It must be a file that its owner alone can read.")
+                .failed, error.text, next: "Nothing was changed. Give a file that only its owner can read.")
         }
     }
 
@@ -151,19 +151,19 @@ struct TokenFileInput {
     func owned() throws(Failure) -> [Owned] {
         var faults: [String] = []
         var owned: [Owned] = []
-        var places: [String: Int] = [:]
+        var firstLines: [String: Int] = [:]
         for seed in seeds {
-            let called = seed.serial.map { "the token \($0)" } ?? "the token here"
-            func fault(_ message: String) { faults.append("\(path):\(seed.line): \(called) \(message)") }
+            let label = seed.serial.map { "the token \($0)" } ?? "this token"
+            func fault(_ message: String) { faults.append("\(path):\(seed.line): \(label) \(message)") }
             guard seed.secret.count >= Self.fewestBytes else {
-                fault("has a secret of \(seed.secret.count) bytes; \(Self.fewestBytes) are the fewest that are taken")
+                fault("has a secret of \(seed.secret.count) bytes; the minimum is \(Self.fewestBytes)")
                 continue
             }
             guard let username = seed.serial.flatMap({ owners?[$0] }) ?? seed.username else {
-                fault("belongs to nobody: \(owners == nil ? "say in a --map whose it is" : "the map does not have it")")
+                fault("has no user: \(owners == nil ? "name its user in a --map" : "the map does not list it")")
                 continue
             }
-            if let line = places.updateValue(seed.line, forKey: "\(seed.kind.factor.rawValue) \(username)") {
+            if let line = firstLines.updateValue(seed.line, forKey: "\(seed.kind.factor.rawValue) \(username)") {
                 fault("is the second \(seed.kind.factor.rawValue) token of \(username), after line \(line)")
                 continue
             }
@@ -173,7 +173,7 @@ struct TokenFileInput {
             let more = faults.count > 20 ? ["and \(faults.count - 20) more"] : []
             throw Failure(
                 .failed, (faults.prefix(20) + more).joined(separator: "\n"),
-                next: "Nothing was changed. A user has one token of a kind; take out or mend what is wrong.")
+                next: "Nothing was changed. A user can have one token of each kind. Correct or remove these tokens.")
         }
         return owned
     }

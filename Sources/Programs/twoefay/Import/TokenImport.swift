@@ -16,7 +16,7 @@ struct TokenImport {
     private struct Item {
         let owned: TokenFileInput.Owned
         let user: UserID
-        let deed: Action
+        let action: Action
         let meeting: FactorImport.Meeting
     }
 
@@ -63,15 +63,15 @@ struct TokenImport {
                 "\(website.name) has no user \(unknown.prefix(20).joined(separator: ", "))"
                     + (unknown.count > 20 ? " and \(unknown.count - 20) more" : ""),
                 next:
-                    "Nothing was changed. Have them registered first, put their names right (a --map does that), or give --skip-unknown."
+                    "Nothing was changed. Let the website register these users, correct the names (also with a --map), or give --skip-unknown."
             )
         }
-        for item in items { done[item.deed, default: 0] += 1 }
+        for item in items { done[item.action, default: 0] += 1 }
     }
 
     private func item(_ owned: TokenFileInput.Owned, _ subject: FactorImport.Subject) -> Item {
-        func item(_ deed: Action, _ meeting: FactorImport.Meeting) -> Item {
-            Item(owned: owned, user: subject.user, deed: deed, meeting: meeting)
+        func item(_ action: Action, _ meeting: FactorImport.Meeting) -> Item {
+            Item(owned: owned, user: subject.user, action: action, meeting: meeting)
         }
         guard let held = subject.held else { return item(.add, .keep) }
         guard replaces else { return item(.keep, .keep) }
@@ -83,7 +83,7 @@ struct TokenImport {
     }
 
     mutating func carryOut() throws(Failure) {
-        let work = items.filter { $0.deed != .keep }
+        let work = items.filter { $0.action != .keep }
         for start in stride(from: 0, to: work.count, by: Self.chunk) {
             let some = work[start..<min(start + Self.chunk, work.count)]
             var changes: [Query<Bool>] = []
@@ -94,12 +94,12 @@ struct TokenImport {
             } catch {
                 throw Failure(
                     error.code, "\(error.message)\nIt stopped after \(start) of \(work.count) tokens.",
-                    next: "Run it again: who has the token already keeps it.")
+                    next: "Run it again: a user who has the token already keeps it.")
             }
             // Another command may have changed the factor meanwhile, or the user may have been
             // deleted.
             for (item, isDone) in zip(some, results) where !isDone {
-                done[item.deed, default: 1] -= 1
+                done[item.action, default: 1] -= 1
                 done[.keep, default: 0] += 1
             }
             if work.count >= Self.many { Program.tell("\(start + some.count) of \(work.count) tokens") }
@@ -115,7 +115,7 @@ struct TokenImport {
         do throws(CryptoFailure) {
             sealed = try sealer.seal(seed.secret.reveal(), associated: associated)
         } catch {
-            throw Failure(.failed, "\(error)", next: "Run it again: who has the token already keeps it.")
+            throw Failure(.failed, "\(error)", next: "Run it again: a user who has the token already keeps it.")
         }
         let (period, counter): (Int?, Int64) =
             switch seed.kind {
@@ -128,22 +128,22 @@ struct TokenImport {
         return FactorImport.write(new, item.meeting, as: operation)
     }
 
-    func report(remarks: [String], isRehearsal: Bool) -> Report {
-        func count(_ deed: Action) -> Int { done[deed] ?? 0 }
+    func report(remarks: [String], isDryRun: Bool) -> Report {
+        func count(_ action: Action) -> Int { done[action] ?? 0 }
         var lines = [
-            isRehearsal
-                ? "Nothing was changed. Without --dry-run, \(website.name) would get:"
-                : "\(website.name) has its tokens; their codes count from now on:",
-            "  \(count(.add)) new, \(count(.replace)) in place of others, \(count(.keep)) kept as they were",
+            isDryRun
+                ? "Nothing was changed. Without --dry-run, the import to \(website.name) would be:"
+                : "The tokens are imported to \(website.name). Their codes are valid from now on:",
+            "  \(count(.add)) new, \(count(.replace)) replaced, \(count(.keep)) kept",
         ]
         if !unknown.isEmpty {
             lines.append(
-                "  \(unknown.count) left out, whose users are not known: \(unknown.prefix(20).joined(separator: ", "))")
+                "  \(unknown.count) left out, without a user: \(unknown.prefix(20).joined(separator: ", "))")
         }
         return Report(
             (lines + remarks).joined(separator: "\n"),
             json: .object([
-                "website": .string(website.name), "dry_run": .bool(isRehearsal),
+                "website": .string(website.name), "dry_run": .bool(isDryRun),
                 "added": .integer(Int64(count(.add))), "replaced": .integer(Int64(count(.replace))),
                 "kept": .integer(Int64(count(.keep))), "unknown": .array(unknown.map { .string($0) }),
                 "remarks": .array(remarks.map { .string($0) }),

@@ -9,18 +9,18 @@ import World
 extension Tool {
     static let adoptRow = Subcommand(
         command: Command(
-            "rows adopt", "Signs a row that you changed by SQL, so that relays take it again.",
+            "rows adopt", "Signs a row that you changed by SQL, so that relays accept it again.",
             operands: [
-                .init("TABLE", "One that 'rows verify' names."),
-                .init("KEY", "The row's primary key as 'rows verify' writes it."),
+                .init("TABLE", "The row's table, as in 'rows verify'."),
+                .init("KEY", "The row's primary key, as in 'rows verify'."),
             ],
             options: [
-                .init("reason", .one("TEXT"), "Why it was changed; it stands in the audit. It must be given."),
-                .init("show", .nothing, "Only show the row; change nothing."),
+                .init("reason", .one("TEXT"), "The reason for the change, for the audit (required)."),
+                .init("show", .nothing, "Show the row, and change nothing."),
             ],
             notes: """
-                It shows what the row holds and what is wrong with it. What a value was before is not kept: compare it with what you
-                wanted to write. The audit gets a row (row.adopted) with the reason.
+                It shows the values of the row and what is wrong with it. The earlier values are not kept, so compare the row with
+                what you meant to write. The audit records row.adopted with the reason.
                   twoefay --config /etc/twoefay/twoefay.yaml rows adopt user 0f3a… --reason 'ticket 4711: new address'
                 """)
     ) { invocation throws(Failure) in
@@ -29,31 +29,31 @@ extension Tool {
         guard let key = RowQueries.key(text, of: table) else {
             throw Failure(
                 .usage, "KEY must be the \(table.key.joined(separator: " and ")) of the row",
-                next: "'twoefay rows verify \(table.name)' writes keys as they are wanted here.")
+                next: "'twoefay rows verify \(table.name)' shows keys in this form.")
         }
         let settings = try Settings.load(invocation)
         let authenticator = try settings.loadMasterKey().usableRowAuthenticator()
-        let desk = try OperatorStore(settings)
-        defer { desk.close() }
-        guard let row = try desk.read(RowQueries.row(of: table, key: key, with: authenticator)) else {
-            throw Failure(.notFound, "there is no such row in \(table.name)", next: "Nothing was changed.")
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        guard let row = try store.read(RowQueries.row(of: table, key: key, with: authenticator)) else {
+            throw Failure(.notFound, "there is no row with this key in \(table.name)", next: "Nothing was changed.")
         }
         guard !invocation.has("show") else { return Report(shown(row), json: json(row, adopted: false)) }
         guard row.verdict != .genuine else {
             throw Failure(
-                .conflict, "the row is as a relay wrote it, and needs no adoption", next: "Nothing was changed.")
+                .conflict, "the row is genuine: a relay wrote it", next: "Nothing was changed.")
         }
         guard let reason = invocation.value("reason"), !reason.isEmpty, reason.utf8.count <= 256 else {
             throw Failure(
                 .usage, "--reason must be given, with at most 256 bytes",
-                next: "Nothing was changed. '--show' shows the row.")
+                next: "Nothing was changed. To see the row: --show")
         }
-        guard try desk.run({ RowQueries.adopt(row, reason: reason, at: desk.now, as: $0) }) else {
+        guard try store.run({ RowQueries.adopt(row, reason: reason, at: store.now, as: $0) }) else {
             throw Failure(
-                .conflict, "the row was not signed: it changed or went away at this moment",
-                next: "'twoefay rows verify \(table.name)' tells how it stands now.")
+                .conflict, "the row was not signed: it was changed or deleted in the meantime",
+                next: "'twoefay rows verify \(table.name)' shows its state.")
         }
-        return Report(shown(row) + "\nSigned: relays take it from now on.", json: json(row, adopted: true))
+        return Report(shown(row) + "\nSigned. Relays accept the row from now on.", json: json(row, adopted: true))
     }
 
     private static func shown(_ row: RowReport) -> String {

@@ -7,15 +7,15 @@ import World
 extension Tool {
     static let verifyAudit = Subcommand(
         command: Command(
-            "audit verify", "Finds rows that are older than the last change of them in the audit.",
+            "audit verify", "Finds rows that are older than their last change in the audit.",
             notes: """
-                Such a row was brought back as it once was, by somebody who can write to the store, or with a part of a backup. It
-                looks at websites, users, phones and logins, as far back as the audit goes (retention.audit).
+                Somebody who can write to the store has restored such a row to an earlier state, or a part of a backup was
+                restored. The command checks websites, users, phones and logins, as far back as the audit goes (retention.audit).
                 """)
     ) { invocation throws(Failure) in
-        let desk = try OperatorStore(try Settings.load(invocation))
-        defer { desk.close() }
-        let found = try desk.read(OutdatedRow.all)
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let found = try store.read(OutdatedRow.all)
         let json = JSONValue.object([
             "found": .array(
                 found.map { row in
@@ -28,7 +28,7 @@ extension Tool {
         ])
         guard !found.isEmpty else { return Report("No row is older than its last change in the audit.", json: json) }
         let table = Table(
-            ["TABLE", "KEY", "WRITTEN", "LACKS", "OF"],
+            ["TABLE", "KEY", "WRITTEN", "MISSING EVENT", "EVENT TIME"],
             found.map { [$0.table, Hex.encode($0.key), $0.writtenAt.rfc3339, $0.event, $0.changedAt.rfc3339] })
         return Report(table.text, json: json, code: .failed)
     }

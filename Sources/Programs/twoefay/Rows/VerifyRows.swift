@@ -9,17 +9,17 @@ import World
 extension Tool {
     static let verifyRows = Subcommand(
         command: Command(
-            "rows verify", "Checks that a relay wrote the rows of the store that can help to an approval.",
-            operands: [.init("TABLE", "Only those of these tables; all of them otherwise.", isMany: true)],
+            "rows verify", "Checks that a relay wrote every row on which an approval can depend.",
+            operands: [.init("TABLE", "The tables to check (default: all signed tables).", isMany: true)],
             notes: """
-                Relays check each row when they use it, and refuse one that is not genuine (row.forged in the log). This checks all
-                of them at once. It cannot see rows that were deleted; 'audit verify' sees rows that are older than the audit.
+                Relays check each row when they use it, and refuse a row that is not genuine (row.forged in the log). This command
+                checks all rows. It cannot find deleted rows; 'audit verify' finds rows that are older than the audit.
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
         let authenticator = try settings.loadMasterKey().usableRowAuthenticator()
-        let desk = try OperatorStore(settings)
-        defer { desk.close() }
+        let store = try OperatorStore(settings)
+        defer { store.close() }
         let named = try invocation.operands.map { name throws(Failure) in try table(name) }
         let tables = named.isEmpty ? SignedTable.all : named
         var count = 0
@@ -27,12 +27,12 @@ extension Tool {
         for table in tables {
             var last: [SQLValue]?
             while true {
-                let page = try desk.read(RowQueries.page(of: table, after: last, with: authenticator))
+                let page = try store.read(RowQueries.page(of: table, after: last, with: authenticator))
                 guard let end = page.last else { break }
                 guard end.key != last else {
                     throw Failure(
-                        .failed, "the rows behind \(table.name) \(end.keyText) cannot be reached: its key is no bytes",
-                        next: "No relay writes such a key. Delete that row, then verify again.")
+                        .failed, "the rows after \(table.name) \(end.keyText) cannot be read: its key is not binary",
+                        next: "No relay writes such a key. Delete this row, then run the command again.")
                 }
                 last = end.key
                 count += page.count
@@ -53,24 +53,24 @@ extension Tool {
                     ])
                 }),
         ])
-        guard !found.isEmpty else { return Report("\(count) rows checked: all were written by a relay.", json: json) }
+        guard !found.isEmpty else { return Report("\(count) rows checked. All were written by a relay.", json: json) }
         let table = Table(
             ["TABLE", "KEY", "WHAT IS WRONG"], found.map { [$0.table.name, $0.keyText, $0.verdict.text] })
         return Report(
             table.text + """
 
 
-                \(count) rows checked, \(found.count) not as a relay wrote them. No login succeeds with them.
-                If you changed one yourself: twoefay rows adopt TABLE KEY --reason TEXT.
-                If nobody of you did: see docs/internals/threat-model.md.
+                \(count) rows checked, \(found.count) are not genuine. No login succeeds with these rows.
+                If you changed a row yourself: twoefay rows adopt TABLE KEY --reason TEXT
+                If not, treat it as a break-in: see docs/internals/threat-model.md.
                 """, json: json, code: .failed)
     }
 
     static func table(_ name: String) throws(Failure) -> SignedTable {
         guard let table = SignedTable.all.first(where: { $0.name == name }) else {
             throw Failure(
-                .usage, "no signed table is called \(name)",
-                next: "It is one of: \(SignedTable.all.map(\.name).joined(separator: ", ")).")
+                .usage, "there is no signed table \(name)",
+                next: "The signed tables are \(SignedTable.all.map(\.name).joined(separator: ", ")).")
         }
         return table
     }
@@ -90,10 +90,10 @@ extension RowReport.Verdict {
     var text: String {
         switch self {
         case .genuine: "nothing"
-        case .unsigned: "no relay has signed it"
-        case .unknownKey: "signed under a key that is not in the master key file"
-        case .rightsGivenBack(let rights): "these hold again, and no relay said so: \(rights.joined(separator: ", "))"
-        case .changed: "a value is another than the one that was signed"
+        case .unsigned: "the row has no signature"
+        case .unknownKey: "the row is signed under a key that is not in the master key file"
+        case .rightsGivenBack(let rights): "restrictions lifted, but not by a relay: \(rights.joined(separator: ", "))"
+        case .changed: "a value differs from the signed one"
         }
     }
 }
