@@ -13,41 +13,41 @@ import World
 extension Tool {
     static let testSMS = Subcommand(
         command: Command(
-            "sms test", "Sends one text message as a login would, and says which gateway took it and what it costs.",
+            "sms test", "Sends a test text message, and shows the gateway that accepted it and the cost.",
             options: [
-                .init("to", .one("NUMBER"), "Where to, in E.164 form such as +4915112345678; it must be given."),
-                .init("language", .one("TAG"), "The language of the text, such as de; English otherwise."),
-                .init("text", .one("TEXT"), "Another text than that of a login."),
+                .init("to", .one("NUMBER"), "The recipient in E.164 form, such as +4915112345678 (required)."),
+                .init("language", .one("TAG"), "The language of the text, such as de (default: English)."),
+                .init("text", .one("TEXT"), "The text to send (default: the text of a login)."),
             ],
             notes: """
-                The code in it is 123456 and opens nothing. The message is paid for like any other; it counts in no limit.
-                Exit status 0: a gateway has it. 1: none took it. 5: none could be reached, or it is not known.
+                The code in the text is 123456, and is not valid. The message costs as much as any other; no limit counts it.
+                Exit status 0: a gateway accepted it. 1: no gateway accepted it. 5: no gateway was reached, or it is unknown.
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
         guard let number = invocation.value("to") else {
-            throw Failure(.usage, "--to is missing", next: "Say where the message goes, as in --to +4915112345678.")
+            throw Failure(.usage, "--to is missing", next: "Give the recipient, as in --to +4915112345678.")
         }
         if let fault = FieldRule.phone(number) {
-            throw Failure(.usage, "--to \(fault)", next: "With the country and without spaces.")
+            throw Failure(.usage, "--to \(fault)", next: "Give the number with its country code and without spaces.")
         }
-        let materials = try LoadedFiles.load(settings, at: SystemTime().now())
-        guard let texts = materials.texts else {
+        let files = try LoadedFiles.load(settings, at: SystemTime().now())
+        guard let texts = files.texts else {
             throw Failure(
                 .notFound, "no gateway is set",
-                next: "Name one under 'sms.gateways' in the settings; docs/operators/sms.md shows how.")
+                next: "Set 'sms.gateways' in the settings; see docs/operators/sms.md.")
         }
         guard texts.limits.allows(number) else {
             throw Failure(
                 .conflict, "numbers of that country get no text messages",
                 next:
-                    "'sms.allow' in the settings lists those that do: \(texts.limits.allowed.map(\.text).joined(separator: ", "))."
+                    "'sms.allow' in the settings lists the allowed prefixes: \(texts.limits.allowed.map(\.text).joined(separator: ", "))."
             )
         }
         let values = TemplateValues(website: "Twoefay", code: Secret(utf8: "123456"), minutes: 5)
         let text =
             invocation.value("text")
-            ?? materials.wording.sms(.loginCode, values, language: invocation.value("language")).text
+            ?? files.wording.sms(.loginCode, values, language: invocation.value("language")).text
         let id = SystemRandomness().bytes(16)
         let message = SMSMessage(id: Hex.encode(id), to: number, text: text)
         let report: SMSReport
@@ -57,7 +57,7 @@ extension Tool {
         } catch let failure as Failure {
             throw failure
         } catch {
-            throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
+            throw Failure(.failed, "\(error)", next: "The machine is out of threads or file descriptors.")
         }
         return makeReport(report, message)
     }
@@ -77,21 +77,21 @@ extension Tool {
         var lines = report.attempts.map { one in
             "Gateway \(one.gateway): \(one.outcome.word.rawValue)" + (one.outcome.reason.map { " (\($0))" } ?? "")
         }
-        let size = "\(message.size.parts) part\(message.size.parts == 1 ? "" : "s"), \(message.size.coding.rawValue)"
+        let size = "\(message.size.parts) segment\(message.size.parts == 1 ? "" : "s"), \(message.size.coding.rawValue)"
         let code: ExitCode
         switch report.outcome {
         case .accepted(let gateway):
             lines.append(
-                "\(gateway ?? "A gateway") took the message: \(size); it costs \(Settings.amount(report.cost)).")
+                "\(gateway ?? "A gateway") accepted the message: \(size); it costs \(Settings.amount(report.cost)).")
             code = .ok
         case .unregistered(_, let reason), .misconfigured(_, let reason), .declined(let reason):
-            lines.append("No gateway took the message (\(size)): \(reason).")
+            lines.append("No gateway accepted the message (\(size)): \(reason).")
             code = .failed
         case .retry(_, let reason):
-            lines.append("No gateway took the message now (\(size)): \(reason). A login would try again.")
+            lines.append("No gateway accepted the message yet (\(size)): \(reason). A relay would retry.")
             code = .unavailable
         case .ambiguous(let reason):
-            lines.append("It is not known whether a gateway took the message (\(size)): \(reason).")
+            lines.append("It is unknown whether a gateway accepted the message (\(size)): \(reason).")
             code = .unavailable
         }
         let tries = report.attempts.map { one -> JSONValue in

@@ -29,7 +29,7 @@ import Testing
             "--config", installed.settings, "sms", "test", "--to", "+4915112345678", "--text", long)
         #expect(sent.status == 0, "\(sent.errors)")
         #expect(sent.output.contains("Gateway down: down"))
-        #expect(sent.output.contains("up took the message: 2 parts, gsm7; it costs 0.15."))
+        #expect(sent.output.contains("up accepted the message: 2 segments, gsm7; it costs 0.15."))
         #expect(gateway.asked.first?.query["text"] == long && gateway.asked.first?.query["password"] == "foobar")
 
         let german = try await BuiltProgram.twoefay(
@@ -83,7 +83,7 @@ import Testing
         let sent = try await BuiltProgram.twoefay(
             "--config", installed.settings, "sms", "test", "--to", "+4915112345678")
         #expect(sent.status == 0, "\(sent.errors)")
-        #expect(sent.output.contains("mail took the message: 1 part, gsm7; it costs 0.09."))
+        #expect(sent.output.contains("mail accepted the message: 1 segment, gsm7; it costs 0.09."))
         let mail = try await server.mail()
         #expect(mail.to == ["<4915112345678@sms.example.com>"] && mail.data.contains("123456"))
     }

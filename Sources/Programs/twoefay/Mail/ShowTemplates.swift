@@ -6,20 +6,19 @@ extension Tool {
     static let showTemplates = Subcommand(
         command: Command(
             "templates show",
-            "Prints what mails and text messages say in a built-in language, as a file to begin with.",
-            options: [.init("language", .one("TAG"), "en or de; en if not given.")],
+            "Prints the texts of mails and text messages in a built-in language, as a file to translate.",
+            options: [.init("language", .one("TAG"), "en or de (default: en).")],
             notes: """
-                Translate it, save it under its language's name (fr.po) in the directory that templates.directory names,
-                and try it with 'twoefayd --check' and 'twoefay mail test --language fr'.
-                docs/operators/templates.md says more.
+                Translate the file, save it under the name of its language (fr.po) in the directory of templates.directory,
+                and test it with 'twoefayd --check' and 'twoefay mail test --language fr'. See docs/operators/templates.md.
                 """)
     ) { invocation throws(Failure) in
         let language = invocation.value("language") ?? "en"
         guard let text = BuiltIn.text(of: language) else {
             throw Failure(
-                .notFound, "\(language) is not built in",
+                .notFound, "there is no built-in language \(language)",
                 next:
-                    "There are \(MessageCatalog.builtIn.languages.joined(separator: " and ")). Others are in your own files."
+                    "The built-in languages are \(MessageCatalog.builtIn.languages.joined(separator: " and "))."
             )
         }
         return Report(text, json: .object(["language": .string(language), "file": .string(text)]))

@@ -14,35 +14,35 @@ import World
 extension Tool {
     static let testMail = Subcommand(
         command: Command(
-            "mail test", "Sends a mail as the relay would, and tells what the mail server said.",
+            "mail test", "Sends test mails as the relay would, and shows the answers of the mail server.",
             options: [
-                .init("to", .one("ADDRESS"), "Who gets it."),
+                .init("to", .one("ADDRESS"), "The recipient (required)."),
                 .init(
                     "what", .one("WORD"),
-                    "What it says: \(SampleMail.allCases.map(\.rawValue).joined(separator: ", ")), or all; login if not given."
+                    "The mail to send: \(SampleMail.allCases.map(\.rawValue).joined(separator: ", ")), or all (default: login)."
                 ),
-                .init("language", .one("TAG"), "In which language, such as de or de-AT; English if not given."),
-                .init("website", .one("NAME"), "The website's name in it; Example if not given."),
+                .init("language", .one("TAG"), "The language, such as de or de-AT (default: English)."),
+                .init("website", .one("NAME"), "The name of the website in the mail (default: Example)."),
             ],
             notes: """
-                It needs no store and no running relay. The code in it is 123456 and lets nobody in.
-                Exit status 0: the server took all of them. 1: it did not, or may not have.
+                It needs no store and no running relay. The code in the mail is 123456, and is not valid.
+                Exit status 0: the server accepted all mails. 1: it did not accept one, or it is unknown.
                 """)
     ) { invocation throws(Failure) in
         guard let to = invocation.value("to") else {
-            throw Failure(.usage, "--to ADDRESS is missing", next: "Run 'twoefay mail test --help' for what it takes.")
+            throw Failure(.usage, "--to ADDRESS is missing", next: "Run 'twoefay mail test --help' for usage.")
         }
         if let complaint = FieldRule.email(to) {
-            throw Failure(.usage, "--to \(complaint)", next: "Run 'twoefay mail test --help' for what it takes.")
+            throw Failure(.usage, "--to \(complaint)", next: "Run 'twoefay mail test --help' for usage.")
         }
         let samples = try SampleMail.named(invocation.value("what") ?? SampleMail.login.rawValue)
         let settings = try Settings.load(invocation)
         let time = SystemTime()
-        let materials = try LoadedFiles.load(settings, at: time.now())
-        guard let mail = materials.mail else {
+        let files = try LoadedFiles.load(settings, at: time.now())
+        guard let mail = files.mail else {
             throw Failure(
                 .notFound, "no mail server is set",
-                next: "Set mail.url and mail.from in the settings; docs/operators/mail.md shows how.")
+                next: "Set mail.url and mail.from in the settings; see docs/operators/mail.md.")
         }
         let messages = samples.map { sample in
             (
@@ -52,32 +52,32 @@ extension Tool {
                     at: time.now())
             )
         }
-        let courier = mail.courier(CurrentCatalog(materials.wording), time: time, log: Log(minimum: .error))
+        let courier = mail.courier(CurrentCatalog(files.wording), time: time, log: Log(minimum: .error))
         defer { courier.close() }
-        let tries: [TestMailAttempt]
+        let attempts: [TestMailAttempt]
         do throws(SystemFailure) {
-            tries = try EventLoop.run("mail", time: time) { _ in
-                var tries: [TestMailAttempt] = []
+            attempts = try EventLoop.run("mail", time: time) { _ in
+                var attempts: [TestMailAttempt] = []
                 for (sample, message) in messages {
-                    let (outcome, said) = await courier.deliver(message)
-                    tries.append(TestMailAttempt(sample: sample, outcome: outcome, said: said))
+                    let (outcome, answer) = await courier.deliver(message)
+                    attempts.append(TestMailAttempt(sample: sample, outcome: outcome, answer: answer))
                 }
-                return tries
+                return attempts
             }
         } catch {
-            throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
+            throw Failure(.failed, "\(error)", next: "The machine is out of threads or file descriptors.")
         }
-        return report(tries, to: to, mail)
+        return report(attempts, to: to, mail)
     }
 
     private static func report(_ attempts: [TestMailAttempt], to: String, _ mail: LoadedFiles.Mail) -> Report {
         let server = mail.server.address.text
         var lines = attempts.map { "\($0.sample.rawValue): \($0.line)" }
-        let failed = attempts.first { !$0.wasTaken }
+        let failed = attempts.first { !$0.wasAccepted }
         lines.insert(
             failed == nil
-                ? "\(server) took \(attempts.count == 1 ? "the mail" : "\(attempts.count) mails") for \(to)."
-                : "\(server) did not take every mail for \(to).", at: 0)
+                ? "\(server) accepted \(attempts.count == 1 ? "the mail" : "\(attempts.count) mails") for \(to)."
+                : "\(server) did not accept every mail for \(to).", at: 0)
         if let next = failed?.next { lines.append(next) }
         return Report(
             lines.joined(separator: "\n"),
@@ -103,8 +103,8 @@ private enum SampleMail: String, CaseIterable {
         let words = allCases.map(\.rawValue) + ["all"]
         let near = Spelling.nearest(to: word, among: words).map { "; did you mean \($0)?" } ?? ""
         throw Failure(
-            .usage, "--what \(word) is none of \(words.joined(separator: ", "))\(near)",
-            next: "Run 'twoefay mail test --help' for what it takes.")
+            .usage, "--what must be one of \(words.joined(separator: ", ")), not \(word)\(near)",
+            next: "Run 'twoefay mail test --help' for usage.")
     }
 
     func message(to: String, website: String, language: String?, at now: Timestamp) -> Message {
@@ -140,9 +140,9 @@ private enum SampleMail: String, CaseIterable {
 private struct TestMailAttempt: Sendable {
     let sample: SampleMail
     let outcome: DeliveryOutcome
-    let said: Result<SMTPReply, SMTPFailure>?
+    let answer: Result<SMTPReply, SMTPFailure>?
 
-    var wasTaken: Bool { if case .accepted = outcome { true } else { false } }
+    var wasAccepted: Bool { if case .accepted = outcome { true } else { false } }
 
     private var word: String {
         switch outcome {
@@ -154,31 +154,31 @@ private struct TestMailAttempt: Sendable {
         }
     }
 
-    private var failure: SMTPFailure? { if case .failure(let failure)? = said { failure } else { nil } }
-    private var reply: SMTPReply? { if case .success(let reply)? = said { reply } else { failure?.reply } }
+    private var failure: SMTPFailure? { if case .failure(let failure)? = answer { failure } else { nil } }
+    private var reply: SMTPReply? { if case .success(let reply)? = answer { reply } else { failure?.reply } }
 
     var line: String {
-        guard let reason = outcome.reason else { return "taken" + (reply.map { ": \($0)" } ?? "") }
+        guard let reason = outcome.reason else { return "accepted" + (reply.map { ": \($0)" } ?? "") }
         // The server may repeat the address. The operator gave it, so it is no secret here.
         return "\(word), \(failure?.description ?? reason)"
     }
 
     var next: String {
-        guard let failure else { return "Nothing was said to the server." }
+        guard let failure else { return "Nothing was sent to the server." }
         switch failure.cause {
-        case .unknownHost: return "Is the host of mail.url spelt right, and does a name server know it?"
-        case .unreachable: return "Does the server run, and does a firewall let this machine through to its port?"
+        case .unknownHost: return "Check the spelling of the host in mail.url, and its DNS entry."
+        case .unreachable: return "Check that the server runs, and that no firewall blocks its port."
         case .insecure:
-            return "Without TLS nothing is said but to this machine: let the server offer STARTTLS, or use smtps:."
-        case .untrusted: return "If the server's certificate is of an authority of your own, name that as mail.ca."
-        case .refused where failure.stage == .login: return "Are mail.username and mail.password_file right?"
+            return "Without TLS, mails are sent only to this machine: let the server offer STARTTLS, or use smtps:."
+        case .untrusted: return "If your own authority signed the server's certificate, set mail.ca in the settings."
+        case .refused where failure.stage == .login: return "Check mail.username and mail.password_file."
         case .refused where failure.stage == .recipient:
-            return "Does the address exist, and may this machine send to others through the server?"
+            return "Check that the address exists, and that the server relays mails of this machine to other domains."
         case .refused: return "The server's own log says more about why."
         case .deadline, .broken, .busy, .cancelled, .malformed:
             return failure.mayHaveArrived
-                ? "Look whether it arrived; the relay would send it once more, under the same Message-ID."
-                : "The relay would try again. The server's own log may say more."
+                ? "Check whether it arrived. The relay would send it once more, under the same Message-ID."
+                : "The relay would retry. The server's own log may say more."
         }
     }
 
