@@ -68,13 +68,13 @@ import Testing
     /// Nothing of it may reach the relay as an answer.
     @Test(arguments: [
         (["approve", "--challenge", "c1", "--number", "4"], Int32(2), "has 2 digits"),
-        (["approve", "--challenge", "c1"], 2, "there is nobody to ask"),
-        (["approve", "--number", "47"], 2, "Say which request was looked at: --challenge ID"),
+        (["approve", "--challenge", "c1"], 2, "--number is missing"),
+        (["approve", "--number", "47"], 2, "Name the challenge that you have seen: --challenge ID"),
         (
             ["approve", "--challenge", "c1", "--number", "47", "--uv", "face"], 2,
-            "--uv face is none of none, passcode, biometric"
+            "--uv must be one of none, passcode, biometric, not face"
         ),
-        (["approve", "--number", "47", "--challenge", "c9"], 3, "c9 is not asked"),
+        (["approve", "--number", "47", "--challenge", "c9"], 3, "the challenge c9 is not pending"),
         (["deny", "--device", "d9"], 3, "there is no phone d9"),
     ])
     func ambiguousAnswerIsNotSent(arguments: [String], status: Int32, message: String) async throws {
@@ -96,7 +96,7 @@ import Testing
             let several = try await owner.phone("deny")
             #expect(several.status == 2 && several.errors.contains("c2 (The Shop)"), "\(several.errors)")
             let none = try await owner.phone("deny")
-            #expect(none.status == 3 && none.errors.contains("nothing is asked now"))
+            #expect(none.status == 3 && none.errors.contains("no challenge is pending"))
             let newer = try await owner.phone("deny")
             #expect(newer.status == 1 && newer.errors.contains("a version that this phone does not know"))
         }
@@ -144,7 +144,7 @@ import Testing
             }
             return (ended[0], ended[1])
         }
-        #expect(no.status == 1 && no.errors.contains("nothing was answered"), "\(no.errors)")
+        #expect(no.status == 1 && no.errors.contains("no answer was sent"), "\(no.errors)")
         #expect(yes.status == 0, "\(yes.errors)")
         #expect(relay.asked.map(\.path) == ["/pending", "/pending", "/success"])
         let shown = yes.output.prefix(upTo: try #require(yes.output.firstRange(of: "Approve this?")).lowerBound)
@@ -177,7 +177,7 @@ import Testing
             try owner.keep(try relay.bound(address))
             return try await owner.begin(arguments + ["--keys", owner.keys]).ended()
         }
-        #expect(ended.status == 2 && ended.errors.contains("nobody would see what is approved"), "\(ended.errors)")
+        #expect(ended.status == 2 && ended.errors.contains("--challenge is missing"), "\(ended.errors)")
         #expect(relay.asked.isEmpty)
     }
 
@@ -253,7 +253,7 @@ import Testing
 
     @Test func watchRefusesToRunWithoutInput() async throws {
         let ended = try await owner.phone("watch")
-        #expect(ended.status == 2 && ended.errors.contains("there is nobody to ask"))
+        #expect(ended.status == 2 && ended.errors.contains("--auto is missing"))
         #expect(try await owner.phone("watch", "--auto", "sometimes").status == 2)
         #expect(try await owner.phone("watch", "--auto", "deny").status == 3)
     }

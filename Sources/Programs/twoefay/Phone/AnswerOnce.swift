@@ -7,23 +7,23 @@ import Phone
 extension Tool {
     static let approveOnce = Subcommand(
         command: Command(
-            "phone approve", "Says yes to what is asked now.",
+            "phone approve", "Approves the pending challenge.",
             options: [
                 Keyring.option, Keyring.choice, challenge, PhoneOptions.number, PhoneOptions.uv, PhoneOptions.dpop,
             ],
             notes: """
-                At a terminal it shows the request, and asks before it signs. Elsewhere, and with --json, nobody would
-                see it: there --challenge has to name it, as 'phone watch --auto ignore' shows it.
-                Exit status 0: it counts. 1: the relay says failure, as for a wrong number, or you did not agree.
-                3: nothing is asked. 4: decided already.
+                At a terminal, it shows the challenge and prompts before it signs. Without a terminal, and with --json,
+                --challenge must name the challenge; 'phone watch --auto ignore' shows it.
+                Exit status 0: approved. 1: the relay answered failure, for example after a wrong number, or you did not
+                agree. 3: no challenge is pending. 4: it was decided before.
                 """)
     ) { invocation throws(Failure) in
         let person = ConsentPrompt(invocation)
         let number = invocation.value("number")
         guard person.isThere || invocation.value(challenge.name) != nil else {
             throw Failure(
-                .usage, "nobody would see what is approved: standard input is no terminal, or --json is given",
-                next: "Say which request was looked at: --challenge ID. 'twoefay phone watch --auto ignore' shows them."
+                .usage, "--challenge is missing: without a terminal, or with --json, the challenge is not shown before",
+                next: "Name the challenge that you have seen: --challenge ID. 'phone watch --auto ignore' shows it."
             )
         }
         return try answerOnce(invocation) { question throws(Failure) in
@@ -48,21 +48,22 @@ extension Tool {
     private static func check(_ number: String, _ question: ChallengePrompt) throws(Failure) {
         guard let fault = question.fault(ofNumber: number) else { return }
         throw Failure(
-            .usage, "\"\(ScreenText.visible(number))\" is none: \(fault)", next: "Look at the website again.")
+            .usage, "\"\(ScreenText.visible(number))\" is not valid: \(fault)",
+            next: "Check the number on the website.")
     }
 
     static let denyOnce = Subcommand(
-        command: Command("phone deny", "Says no to what is asked now.", options: refusing)
+        command: Command("phone deny", "Denies the pending challenge.", options: refusing)
     ) { invocation throws(Failure) in try answerOnce(invocation, .deny) }
 
     static let reportFraud = Subcommand(
         command: Command(
-            "phone fraud", "Says no to what is asked now: somebody else is at it.", options: refusing,
-            notes: "All factors of the user are frozen until an operator or a recovery code lifts that.")
+            "phone fraud", "Denies the pending challenge, and reports it as fraud.", options: refusing,
+            notes: "This freezes all factors of the user until an operator or a recovery code lifts the freeze.")
     ) { invocation throws(Failure) in try answerOnce(invocation, .fraud) }
 
     private static let challenge = Command.Option(
-        "challenge", .one("ID"), "The request; needed where there are several.")
+        "challenge", .one("ID"), "The id of the challenge; required if several are pending.")
     private static let refusing = [
         Keyring.option, Keyring.choice, challenge, PhoneOptions.uv, PhoneOptions.dpop,
     ]
@@ -103,8 +104,8 @@ extension Tool {
             }
             if let refused = refused.first, found.isEmpty {
                 throw Failure(
-                    .failed, "a request is there that cannot be answered here: \(refused.reason)",
-                    next: "Is this 'twoefay' older than the relay?")
+                    .failed, "a pending challenge cannot be answered here: \(refused.reason)",
+                    next: "Update 'twoefay' if it is older than the relay.")
             }
             let (phone, question) = try only(of: found, wanted: wanted)
             let decision = try decide(question)
@@ -123,15 +124,15 @@ extension Tool {
     ) throws(Failure) -> (phone: Responder, question: ChallengePrompt) {
         guard let first = found.first else {
             throw Failure(
-                .notFound, wanted.map { "\($0) is not asked, or not any more" } ?? "nothing is asked now",
-                next: "'twoefay phone watch' waits until something is.")
+                .notFound, wanted.map { "the challenge \($0) is not pending" } ?? "no challenge is pending",
+                next: "'twoefay phone watch' waits for one.")
         }
         // Two phones of one user get the same challenge, and either may answer.
         guard found.allSatisfy({ $0.question.challenge == first.question.challenge }) else {
             let challenges = found.map { "\($0.question.challenge) (\($0.question.asker))" }
             throw Failure(
-                .usage, "several things are asked: \(challenges.joined(separator: ", "))",
-                next: "Say which one: --challenge ID")
+                .usage, "several challenges are pending: \(challenges.joined(separator: ", "))",
+                next: "Choose one: --challenge ID")
         }
         return first
     }
@@ -140,7 +141,7 @@ extension Tool {
         _ decision: SignedStatement.Decision, _ login: String, _ device: String, _ question: ChallengePrompt
     ) -> Report {
         Report(
-            "\(decision.told): the relay says \(login).",
+            "\(decision.label): the relay says \(login).",
             json: .object([
                 "device": .string(device), "challenge": .string(question.challenge),
                 "decision": .string(decision.word), "login": .string(login),

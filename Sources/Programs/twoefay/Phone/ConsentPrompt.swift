@@ -34,14 +34,14 @@ struct ConsentPrompt: Sendable {
     func number(_ question: ChallengePrompt) throws(Failure) -> String {
         guard isThere else {
             throw Failure(
-                .usage, "a number is asked for, and there is nobody to ask: standard input is no terminal",
-                next: "Say the number that the website shows: --number DIGITS")
+                .usage, "--number is missing, and cannot be prompted for without a terminal",
+                next: "Give the number that the website shows: --number DIGITS")
         }
         guard let line = Keyboard.ask("The number that \(question.asker) shows: ") else { throw Self.no }
         return line
     }
 
     private static let no = Failure(
-        .failed, "nothing was answered",
-        next: "'twoefay phone deny' says no to the website, and 'twoefay phone fraud' that it was not you.")
+        .failed, "no answer was sent",
+        next: "To deny the challenge: twoefay phone deny. If it was not you: twoefay phone fraud")
 }

@@ -11,41 +11,41 @@ import World
 extension Tool {
     static let enrolPhone = Subcommand(
         command: Command(
-            "phone enrol", "Binds a phone: makes its key, and proves to the relay that it has it.",
-            operands: [.init("URI", "The activation, twoefay://enrol?…; - reads it from standard input.")],
+            "phone enrol", "Binds a phone: creates its key, and proves to the relay that it has the key.",
+            operands: [.init("URI", "The activation URI, twoefay://enrol?…; - reads it from standard input.")],
             options: [
                 Keyring.option,
-                .init("name", .one("TEXT"), "What you call the phone."),
+                .init("name", .one("TEXT"), "The name of the phone."),
                 platform,
                 .init(
                     "dev-token", .one("TOKEN"),
-                    "Where a push service finds the phone; if left out, it is not pushed to and asks by itself."),
+                    "The device token of a push service. Without it, the phone gets no pushes, and polls the relay."),
                 environment,
                 .init(
                     "wait", .one("SECONDS"),
-                    "How long to wait for somebody's approval, where one is needed; 600, a code's whole life, if left out."
+                    "How long to wait for an approval, if one is required (default: 600, the lifetime of the code)."
                 ),
             ],
             notes: """
-                The relay is believed only if its authority has the key that the activation names. The revocation code
-                that is printed unbinds the phone when it is lost: write it down elsewhere. It is not kept.
-                What was cut off is taken up again by the same command with the same URI.
+                The phone trusts the relay only if its authority has the key that the activation pins. The command prints a
+                revocation code, which unbinds the phone if it is lost: write it down elsewhere. It is not stored.
+                To continue after an interruption, run the same command with the same URI.
                 """)
     ) { invocation throws(Failure) in
-        let help = "Run 'twoefay phone enrol --help' for what it takes."
+        let help = "Run 'twoefay phone enrol --help' for usage."
         let activation = try readActivation(invocation.operand(0))
-        let patience = try timeout(invocation, help)
+        let waitLimit = try timeout(invocation, help)
         let keyring = try Keyring(invocation)
         let entry = try begun(activation, invocation, keyring)
-        let telling = PhoneOutput(invocation)
+        let output = PhoneOutput(invocation)
         let (bound, code) = try onLoop { loop throws(Failure) in
-            try await bind(entry, keyring, within: patience, on: loop, telling)
+            try await bind(entry, keyring, within: waitLimit, on: loop, output)
         }
         let path = try keyring.update(entry, bound).path
         let until = bound.certificate?.notAfter.rfc3339 ?? ""
         let loss = code.map { code in
             """
-            If the phone is lost, this code unbinds it, from anywhere; write it down elsewhere, it is not shown again:
+            If the phone is lost, this code unbinds it from anywhere. Write it down elsewhere; it is not shown again:
 
               twoefay phone revoke --relay \(bound.relay.text) --pin=\(Base64URL.encode(bound.pin)) -- \(code)
             """
@@ -53,7 +53,7 @@ extension Tool {
         return Report(
             """
             The phone is bound to \(bound.website) at \(bound.relay.text), as device \(bound.device ?? "").
-            Its key is in \(path). Its certificate lasts until \(until), and is renewed in time.
+            Its key is in \(path). Its certificate expires at \(until), and is renewed before.
             \(loss ?? withoutCode)
             """,
             json: .object([
@@ -64,14 +64,14 @@ extension Tool {
     }
 
     private static let withoutCode = """
-        It was bound before, by an answer that was lost, and its revocation code with it. If the phone is lost, the website
-        or the operator unbinds it. Who wants a code runs 'twoefay phone unbind' and binds it anew.
+        An earlier run has bound it, but the answer with the revocation code was lost. If the phone is lost, the website or
+        the operator can unbind it. To get a revocation code, run 'twoefay phone unbind', and bind the phone again.
         """
 
     private static let platform = Command.Option(
-        "platform", .one("WORD"), "ios, android, web or other; other if left out.")
+        "platform", .one("WORD"), "ios, android, web or other (default: other).")
     private static let environment = Command.Option(
-        "environment", .one("WORD"), "The push service's, production or sandbox; production if left out.")
+        "environment", .one("WORD"), "Of the push service: production or sandbox (default: production).")
 
     private static func readActivation(_ text: String) throws(Failure) -> ActivationURI {
         let text = text == "-" ? readLine() ?? "" : text
@@ -79,15 +79,15 @@ extension Tool {
             return try ActivationURI(text)
         } catch {
             throw Failure(
-                .usage, "this is no activation: \(error.description)",
-                next: "It is what the website shows, all of it; in quotation marks, for the shell's sake.")
+                .usage, "the activation URI is not valid: \(error.description)",
+                next: "Give the whole URI that the website shows, in quotation marks for the shell.")
         }
     }
 
     private static func timeout(_ invocation: Invocation, _ help: String) throws(Failure) -> Duration {
         guard let text = invocation.value("wait") else { return Enroller.codeLife }
         guard let seconds = Int64(text), (0...3600).contains(seconds) else {
-            throw Failure(.usage, "--wait \(text) is no number of seconds up to 3600", next: help)
+            throw Failure(.usage, "--wait must be a number of seconds from 0 to 3600, not \(text)", next: help)
         }
         return .seconds(seconds)
     }
@@ -108,7 +108,7 @@ extension Tool {
                 activation, pushToken: invocation.value("dev-token"), name: invocation.value("name"),
                 platform: platform, environment: environment, at: SystemTime().now())
         } catch {
-            throw Failure(.failed, "no key can be made: \(error)", next: "Try again.")
+            throw Failure(.failed, "the key cannot be created: \(error)", next: "Try again.")
         }
         return try keyring.add(enrolment)
     }
@@ -118,22 +118,22 @@ extension Tool {
     /// - Returns: no revocation code if the phone was bound before and the answer with the code was
     ///   lost.
     private static func bind(
-        _ entry: Keyring.Entry, _ keyring: Keyring, within timeout: Duration, on loop: EventLoop, _ telling: PhoneOutput
+        _ entry: Keyring.Entry, _ keyring: Keyring, within timeout: Duration, on loop: EventLoop, _ output: PhoneOutput
     ) async throws(Failure) -> (Enrolment, revocationCode: String?) {
         let limit = loop.time.instant() + timeout
         do throws(CallFailure) {
             let enroller = try Enroller(entry.enrolment, loop: loop)
             defer { enroller.close() }
-            var told: (at: Instant, number: String?)?
+            var lastNotice: (at: Instant, number: String?)?
             while true {
                 do throws(CallFailure) {
                     switch try await enroller.attempt() {
                     case .verified(let bound, let code): return (bound, code)
                     case .wait(let device, let number):
                         let now = loop.time.instant()
-                        if let told, told.number == number, now - told.at < .seconds(30) { break }
-                        told = (now, number)
-                        tell(telling, device: device, number: number, thumbprint: entry.enrolment.thumbprint)
+                        if let lastNotice, lastNotice.number == number, now - lastNotice.at < .seconds(30) { break }
+                        lastNotice = (now, number)
+                        tell(output, device: device, number: number, thumbprint: entry.enrolment.thumbprint)
                     }
                 } catch {
                     if error.isFinal {
@@ -141,7 +141,7 @@ extension Tool {
                         keyring.remove(entry)
                     }
                     // After a first answer, a relay that fails may work again soon.
-                    guard told != nil, error.mayPass else { throw error }
+                    guard lastNotice != nil, error.mayPass else { throw error }
                 }
                 guard loop.time.instant() + pause < limit else { break }
                 await loop.sleep(for: pause)
@@ -150,20 +150,20 @@ extension Tool {
             throw Failure(
                 error,
                 unauthenticated:
-                    "The code may be used up, older than ten minutes, or refused; ask the website for a new activation."
+                    "The code may be used, expired or rejected; ask the website for a new activation."
             )
         }
         throw Failure(
             .failed, "nobody has approved the phone in time",
-            next: "While the code lives, run the same command again; after that, ask the website for a new activation.")
+            next: "Run the same command again while the code is valid; later, ask the website for a new activation.")
     }
 
     /// Prints the facts that the person needs to approve on another phone. That phone must show the
     /// same key.
-    private static func tell(_ telling: PhoneOutput, device: String, number: String?, thumbprint: String) {
-        let words = number.map { ", with the number \($0)" } ?? ""
-        telling(
-            "Waiting until you approve this phone on another one\(words). Its key is shown there: \(thumbprint)",
+    private static func tell(_ output: PhoneOutput, device: String, number: String?, thumbprint: String) {
+        let prompt = number.map { ", with the number \($0)" } ?? ""
+        output(
+            "Approve this phone on another phone\(prompt). The other phone must show this key: \(thumbprint)",
             "wait",
             [
                 "device": .string(device), "number": number.map { .string($0) } ?? .null,

@@ -19,10 +19,10 @@ struct Keyring {
 
     static let option = Command.Option(
         "keys", .one("DIR"),
-        "Where the phone keeps its enrolments; $XDG_DATA_HOME/twoefay, or ~/.local/share/twoefay, if left out.")
+        "The directory of the enrolments (default: $XDG_DATA_HOME/twoefay or ~/.local/share/twoefay).")
     static let choice = Command.Option(
         "device", .one("ID"),
-        "The phone's device or its beginning, or its website's name; needed where there are several.")
+        "The device id or its beginning, or the website's name; required if there are several phones.")
 
     init(_ invocation: Invocation) throws(Failure) {
         if let given = invocation.value(Self.option.name) {
@@ -33,7 +33,7 @@ struct Keyring {
             directory = Files.resolve(".local/share/twoefay", in: home)
         } else {
             throw Failure(
-                .usage, "there is no home directory to keep the phone's enrolments in", next: "Say where: --keys DIR")
+                .usage, "there is no home directory for the enrolments of phones", next: "Give a directory: --keys DIR")
         }
     }
 
@@ -56,7 +56,7 @@ struct Keyring {
         } catch {
             throw Failure(
                 .failed, error.text,
-                next: "It holds the key of a phone. Mend it, move it away, or bind the phone again.")
+                next: "The file holds the key of a phone. Correct it, move it away, or bind the phone again.")
         }
     }
 
@@ -65,7 +65,7 @@ struct Keyring {
         do throws(Enrolment.Malformed) {
             return try Enrolment(kept: bytes)
         } catch {
-            throw Files.Problem(path, "is no enrolment of a phone: \(error.description)")
+            throw Files.Problem(path, "is not a valid enrolment: \(error.description)")
         }
     }
 
@@ -76,7 +76,7 @@ struct Keyring {
             let devices = found.map { "\($0.enrolment.device ?? "not bound yet") (\($0.title))" }
             throw Failure(
                 .usage, "there are several phones: \(devices.joined(separator: ", "))",
-                next: "Say which one: --device ID")
+                next: "Choose one: --device ID")
         }
         return entry
     }
@@ -87,7 +87,7 @@ struct Keyring {
         guard !all.isEmpty else {
             throw Failure(
                 .notFound, "there is no phone in \(directory)",
-                next: "'twoefay phone enrol URI' binds one; the website shows the URI, as a QR code too.")
+                next: "To bind one: twoefay phone enrol URI, with the URI or QR code of the website")
         }
         guard let choice = invocation.value(Self.choice.name) else { return all }
         let found = all.filter { entry in
@@ -96,7 +96,7 @@ struct Keyring {
         guard !found.isEmpty else {
             throw Failure(
                 .notFound, "there is no phone \(choice) in \(directory)",
-                next: "'twoefay phone list' shows those there are.")
+                next: "'twoefay phone list' shows the phones.")
         }
         return found
     }
@@ -132,7 +132,7 @@ struct Keyring {
             try Files.replace(entry.path, JSONWriter.write(try entry.enrolment.json()), mode: 0o600)
         } catch {
             throw Failure(
-                .failed, "the phone's key cannot be kept: \(error)", next: "Is --keys right, and the disk full?")
+                .failed, "the phone's key cannot be saved: \(error)", next: "Check --keys, and the free space.")
         }
         return entry
     }

@@ -11,7 +11,7 @@ import World
 /// The commands that manage phones.
 extension Tool {
     static let listPhones = Subcommand(
-        command: Command("phone list", "Lists the phones that are bound here.", options: [Keyring.option])
+        command: Command("phone list", "Lists the phones on this machine.", options: [Keyring.option])
     ) { invocation throws(Failure) in
         let keyring = try Keyring(invocation)
         let entries = try keyring.all()
@@ -24,7 +24,7 @@ extension Tool {
                     phone.certificate?.notAfter.rfc3339 ?? "",
                 ]
             })
-        let none = "There is no phone in \(keyring.directory). 'twoefay phone enrol URI' binds one."
+        let none = "There is no phone in \(keyring.directory). To bind one: twoefay phone enrol URI"
         return Report(
             entries.isEmpty ? none : table.text,
             json: .object(["phones": .array(entries.map { .object($0.json) })]))
@@ -32,7 +32,7 @@ extension Tool {
 
     static let showPhone = Subcommand(
         command: Command(
-            "phone show", "Shows one phone: who it is for the relay, and its public key.",
+            "phone show", "Shows a phone: its device id, its website and its public key.",
             options: [Keyring.option, Keyring.choice])
     ) { invocation throws(Failure) in
         let entry = try Keyring(invocation).chosen(invocation)
@@ -45,21 +45,21 @@ extension Tool {
 
     static let changePhone = Subcommand(
         command: Command(
-            "phone change", "Tells the relay another name or push token of the phone, or renews its certificate.",
+            "phone change", "Changes the name or the push token of a phone, or renews its certificate.",
             options: [
                 Keyring.option, Keyring.choice, PhoneOptions.dpop,
-                .init("name", .one("TEXT"), "What you call the phone."),
-                .init("dev-token", .one("TOKEN"), "Where a push service finds the phone from now on."),
-                .init("no-dev-token", .nothing, "No push service finds it from now on: it asks by itself."),
-                .init("renew", .nothing, "Get a new certificate now. It is done anyway when few days are left."),
+                .init("name", .one("TEXT"), "The new name of the phone."),
+                .init("dev-token", .one("TOKEN"), "The new device token of a push service."),
+                .init("no-dev-token", .nothing, "Remove the device token: the phone gets no pushes, and polls."),
+                .init("renew", .nothing, "Get a new certificate now, not only before the old one expires."),
             ])
     ) { invocation throws(Failure) in
-        let help = "Run 'twoefay phone change --help' for what it takes."
+        let help = "Run 'twoefay phone change --help' for usage."
         let (name, renews, isSilent) = (
             invocation.value("name"), invocation.has("renew"), invocation.has("no-dev-token")
         )
         guard !isSilent || invocation.value("dev-token") == nil else {
-            throw Failure(.usage, "--dev-token and --no-dev-token say two different things", next: help)
+            throw Failure(.usage, "--dev-token and --no-dev-token exclude each other", next: help)
         }
         let token = isSilent ? "" : invocation.value("dev-token")
         guard name != nil || token != nil || renews else {
@@ -80,16 +80,16 @@ extension Tool {
         let saved = try keyring.update(entry, changed)
         let until = changed.certificate?.notAfter.rfc3339 ?? ""
         return Report(
-            "The relay knows it. The certificate lasts until \(until).", json: .object(saved.json))
+            "The phone is changed. Its certificate expires at \(until).", json: .object(saved.json))
     }
 
     static let unbindPhone = Subcommand(
         command: Command(
-            "phone unbind", "Has the relay forget the phone, and removes its key.",
+            "phone unbind", "Unbinds a phone at the relay, and deletes its key.",
             options: [
                 Keyring.option, Keyring.choice, PhoneOptions.dpop,
                 .init(
-                    "forget", .nothing, "Remove the key without asking the relay, which then may still know the phone."),
+                    "forget", .nothing, "Delete the key without a request to the relay; the phone may stay bound."),
             ])
     ) { invocation throws(Failure) in
         let keyring = try Keyring(invocation)
@@ -98,7 +98,8 @@ extension Tool {
         if !invocation.has("forget") {
             guard entry.enrolment.device != nil else {
                 throw Failure(
-                    .failed, "the phone is not bound yet", next: "'twoefay phone unbind --forget' removes its key.")
+                    .failed, "the phone is not bound yet",
+                    next: "To delete its key: twoefay phone unbind --forget")
             }
             try onLoop { loop throws(Failure) in
                 do throws(CallFailure) {
@@ -113,8 +114,8 @@ extension Tool {
         keyring.remove(entry)
         return Report(
             invocation.has("forget")
-                ? "The key is removed. The relay was not asked."
-                : "The relay knows this phone no more; its key is removed.",
+                ? "The key is deleted. No request was sent to the relay."
+                : "The phone is unbound at the relay, and its key is deleted.",
             json: .object([
                 "device": entry.enrolment.device.map { .string($0) } ?? .null,
                 "website": .string(entry.enrolment.website),
@@ -124,16 +125,16 @@ extension Tool {
 
     static let revokePhone = Subcommand(
         command: Command(
-            "phone revoke", "Unbinds a lost phone, from anywhere, with the code that was shown when it was bound.",
+            "phone revoke", "Unbinds a lost phone with its revocation code, from anywhere.",
             operands: [.init("CODE", "The revocation code; - reads it from standard input.")],
             options: [
-                .init("relay", .one("ORIGIN"), "The relay, https://HOST:PORT; 'phone enrol' named it."),
+                .init("relay", .one("ORIGIN"), "The relay, https://HOST:PORT, as 'phone enrol' printed it (required)."),
                 .init(
-                    "pin", .one("PIN"), "Believe only a relay whose authority has this key, as the activation says it."),
-                .init("ca", .one("FILE"), "Believe this authority too, besides this machine's."),
+                    "pin", .one("PIN"), "Trust only a relay whose authority has this key, as in the activation."),
+                .init("ca", .one("FILE"), "Trust this authority in addition to the system's."),
             ])
     ) { invocation throws(Failure) in
-        let help = "Run 'twoefay phone revoke --help' for what it takes."
+        let help = "Run 'twoefay phone revoke --help' for usage."
         let code = invocation.operand(0) == "-" ? readLine() ?? "" : invocation.operand(0)
         guard let origin = invocation.value("relay"), let relay = WebAddress(origin) else {
             throw Failure(.usage, "--relay must be the relay's https://HOST:PORT", next: help)
@@ -143,7 +144,7 @@ extension Tool {
             do throws(CallFailure) {
                 try await Revocation.revoke(code, at: relay, believing: roots, loop: loop)
             } catch {
-                throw Failure(error, unauthenticated: "Is the code complete?")
+                throw Failure(error, unauthenticated: "Check that the code is complete.")
             }
         }
         return Report("The phone is unbound.", json: .object(["revoked": true]))
@@ -152,7 +153,7 @@ extension Tool {
     private static func roots(_ invocation: Invocation, _ help: String) throws(Failure) -> TLSClientContext.Roots {
         if let text = invocation.value("pin") {
             guard let pin = Base64URL.decode(text), pin.count == 32 else {
-                throw Failure(.usage, "--pin is no SHA-256 in base64url", next: help)
+                throw Failure(.usage, "--pin must be a SHA-256 in base64url", next: help)
             }
             return .pinned(pin)
         }
@@ -160,7 +161,7 @@ extension Tool {
         do throws(Files.Problem) {
             return .systemAnd(try Files.read(path))
         } catch {
-            throw Failure(.notFound, error.text, next: "It is the ca.pem of the relay's operator.")
+            throw Failure(.notFound, error.text, next: "Give the ca.pem of the relay's operator.")
         }
     }
 }

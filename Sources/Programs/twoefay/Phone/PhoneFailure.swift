@@ -8,34 +8,34 @@ extension Failure {
     init(_ failure: CallFailure, unauthenticated: String = Failure.notKnown) {
         let (code, next): (ExitCode, String) =
             switch failure {
-            case .notSent: (.unavailable, "Nothing was done. Is the relay reachable from here?")
+            case .notSent: (.unavailable, "Nothing was changed. Check that the relay can be reached from here.")
             case .ambiguous:
-                (.unavailable, "Whether the relay did it is not known. Try again: the same is not done twice.")
-            case .unable: (.failed, "'twoefay phone list' shows the phones there are.")
+                (.unavailable, "It is unknown whether the relay received it. Try again: it takes effect only once.")
+            case .unable: (.failed, "'twoefay phone list' shows the phones.")
             case .refused(let refusal):
                 switch refusal.status {
                 case 401: (.failed, unauthenticated)
-                case 404: (.notFound, "It may be over: 'twoefay phone watch' shows what is asked now.")
-                case 403: (.failed, "The website's policy does not let it be done like this.")
+                case 404: (.notFound, "It may have ended: 'twoefay phone watch' shows the pending challenges.")
+                case 403: (.failed, "The policy of the website does not allow this.")
                 case 409:
                     (
                         .conflict,
                         refusal.code == "already_decided"
-                            ? "What was decided does not change." : "Something has to change there first."
+                            ? "A decision cannot be changed." : "Resolve the conflict first, then try again."
                     )
                 case 429, 503:
                     (
                         .unavailable,
-                        refusal.retryAfter.map { "Try again in \($0) s." } ?? "Try again in a while."
+                        refusal.retryAfter.map { "Try again in \($0) s." } ?? "Try again later."
                     )
-                case 500...: (.unavailable, "The relay's own log says more.")
-                default: (.failed, "Is this 'twoefay' of the relay's version?")
+                case 500...: (.unavailable, "The relay's log says more.")
+                default: (.failed, "Check that 'twoefay' and the relay have the same version.")
                 }
             }
         self.init(code, failure.description, next: next)
     }
 
     static let notKnown =
-        "The phone may be suspended or revoked, by its website, by the operator or by its revocation code. "
-        + "If it is gone for good: 'twoefay phone unbind --forget', and bind it anew."
+        "The phone may be suspended or revoked: by its website, an operator or its revocation code. "
+        + "If it is revoked, run 'twoefay phone unbind --forget', and bind it again."
 }

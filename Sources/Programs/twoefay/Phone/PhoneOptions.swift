@@ -7,13 +7,13 @@ import World
 /// The options that the phone commands share.
 enum PhoneOptions {
     static let dpop = Command.Option(
-        "dpop", .nothing, "Say who is calling by a signature with each request (DPoP), not by the client certificate.")
+        "dpop", .nothing, "Authenticate each request by a DPoP proof, instead of the client certificate.")
     static let uv = Command.Option(
         "uv", .one("HOW"),
-        "How the phone made sure of its owner: \(word(SignedStatement.UserVerification.allCases)); none if left out. It is signed as you say."
+        "How the phone verified its owner: \(word(SignedStatement.UserVerification.allCases)) (default: none). It is signed as given."
     )
     static let number = Command.Option(
-        "number", .one("DIGITS"), "The number that the website shows, where it shows one.")
+        "number", .one("DIGITS"), "The number that the website shows, if it shows one.")
 
     static func identity(_ invocation: Invocation) -> Responder.Identity {
         invocation.has(dpop.name) ? .dpop : .certificate
@@ -30,8 +30,8 @@ enum PhoneOptions {
         guard let text = invocation.value(option.name) else { return usual }
         guard let word = Word(rawValue: text) else {
             throw Failure(
-                .usage, "--\(option.name) \(text) is none of \(word(Word.allCases))",
-                next: "Run 'twoefay \(invocation.command.name) --help' for what it takes.")
+                .usage, "--\(option.name) must be one of \(word(Word.allCases)), not \(text)",
+                next: "Run 'twoefay \(invocation.command.name) --help' for usage.")
         }
         return word
     }
@@ -75,7 +75,7 @@ extension Tool {
                 }
             }
         } catch {
-            throw Failure(.failed, error.description, next: "The machine is out of threads or descriptors.")
+            throw Failure(.failed, error.description, next: "The machine is out of threads or file descriptors.")
         }
         return try result.get()
     }

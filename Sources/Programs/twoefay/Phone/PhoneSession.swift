@@ -22,10 +22,10 @@ final class PhoneSession {
         let question: ChallengePrompt
     }
 
-    let wish: Options
+    let options: Options
     let keyring: Keyring
     let loop: EventLoop
-    let telling: PhoneOutput
+    let output: PhoneOutput
     private let keyboard: Keyboard
     private var phones: [PolledPhone] = []
     private var queue: [Item] = []
@@ -34,11 +34,11 @@ final class PhoneSession {
     private var end: Result<Report, Failure>?
     private var waiting: CheckedContinuation<Result<Report, Failure>, Never>?
 
-    init(_ wish: Options, keyring: Keyring, loop: EventLoop, telling: PhoneOutput) throws(Failure) {
-        self.wish = wish
+    init(_ options: Options, keyring: Keyring, loop: EventLoop, output: PhoneOutput) throws(Failure) {
+        self.options = options
         self.keyring = keyring
         self.loop = loop
-        self.telling = telling
+        self.output = output
         do throws(SystemFailure) {
             keyboard = try Keyboard(loop: loop)
         } catch {
@@ -49,8 +49,8 @@ final class PhoneSession {
     func run(_ entries: [Keyring.Entry], until signals: Signals) async throws(Failure) -> Report {
         for entry in entries { phones.append(try PolledPhone(entry, of: self)) }
         let titles = entries.map(\.title).joined(separator: ", ")
-        telling(
-            "Watching for \(titles). Ctrl-C ends it.", "watching",
+        output(
+            "Watching for challenges: \(titles). Ctrl-C ends it.", "watching",
             [
                 "phones": .array(
                     phones.map {
@@ -113,24 +113,24 @@ final class PhoneSession {
         guard end == nil else { return }
         switch choice {
         case .ignore: break
-        case .nothing: phone.tell("This is over.", "over", ["challenge": .string(question.challenge)])
+        case .nothing: phone.tell("The challenge has ended.", "over", ["challenge": .string(question.challenge)])
         case .broken(let failure): finish(.failure(failure))
         case .decision(let decision):
             do throws(CallFailure) {
-                let login = try await phone.answer(decision, to: question, uv: wish.uv)
+                let login = try await phone.answer(decision, to: question, uv: options.uv)
                 answered += 1
                 phone.tell(
-                    "\(decision.told): the relay says \(login).", "answered",
+                    "\(decision.label): the relay says \(login).", "answered",
                     [
                         "challenge": .string(question.challenge), "decision": .string(decision.word),
                         "login": .string(login),
                     ])
-                if wish.isOnce { finish(.success(report(decision.isMeant(by: login) ? .ok : .failed))) }
+                if options.isOnce { finish(.success(report(decision.isMeant(by: login) ? .ok : .failed))) }
             } catch {
                 phone.tell(
-                    "The answer does not count: \(error.description)", "trouble",
+                    "The answer was not accepted: \(error.description)", "trouble",
                     ["challenge": .string(question.challenge), "error": .string(error.description)])
-                if wish.isOnce { finish(.failure(Failure(error))) }
+                if options.isOnce { finish(.failure(Failure(error))) }
             }
         }
     }
@@ -145,19 +145,19 @@ final class PhoneSession {
 
     private func choice(about question: ChallengePrompt) async -> Choice {
         let needsNumber = question.context.numberDigits > 0
-        switch wish.auto {
+        switch options.auto {
         case .ignore: return .ignore
         case .deny: return .decision(.deny)
         case .fraud: return .decision(.fraud)
         case .approve:
             guard needsNumber else { return .decision(.approve(number: nil)) }
-            if let number = wish.number { return .decision(.approve(number: number)) }
+            if let number = options.number { return .decision(.approve(number: number)) }
             if let line = await keyboard.line() { return .decision(.approve(number: line)) }
             guard keyboard.isAtEnd else { return .nothing }
             return .broken(
                 Failure(
-                    .failed, "a number is asked for, and standard input has no further line",
-                    next: "Give it with --number, or write one line for each request."))
+                    .failed, "a number is required, and standard input has no more lines",
+                    next: "Give it with --number, or write one line for each challenge."))
         case nil: return await personsChoice(about: question, needsNumber: needsNumber)
         }
     }
@@ -176,7 +176,7 @@ final class PhoneSession {
                 guard let fault = question.fault(ofNumber: number) else {
                     return .decision(.approve(number: number))
                 }
-                telling.prompt("No: \(fault).\n")
+                output.prompt("No: \(fault).\n")
             case "d", "deny": return .decision(.deny)
             case "f", "fraud": return .decision(.fraud)
             case "i", "ignore": return .ignore
@@ -186,12 +186,12 @@ final class PhoneSession {
     }
 
     private func typed(_ prompt: String) async -> String? {
-        let telling = telling
-        return await keyboard.line { telling.prompt(prompt) }
+        let output = output
+        return await keyboard.line { output.prompt(prompt) }
     }
 
     private func personIsGone() -> Choice {
-        telling.prompt("\n")
+        output.prompt("\n")
         if keyboard.isAtEnd { finish() }
         return .nothing
     }
@@ -212,7 +212,7 @@ final class PhoneSession {
 }
 
 extension SignedStatement.Decision {
-    var told: String {
+    var label: String {
         switch self {
         case .approve: "Approved"
         case .deny: "Denied"

@@ -8,7 +8,7 @@ import World
 
 /// A phone that polls its relay for challenges. It is used only on its loop.
 final class PolledPhone {
-    private let watching: PhoneSession
+    private let session: PhoneSession
     private let loop: EventLoop
     private let entry: Keyring.Entry
     private var responder: Responder
@@ -20,12 +20,12 @@ final class PolledPhone {
     private static let pause: Duration = .seconds(2)
     private static let longestPause: Duration = .seconds(30)
 
-    init(_ entry: Keyring.Entry, of watching: PhoneSession) throws(Failure) {
+    init(_ entry: Keyring.Entry, of session: PhoneSession) throws(Failure) {
         self.entry = entry
-        self.watching = watching
-        loop = watching.loop
+        self.session = session
+        loop = session.loop
         do throws(CallFailure) {
-            responder = try Responder(entry.enrolment, by: watching.wish.identity, loop: watching.loop)
+            responder = try Responder(entry.enrolment, by: session.options.identity, loop: session.loop)
         } catch {
             throw Failure(error)
         }
@@ -49,7 +49,7 @@ final class PolledPhone {
         guard !isOver else { return }
         var all: JSONObject = ["device": .string(device), "website": .string(website)]
         for member in members.members { all.set(member.name, member.value) }
-        watching.telling(text, event, all)
+        session.output(text, event, all)
     }
 
     /// Returns true for a challenge the first time.
@@ -62,14 +62,14 @@ final class PolledPhone {
     }
 
     private func watch() async {
-        var troubles = 0
+        var failures = 0
         var open: [String] = []
         while !isOver {
             do throws(CallFailure) {
                 try await renew()
                 let start = loop.time.instant()
                 let pending = try await responder.pending(waiting: Responder.longestWait, knowing: open)
-                troubles = 0
+                failures = 0
                 let hadEnds = !Set(open).isSubset(of: pending.challenges)
                 open = pending.challenges
                 if isOver { return }
@@ -79,11 +79,11 @@ final class PolledPhone {
                 if !hasNews && loop.time.instant() - start < Self.pause { await loop.sleep(for: Self.pause) }
             } catch {
                 if isOver { return }
-                guard error.mayPass else { return watching.drop(self, Failure(error)) }
-                troubles += 1
-                let pause = min(Self.longestPause, .seconds(1 << min(troubles, 5)))
+                guard error.mayPass else { return session.drop(self, Failure(error)) }
+                failures += 1
+                let pause = min(Self.longestPause, .seconds(1 << min(failures, 5)))
                 tell(
-                    "\(error.description); trying again in \(pause.wholeMilliseconds / 1000) s.", "trouble",
+                    "\(error.description); next attempt in \(pause.wholeMilliseconds / 1000) s.", "trouble",
                     [
                         "error": .string(error.description),
                         "again_in_milliseconds": .integer(pause.wholeMilliseconds),
@@ -98,10 +98,10 @@ final class PolledPhone {
         let count = known.count
         for refused in pending.refused where known.insert(refused.challenge ?? "").inserted {
             tell(
-                "A request was not shown, and cannot be answered here: \(refused.reason).", "refused",
+                "A challenge cannot be shown or answered here: \(refused.reason).", "refused",
                 ["challenge": refused.challenge.map { .string($0) } ?? .null, "reason": .string(refused.reason)])
         }
-        watching.offer(pending.questions, to: self)
+        session.offer(pending.questions, to: self)
         return known.count > count
     }
 
@@ -109,13 +109,13 @@ final class PolledPhone {
         guard responder.isToRenew else { return }
         let enrolment = try await responder.change(renews: true)
         do throws(Failure) {
-            try watching.keyring.update(entry, enrolment)
+            try session.keyring.update(entry, enrolment)
         } catch {
             throw .unable(error.text)
         }
         responder.close()
-        responder = try Responder(enrolment, by: watching.wish.identity, loop: loop)
+        responder = try Responder(enrolment, by: session.options.identity, loop: loop)
         let until = enrolment.certificate?.notAfter.rfc3339 ?? ""
-        tell("The certificate is renewed, until \(until).", "renewed", ["expires_at": .string(until)])
+        tell("The certificate is renewed, and expires at \(until).", "renewed", ["expires_at": .string(until)])
     }
 }

@@ -6,24 +6,24 @@ import Phone
 extension Tool {
     static let watchPhone = Subcommand(
         command: Command(
-            "phone watch", "Shows what is asked, asks you, signs your answer and sends it.",
+            "phone watch", "Shows each challenge, prompts you, signs your answer and sends it.",
             options: [
                 Keyring.option, Keyring.choice, PhoneOptions.dpop, PhoneOptions.uv,
                 .init(
                     "auto", .one("WHAT"),
-                    "approve, deny, fraud or ignore everything that is asked, without asking you; for tests."),
+                    "Approve, deny, fraud or ignore every challenge without a prompt; for tests."),
                 .init(
                     "number", .one("DIGITS"),
-                    "With --auto approve: the number that the website shows; else each is read from standard input."),
-                .init("once", .nothing, "End after the first answer, with 1 where it did not count as it was meant."),
+                    "With --auto approve: the number that the website shows (default: read from standard input)."),
+                .init("once", .nothing, "End after the first answer, with status 1 if it did not count as meant."),
             ],
             notes: """
-                It needs no push service: the relay holds its requests until something is asked. Ctrl-C ends it.
-                With --json it prints a line for everything that happens: watching, request, answered, over, refused,
-                renewed, trouble. A certificate that has fewer than 30 days left is renewed.
+                It needs no push service: the relay holds the request until a challenge is pending. Ctrl-C ends it.
+                With --json, it prints one line for each event: watching, request, answered, over, refused, renewed, trouble,
+                ended. It renews a certificate that has fewer than 30 days left.
                 """)
     ) { invocation throws(Failure) in
-        let wish = try PhoneSession.Options(invocation)
+        let options = try PhoneSession.Options(invocation)
         let keyring = try Keyring(invocation)
         let entries = try keyring.bound(invocation)
         let signals: Signals
@@ -33,8 +33,8 @@ extension Tool {
             throw Failure(.failed, error.description, next: "The machine is out of threads.")
         }
         return try onLoop { loop throws(Failure) in
-            let watching = try PhoneSession(wish, keyring: keyring, loop: loop, telling: PhoneOutput(invocation))
-            return try await watching.run(entries, until: signals)
+            let session = try PhoneSession(options, keyring: keyring, loop: loop, output: PhoneOutput(invocation))
+            return try await session.run(entries, until: signals)
         }
     }
 }
@@ -52,22 +52,22 @@ extension PhoneSession.Options {
         uv = try PhoneOptions.presence(invocation)
         number = invocation.value("number")
         isOnce = invocation.has("once")
-        let help = "Run 'twoefay phone watch --help' for what it takes."
+        let help = "Run 'twoefay phone watch --help' for usage."
         if let text = invocation.value("auto") {
             guard let word = PhoneSession.Auto(rawValue: text) else {
-                throw Failure(.usage, "--auto \(text) is none of approve, deny, fraud, ignore", next: help)
+                throw Failure(.usage, "--auto must be one of approve, deny, fraud, ignore, not \(text)", next: help)
             }
             auto = word
         } else {
             auto = nil
             guard Keyboard.isTerminal, !invocation.has("json") else {
                 throw Failure(
-                    .usage, "there is nobody to ask: standard input is no terminal, or --json is given",
-                    next: "Say what to do with requests, as in --auto deny; --auto ignore only shows them.")
+                    .usage, "--auto is missing: without a terminal, or with --json, there is no prompt",
+                    next: "Choose the answer, as in --auto deny; --auto ignore only shows the challenges.")
             }
         }
         guard number == nil || auto == .approve else {
-            throw Failure(.usage, "--number is for --auto approve", next: help)
+            throw Failure(.usage, "--number needs --auto approve", next: help)
         }
     }
 }
