@@ -4,8 +4,8 @@ import World
 
 /// The demo: the whole product on one machine, for a first look.
 ///
-/// It runs a temporary installation, the real daemon, a push service, a website and phones. `show`
-/// serves them as pages for a browser. `play` runs three logins in the terminal.
+/// It runs a temporary installation, the real daemon, a push service, a website and phones. `runDashboard`
+/// serves them as pages for a browser. `runWalkthrough` runs three logins in the terminal.
 public enum Demo {
     public struct Options: Sendable {
         public var storage: StorageText

@@ -42,6 +42,6 @@ extension Tool {
             }
             wish.port = port
         }
-        return invocation.has("terminal") ? try Demo.play(wish) : try Demo.show(wish)
+        return invocation.has("terminal") ? try Demo.runWalkthrough(wish) : try Demo.runDashboard(wish)
     }
 }

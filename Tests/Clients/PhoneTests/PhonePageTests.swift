@@ -5,7 +5,8 @@ import Testing
 
 /// The demo's phone in the browser is held to what `Phone` is held to: the same tables, the same worked examples.
 struct PhonePageTests {
-    @Test(arguments: ["talk.test.mjs", "requests.test.mjs"]) func phonePageFollowsTheProtocol(file: String) async throws
+    @Test(arguments: ["protocol.test.mjs", "requests.test.mjs"]) func phonePageFollowsTheProtocol(file: String)
+        async throws
     {
         try await PhonePage().passes(file)
     }

@@ -11,7 +11,7 @@ import Testing
 
     private func isGone(_ pid: pid_t) -> Bool { kill(pid, 0) != 0 && errno == ESRCH }
 
-    private static let origins = ["theatre", "website", "phone"]
+    private static let origins = ["dashboard", "website", "phone"]
 
     @Test func dashboardAdmitsVisitorsWithTheSecret() async throws {
         let demo = try await RunningDemo(scratch)
@@ -39,16 +39,16 @@ import Testing
     @Test func pagesCarryAContentSecurityPolicy() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
-        let (theatre, website, phone) = (
-            try demo.origin("theatre"), try demo.origin("website"), try demo.origin("phone")
+        let (dashboard, website, phone) = (
+            try demo.origin("dashboard"), try demo.origin("website"), try demo.origin("phone")
         )
-        for (origin, ancestors) in [(theatre, "'none'"), (website, theatre), (phone, theatre)] {
+        for (origin, ancestors) in [(dashboard, "'none'"), (website, dashboard), (phone, dashboard)] {
             let page = try await demo.curl("\(origin)/", cookie: cookie)
             let policy = try #require(page.field("content-security-policy")).split(separator: "; ").map { String($0) }
             #expect(policy.contains("default-src 'none'") && policy.contains("script-src 'self'"))
             #expect(policy.contains("frame-ancestors \(ancestors)"), "\(policy)")
             let frames = policy.filter { $0.hasPrefix("frame-src") }
-            #expect(frames == (origin == theatre ? ["frame-src \(website) \(phone)"] : []))
+            #expect(frames == (origin == dashboard ? ["frame-src \(website) \(phone)"] : []))
             #expect(!page.body.contains("<style") && !page.body.contains("style=") && !page.body.contains("onclick"))
             #expect(!page.body.contains("//cdn") && !page.body.contains("https://"))
         }
@@ -91,7 +91,7 @@ import Testing
         let asked = try #require(said.first { $0["head"] == "POST /verify" })
         #expect(asked["from"] == "phone" && asked["to"] == "relay" && asked["body"] == ["name": "Ada's"])
         #expect(said.contains { $0["from"] == "relay" && $0["to"] == "phone" && $0["head"] == "400" })
-        let seen = try await demo.curl("\(origin)/camera", cookie: cookie, ["--data", ""])
+        let seen = try await demo.curl("\(origin)/scan", cookie: cookie, ["--data", ""])
         #expect(seen.status == 404)
     }
 
@@ -135,20 +135,20 @@ import Testing
     @Test func phonesCanBeTakenOffline() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
-        let (theatre, phone) = (try demo.origin("theatre"), try demo.origin("phone"))
+        let (dashboard, phone) = (try demo.origin("dashboard"), try demo.origin("phone"))
         let sms = try #require(demo.ready["sms"]?.string)
-        let off = try await demo.post("\(theatre)/switch", ["name": "phone", "state": "offline"], cookie: cookie)
+        let off = try await demo.post("\(dashboard)/switch", ["name": "phone", "state": "offline"], cookie: cookie)
         #expect(off.status == 200 && off.json["phone"] == "offline")
         let call = try await demo.post("\(phone)/relay/pending", [:], cookie: cookie)
         #expect(call.status == 503 && call.json["code"] == "offline")
         _ = try await demo.post(sms, ["to": "+491511", "text": "1"], cookie: "")
         let nothing = try await demo.curl("\(phone)/messages?after=0&offline=false", cookie: cookie).json
         #expect(nothing["messages"] == [] && nothing["offline"] == true)
-        _ = try await demo.post("\(theatre)/switch", ["name": "phone", "state": "online"], cookie: cookie)
+        _ = try await demo.post("\(dashboard)/switch", ["name": "phone", "state": "online"], cookie: cookie)
         #expect(try await demo.messages(phone: 1, cookie: cookie).map { $0["text"] } == ["1"])
         for (name, state) in [("phone", "up"), ("push", "offline"), ("relay", "fast"), ("nothing", "up")] {
             let told = try await demo.post(
-                "\(theatre)/switch", ["name": .string(name), "state": .string(state)], cookie: cookie)
+                "\(dashboard)/switch", ["name": .string(name), "state": .string(state)], cookie: cookie)
             #expect(told.status == 400, "\(name) \(state)")
         }
     }
@@ -156,13 +156,13 @@ import Testing
     @Test func relayCanBeKilledAndRestarted() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
-        let (theatre, phone) = (try demo.origin("theatre"), try demo.origin("phone"))
-        _ = try await demo.post("\(theatre)/switch", ["name": "relay", "state": "down"], cookie: cookie)
+        let (dashboard, phone) = (try demo.origin("dashboard"), try demo.origin("phone"))
+        _ = try await demo.post("\(dashboard)/switch", ["name": "relay", "state": "down"], cookie: cookie)
         _ = try await demo.feed(cookie: cookie) { $0["note"] == "relay_killed" }
         #expect(isGone(demo.relay))
         let dead = try await demo.post("\(phone)/relay/verify", [:], cookie: cookie)
         #expect(dead.status == 502 && dead.json["code"] == "unreached")
-        let again = try await demo.post("\(theatre)/switch", ["name": "relay", "state": "up"], cookie: cookie)
+        let again = try await demo.post("\(dashboard)/switch", ["name": "relay", "state": "up"], cookie: cookie)
         #expect(again.json["relay"] == "up")
         #expect(try await demo.post("\(phone)/relay/verify", [:], cookie: cookie).status == 400)
         demo.child.signal(SIGTERM)
@@ -176,7 +176,7 @@ import Testing
         kill(demo.relay, SIGKILL)
         let said = try await demo.feed(cookie: cookie) { $0["note"] == "relay_died" }
         #expect(said.last?["text"]?.string?.contains("event=daemon.started") == true)
-        let origin = try demo.origin("theatre")
+        let origin = try demo.origin("dashboard")
         let again = try await demo.post("\(origin)/switch", ["name": "relay", "state": "up"], cookie: cookie)
         #expect(again.json["relay"] == "up")
     }
@@ -222,7 +222,7 @@ import Testing
 
     @Test func dashboardUsesTheGivenPorts() async throws {
         let demo = try await RunningDemo(scratch)
-        let port = try #require(try demo.origin("theatre").split(separator: ":").last)
+        let port = try #require(try demo.origin("dashboard").split(separator: ":").last)
         let second = try await Child(
             try BuiltProgram.twoefay.path, ["demo", "--port", String(port)], environment: ["TMPDIR": scratch.path]
         ).ended()

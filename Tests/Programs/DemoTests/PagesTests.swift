@@ -32,7 +32,7 @@ struct PagesTests {
         }
     }
 
-    private let secret = RunSecret(theatre: 8000, randomness: SystemRandomness())
+    private let secret = RunSecret(dashboardPort: 8000, randomness: SystemRandomness())
 
     private func gate() -> AccessGate {
         AccessGate(pages: Inside(), responder: PageResponder(files: [.baseCSS, .iconSVG, .phoneJS]), secret: secret)

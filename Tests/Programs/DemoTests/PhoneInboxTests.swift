@@ -12,7 +12,7 @@ struct PhoneInboxTests {
         let loop = group.loops[0]
         let inbox = PhoneInbox(loop: loop, feed: ActivityFeed(loop: loop), randomness: SystemRandomness())
         inbox.setOnline(!offline)
-        for number in 1...count { inbox.bring("sms", from: "shop", to: "ada", text: "\(number)", by: .textGateway) }
+        for number in 1...count { inbox.deliver("sms", from: "shop", to: "ada", text: "\(number)", by: .textGateway) }
         if offline {
             #expect(inbox.messages(for: 1, after: 0).messages.isEmpty)
             inbox.setOnline(true)

@@ -28,7 +28,7 @@ import Testing
             ]
         }
         let demo = try Child(try BuiltProgram.twoefay.path, arguments, environment: ["TMPDIR": scratch.path])
-        let line = try await demo.line(.output, with: "\"theatre\"")
+        let line = try await demo.line(.output, with: "\"dashboard\"")
         let addresses = try #require(try JSONReader.read(Array(line.utf8)).object)
 
         // Once is enough for what no store can change: what a screen reader gets, what it looks like, and how it is used.

@@ -20,7 +20,7 @@ final class Dashboard: Pages {
         responder: PageResponder, website: String, phone: String, feed: ActivityFeed, switches: LoopBound<FaultSwitches>
     ) {
         self.responder = responder
-        page = PageFile.theatreHTML.text.split(separator: "{{", omittingEmptySubsequences: false)
+        page = PageFile.dashboardHTML.text.split(separator: "{{", omittingEmptySubsequences: false)
             .map { part in
                 if part.hasPrefix("website}}") { return website + part.dropFirst("website}}".count) }
                 if part.hasPrefix("phone}}") { return phone + part.dropFirst("phone}}".count) }
@@ -31,8 +31,9 @@ final class Dashboard: Pages {
     }
 
     static let files: [PageFile] = [
-        .baseCSS, .iconSVG, .theatreAboutJS, .theatreCSS, .theatreGuideJS, .theatreJS, .theatreSwitchesJS,
-        .theatreTalkCSS, .theatreTalkJS, .theatreWordsJS,
+        .baseCSS, .iconSVG, .dashboardExplanationsJS, .dashboardCSS, .dashboardGuideJS, .dashboardJS,
+        .dashboardSwitchesJS,
+        .dashboardMessagesCSS, .dashboardMessagesJS, .dashboardTextsJS,
     ]
 
     func answer(_ request: Request) async -> Response {
@@ -51,9 +52,9 @@ final class Dashboard: Pages {
     /// Returns new entries of the feed, and holds the request until there are some.
     private func said(after text: String?) async -> Response {
         let after = text.flatMap { Int64($0) } ?? 0
-        let rings = feed.bell.rings
+        let events = feed.longPoll.events
         // The first request is answered at once with the current state.
-        if after > 0, feed.entries(after: after).entries.isEmpty { await feed.bell.next(after: rings) }
+        if after > 0, feed.entries(after: after).entries.isEmpty { await feed.longPoll.next(after: events) }
         let (entries, last) = feed.entries(after: after)
         return responder.json([
             "messages": .array(entries), "last": .integer(last), "switches": .object(switches.value.json),

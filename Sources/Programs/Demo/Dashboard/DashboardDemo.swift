@@ -8,37 +8,37 @@ import World
 
 extension Demo {
     /// Runs the demo as pages for a browser, until a signal ends it.
-    public static func show(
+    public static func runDashboard(
         _ wish: Options, randomness: any Randomness = SystemRandomness()
     ) throws(Failure) -> Report {
-        try run { loop, signals in await show(wish, on: loop, signals, randomness) }
+        try run { loop, signals in await runDashboard(wish, on: loop, signals, randomness) }
     }
 
-    private static func show(
+    private static func runDashboard(
         _ wish: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
     ) async -> Result<Report, Failure> {
-        let story = Narration(loop: loop, isShown: wish.tells)
-        story.chapter("Twoefay, in a browser on this machine")
-        let show = DashboardSession(wish, loop: loop, narration: story, randomness: randomness)
-        let curtain = Completion<Result<Void, Failure>>()
-        let (shared, sharedCurtain) = (LoopBound(show, on: loop), LoopBound(curtain, on: loop))
+        let narration = Narration(loop: loop, isShown: wish.tells)
+        narration.chapter("Twoefay, in a browser on this machine")
+        let session = DashboardSession(wish, loop: loop, narration: narration, randomness: randomness)
+        let completion = Completion<Result<Void, Failure>>()
+        let (shared, sharedCompletion) = (LoopBound(session, on: loop), LoopBound(completion, on: loop))
         loop.spawn {
             _ = await signals.next()
             let isOpen = shared.value.isOpen
-            sharedCurtain.value.complete(isOpen ? .success(()) : .failure(interrupted))
+            sharedCompletion.value.complete(isOpen ? .success(()) : .failure(interrupted))
         }
         loop.spawn {
             do throws(Failure) {
                 let opened = try await shared.value.open()
-                tell(opened, story, wish)
+                tell(opened, narration, wish)
             } catch {
-                sharedCurtain.value.complete(.failure(error))
+                sharedCompletion.value.complete(.failure(error))
             }
         }
-        let ended = await curtain.isComplete()
-        await show.close()
-        let directory = show.directory ?? ""
-        story.done(
+        let ended = await completion.isComplete()
+        await session.close()
+        let directory = session.directory ?? ""
+        narration.done(
             wish.keeps
                 ? "All has ended. What was written is kept: remove \(directory) when you have seen enough."
                 : "All has ended, and the directory of this run is removed.")
@@ -77,7 +77,7 @@ final class DashboardSession {
 
         var json: JSONObject {
             [
-                "event": "ready", "theatre": .string(dashboard), "website": .string(website), "phone": .string(phone),
+                "event": "ready", "dashboard": .string(dashboard), "website": .string(website), "phone": .string(phone),
                 "phone_2": .string(secondPhone), "relay": .string(relay), "pid": .integer(pid),
                 "directory": .string(directory), "mail": .string("smtp://127.0.0.1:\(mail)"),
                 "sms": .string("http://127.0.0.1:\(text)/sms"),
@@ -117,55 +117,55 @@ final class DashboardSession {
     var directory: String? { sandbox?.directory?.path }
 
     func open() async throws(Failure) -> Opened {
-        let houses = try Origins(port: wish.port, loop: loop, randomness: randomness, log: log)
-        servers += houses.servers
-        let (feed, inbox, camera) = (feed, phoneInbox, scannedCode)
+        let origins = try Origins(port: wish.port, loop: loop, randomness: randomness, log: log)
+        servers += origins.servers
+        let (feed, inbox, scanned) = (feed, phoneInbox, scannedCode)
         let texts = textCatcher()
         let textPort = try serve(texts)
         let mailPort = try catchMails()
         let plan = Sandbox.Plan(
             storage: wish.storage, keeps: wish.keeps, policies: Self.policies, catchers: (mailPort, textPort))
-        let stage = Sandbox(
-            loop: loop, narration: narration, plan: plan, randomness: randomness, onPush: { inbox.bring($0) },
+        let sandbox = Sandbox(
+            loop: loop, narration: narration, plan: plan, randomness: randomness, onPush: { inbox.deliver($0) },
             onRequest: { feed.add($0) })
-        self.sandbox = stage
-        let access = try await stage.set()
+        self.sandbox = sandbox
+        let access = try await sandbox.setUp()
         narration.done(
             "A mail server on 127.0.0.1:\(mailPort) and an SMS gateway on 127.0.0.1:\(textPort) keep what comes.")
-        let switches = LoopBound(FaultSwitches(sandbox: stage, feed: feed, phoneInbox: inbox, texts: texts), on: loop)
+        let switches = LoopBound(FaultSwitches(sandbox: sandbox, feed: feed, phoneInbox: inbox, texts: texts), on: loop)
         do {
             let shop = try Shop(
-                access, responder: houses.website.responder, port: houses.website.port, loop: loop,
+                access, responder: origins.website.responder, port: origins.website.port, loop: loop,
                 randomness: randomness,
-                observer: { feed.add($0) }, shown: { camera.shows($0) })
-            stage.onTearDown { await shop.close() }
-            let pipe = try RelayProxy(loop: loop, relay: access.relay, authority: access.authority)
-            stage.onTearDown { await pipe.close() }
-            let bridge = PhoneBackend(
-                responder: houses.phone.responder, origin: access.relay.text, run: houses.run, relayProxy: pipe,
+                observer: { feed.add($0) }, shown: { scanned.shows($0) })
+            sandbox.onTearDown { await shop.close() }
+            let proxy = try RelayProxy(loop: loop, relay: access.relay, authority: access.authority)
+            sandbox.onTearDown { await proxy.close() }
+            let phones = PhoneBackend(
+                responder: origins.phone.responder, origin: access.relay.text, run: origins.run, relayProxy: proxy,
                 phoneInbox: inbox,
-                scannedCode: camera, feed: feed)
-            let theatre = Dashboard(
-                responder: houses.dashboard.responder, website: houses.website.origin, phone: houses.phone.origin,
+                scannedCode: scanned, feed: feed)
+            let dashboard = Dashboard(
+                responder: origins.dashboard.responder, website: origins.website.origin, phone: origins.phone.origin,
                 feed: feed,
                 switches: switches)
-            try houses.open(dashboard: theatre, website: shop, phone: bridge)
+            try origins.open(dashboard: dashboard, website: shop, phone: phones)
         } catch {
             throw Failure(.failed, "the pages cannot be served: \(error)", next: "Try again.")
         }
         isOpen = true
         return Opened(
-            dashboard: houses.address(of: houses.dashboard), website: houses.address(of: houses.website),
-            phone: houses.address(of: houses.phone), secondPhone: houses.address(of: houses.phone, "/?phone=2"),
-            relay: access.relay.text, pid: Int64(stage.relay?.pid ?? 0), directory: directory ?? "",
+            dashboard: origins.address(of: origins.dashboard), website: origins.address(of: origins.website),
+            phone: origins.address(of: origins.phone), secondPhone: origins.address(of: origins.phone, "/?phone=2"),
+            relay: access.relay.text, pid: Int64(sandbox.relay?.pid ?? 0), directory: directory ?? "",
             mail: mailPort, text: textPort)
     }
 
     /// Closes everything that is running by now.
     func close() async {
         isOpen = false
-        feed.bell.notifyWaiters()
-        phoneInbox.bell.notifyWaiters()
+        feed.longPoll.notifyWaiters()
+        phoneInbox.longPoll.notifyWaiters()
         for server in servers { server.stop() }
         await sandbox?.tearDown()
         mails?.stop()
@@ -183,7 +183,7 @@ final class DashboardSession {
                 if isSlow { feed.add(.textDelayed) }
             },
             arrived: { text in
-                inbox.bring("sms", from: text.from, to: text.to, text: text.text, by: .textGateway)
+                inbox.deliver("sms", from: text.from, to: text.to, text: text.text, by: .textGateway)
             })
     }
 
@@ -209,7 +209,7 @@ final class DashboardSession {
                             "from": .string(mail.from), "to": .string(mail.to), "subject": .string(mail.subject),
                             "text": .string(mail.text),
                         ]))
-                inbox.bring(
+                inbox.deliver(
                     "mail", from: mail.from, to: mail.to, subject: mail.subject, text: mail.text, by: .mailServer)
             }
             mails = catcher

@@ -27,16 +27,16 @@ final class Origins {
     /// The id of this run, which is not secret.
     let run: String
     private let secret: RunSecret
-    private let doors: [DeferredPages]
+    private let deferred: [DeferredPages]
 
     init(port: UInt16?, loop: EventLoop, randomness: any Randomness, log: Log) throws(Failure) {
-        let doors = (0..<3).map { _ in DeferredPages() }
+        let deferred = (0..<3).map { _ in DeferredPages() }
         var servers: [HTTP1Server] = []
         do throws(SystemFailure) {
-            for (number, door) in doors.enumerated() {
+            for (number, pages) in deferred.enumerated() {
                 let wanted = port.map { $0 + UInt16(number) } ?? 0
                 servers.append(
-                    try HTTP1Server(loop: loop, address: try Self.address(port: wanted), pages: door, log: log))
+                    try HTTP1Server(loop: loop, address: try Self.address(port: wanted), pages: pages, log: log))
             }
         } catch {
             for server in servers { server.stop() }
@@ -46,31 +46,31 @@ final class Origins {
         }
         let ports = servers.map(\.port)
         let origins = ports.map { "http://localhost:\($0)" }
-        func house(_ number: Int, frames: [String] = [], _ files: [PageFile]) -> Origin {
+        func origin(_ number: Int, frames: [String] = [], _ files: [PageFile]) -> Origin {
             Origin(
                 origin: origins[number], port: ports[number],
                 responder: PageResponder(frames: frames, framedBy: number == 0 ? nil : origins[0], files: files))
         }
-        dashboard = house(0, frames: Array(origins[1...]), Dashboard.files)
-        website = house(1, Shop.files)
-        phone = house(2, PhoneBackend.files)
-        secret = RunSecret(theatre: ports[0], randomness: randomness)
+        dashboard = origin(0, frames: Array(origins[1...]), Dashboard.files)
+        website = origin(1, Shop.files)
+        phone = origin(2, PhoneBackend.files)
+        secret = RunSecret(dashboardPort: ports[0], randomness: randomness)
         run = Hex.encode(randomness.bytes(16))
-        self.doors = doors
+        self.deferred = deferred
         self.servers = servers
     }
 
     /// Starts to answer requests.
     func open(dashboard: any Pages, website: any Pages, phone: any Pages) throws(SystemFailure) {
-        for (door, (pages, house)) in zip(
-            doors, [(dashboard, self.dashboard), (website, self.website), (phone, self.phone)])
+        for (deferred, (pages, origin)) in zip(
+            self.deferred, [(dashboard, self.dashboard), (website, self.website), (phone, self.phone)])
         {
-            door.open(AccessGate(pages: pages, responder: house.responder, secret: secret))
+            deferred.open(AccessGate(pages: pages, responder: origin.responder, secret: secret))
         }
         for server in servers { try server.start() }
     }
 
-    func address(of house: Origin, _ path: String = "/") -> String { secret.address(of: house.origin, path: path) }
+    func address(of origin: Origin, _ path: String = "/") -> String { secret.address(of: origin.origin, path: path) }
 
     static func address(port: UInt16) throws(SystemFailure) -> SocketAddress {
         guard let address = SocketAddress(host: "127.0.0.1", port: port) else {

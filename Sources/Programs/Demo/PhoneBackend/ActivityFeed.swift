@@ -29,14 +29,14 @@ final class ActivityFeed: Sendable {
         var usernames: [String] = []
     }
 
-    let bell: LongPoll
+    let longPoll: LongPoll
     private let time: any TimeSource
     private let state = Mutex(State())
 
     static let most = 2000
 
     init(loop: EventLoop) {
-        bell = LongPoll(loop: loop)
+        longPoll = LongPoll(loop: loop)
         time = loop.time
     }
 
@@ -87,7 +87,7 @@ final class ActivityFeed: Sendable {
             state.entries.append((state.last, .object(entry)))
             if state.entries.count > Self.most { state.entries.removeFirst() }
         }
-        bell.notifyWaiters()
+        longPoll.notifyWaiters()
     }
 }
 

@@ -3,11 +3,11 @@ import Synchronization
 
 /// Holds requests of pages until something is new, or until the timeout.
 ///
-/// Invariant: no event is missed. The caller reads `rings` before it looks for new items. `next`
+/// Invariant: no event is missed. The caller reads `events` before it looks for new items. `next`
 /// returns at once if there was an event since then.
 final class LongPoll: Sendable {
     private struct State {
-        var rings: UInt64 = 0
+        var events: UInt64 = 0
         var last: UInt64 = 0
         var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
     }
@@ -21,11 +21,11 @@ final class LongPoll: Sendable {
     init(loop: EventLoop) { self.loop = loop }
 
     /// The number of events so far. Read it before you look for new items.
-    var rings: UInt64 { state.withLock { $0.rings } }
+    var events: UInt64 { state.withLock { $0.events } }
 
     func notifyWaiters() {
         let waiting = state.withLock { state in
-            state.rings += 1
+            state.events += 1
             defer { state.waiting = [:] }
             return state.waiting.values
         }
@@ -33,7 +33,7 @@ final class LongPoll: Sendable {
     }
 
     /// Returns after the next event, or at `timeout`. It must be called on the loop.
-    func next(after rings: UInt64) async {
+    func next(after events: UInt64) async {
         let number = state.withLock { state in
             state.last += 1
             return state.last
@@ -43,7 +43,7 @@ final class LongPoll: Sendable {
         }
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                guard state.rings == rings else { return true }
+                guard state.events == events else { return true }
                 state.waiting[number] = continuation
                 return false
             }

@@ -36,8 +36,9 @@ final class PhoneBackend: Pages {
     }
 
     static let files: [PageFile] = [
-        .baseCSS, .phoneCSS, .iconSVG, .phoneJS, .activationJS, .bellJS, .bytesJS, .callsJS, .contextJS, .deviceJS,
-        .elementsJS, .keyringJS, .requestsJS, .signingJS, .totpJS, .wordsJS, .screenAccountsJS, .screenCodesJS,
+        .baseCSS, .phoneCSS, .iconSVG, .phoneJS, .activationJS, .notificationsJS, .bytesJS, .callsJS, .contextJS,
+        .deviceJS,
+        .elementsJS, .keyringJS, .requestsJS, .signingJS, .totpJS, .textsJS, .screenAccountsJS, .screenCodesJS,
         .screenEnrolJS, .screenMessagesJS, .screenQuestionJS, .screenSettingsJS,
     ]
 
@@ -46,7 +47,7 @@ final class PhoneBackend: Pages {
         case ("GET", "/"): return responder.page(PageFile.phoneHTML.text)
         case ("GET", "/about"): return about(phone(FormText(query: request.query)["phone"]))
         case ("GET", "/messages"): return await messages(FormText(query: request.query))
-        case ("POST", "/camera"):
+        case ("POST", "/scan"):
             guard let uri = scannedCode.seen else { return responder.json(["code": "nothing"], status: 404) }
             return responder.json(["uri": .string(uri)])
         case ("POST", let path) where path.hasPrefix("/relay/"):
@@ -72,10 +73,10 @@ final class PhoneBackend: Pages {
     private func messages(_ query: FormText) async -> Response {
         let phone = phone(query["phone"])
         let after = query["after"].flatMap { Int64($0) } ?? 0
-        let rings = phoneInbox.bell.rings
+        let events = phoneInbox.longPoll.events
         let isKnown = query["offline"].map { ($0 == "true") != phoneInbox.isOnline } ?? true
         if isKnown, phoneInbox.messages(for: phone, after: after).messages.isEmpty {
-            await phoneInbox.bell.next(after: rings)
+            await phoneInbox.longPoll.next(after: events)
         }
         let (messages, last) = phoneInbox.messages(for: phone, after: after)
         return responder.json([

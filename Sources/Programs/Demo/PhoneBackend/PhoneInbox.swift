@@ -28,7 +28,7 @@ final class PhoneInbox: Sendable {
     /// The largest number of arrived and of waiting messages. The oldest are dropped first.
     static let most = 200
 
-    let bell: LongPoll
+    let longPoll: LongPoll
     /// The device token of each phone.
     let pushTokens: [String]
     private let feed: ActivityFeed
@@ -36,7 +36,7 @@ final class PhoneInbox: Sendable {
     private let state = Mutex(State())
 
     init(loop: EventLoop, feed: ActivityFeed, randomness: any Randomness) {
-        bell = LongPoll(loop: loop)
+        longPoll = LongPoll(loop: loop)
         pushTokens = Self.phones.map { _ in Hex.encode(randomness.bytes(32)) }
         time = loop.time
         self.feed = feed
@@ -52,25 +52,26 @@ final class PhoneInbox: Sendable {
             return state.waiting
         }
         for item in waiting { arrive(item) }
-        bell.notifyWaiters()
+        longPoll.notifyWaiters()
     }
 
-    func bring(_ push: ReceivedPush) {
+    func deliver(_ push: ReceivedPush) {
         guard let index = pushTokens.firstIndex(of: push.deviceToken) else { return }
         let phone = index + Self.phones.lowerBound
         var json: JSONObject = ["kind": "push", "from": "", "to": "", "text": "", "payload": .object(push.payload)]
         if let challenge = push.challenge { json.set("challenge", .string(challenge)) }
         let message = Message(
             .pushService, .phone, push.category ?? "push", body: push.payload, phone: phone)
-        bring(Item(phone: phone, json: json, message: message))
+        deliver(Item(phone: phone, json: json, message: message))
     }
 
     /// Delivers a mail or text message to all phones.
-    func bring(_ kind: String, from: String, to: String, subject: String? = nil, text: String, by party: Message.Party)
-    {
+    func deliver(
+        _ kind: String, from: String, to: String, subject: String? = nil, text: String, by party: Message.Party
+    ) {
         var json: JSONObject = ["kind": .string(kind), "from": .string(from), "to": .string(to), "text": .string(text)]
         if let subject { json.set("subject", .string(subject)) }
-        bring(Item(phone: nil, json: json, message: Message(party, .phone, kind, body: json)))
+        deliver(Item(phone: nil, json: json, message: Message(party, .phone, kind, body: json)))
     }
 
     /// Returns the messages for a phone after the given number, and the number of the last message.
@@ -81,7 +82,7 @@ final class PhoneInbox: Sendable {
         }
     }
 
-    private func bring(_ item: Item) {
+    private func deliver(_ item: Item) {
         let waits = state.withLock { state in
             if !state.isOnline {
                 state.waiting.append(item)
@@ -91,7 +92,7 @@ final class PhoneInbox: Sendable {
         }
         if !waits {
             arrive(item)
-            bell.notifyWaiters()
+            longPoll.notifyWaiters()
         }
     }
 

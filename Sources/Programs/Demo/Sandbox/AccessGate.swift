@@ -21,7 +21,7 @@ struct AccessGate: Pages {
         if secret.matches(request.cookie(secret.cookie)) { return await pages.answer(request) }
         // The files that the refusal page needs.
         if Self.open.contains(request.path), let file = responder.file(for: request) { return file }
-        return responder.page(PageFile.strangerHTML.text, status: 403)
+        return responder.page(PageFile.accessDeniedHTML.text, status: 403)
     }
 
     /// Returns the same address without the secret, which must not stay in the browser's history.

@@ -6,16 +6,16 @@ import Glibc
 /// A shell that cleans up after the demo process was killed or crashed.
 ///
 /// It outlives the demo. The demo writes to a pipe what the shell must clean up. If the pipe ends
-/// without the line `farewell`, the shell kills the relay and removes the directory.
+/// without the line `finished`, the shell kills the relay and removes the directory.
 final class CleanupProcess {
     private let pid: pid_t
-    private let line: Int32
+    private let pipe: Int32
 
     private static let script = """
         relay="" directory=""
         while read -r what value; do
             case $what in
-                farewell) exit 0 ;;
+                finished) exit 0 ;;
                 relay) relay=$value ;;
                 directory) directory=$value ;;
             esac
@@ -34,7 +34,7 @@ final class CleanupProcess {
             close(ends[1])
             throw Self.failure(error.code)
         }
-        line = ends[1]
+        pipe = ends[1]
     }
 
     func removes(_ directory: String) { tell("directory \(directory)") }
@@ -45,15 +45,15 @@ final class CleanupProcess {
 
     /// Ends the shell, when everything is cleaned up.
     func dismiss() {
-        tell("farewell")
-        close(line)
+        tell("finished")
+        close(pipe)
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
     }
 
     private func tell(_ text: String) {
         let bytes = Array("\(text)\n".utf8)
-        _ = write(line, bytes, bytes.count)
+        _ = write(pipe, bytes, bytes.count)
     }
 
     private static func failure(_ code: Int32) -> Failure {

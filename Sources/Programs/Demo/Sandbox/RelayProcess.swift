@@ -12,7 +12,7 @@ final class RelayProcess {
 
     private let loop: EventLoop
     private let logFile: Int32
-    private let relayProxy: Int32
+    private let logPipe: Int32
     private var watch: DescriptorWatcher?
     private var partial: [UInt8] = []
     private var lines: [String] = []
@@ -48,14 +48,14 @@ final class RelayProcess {
             throw failure(error.description)
         }
         self.loop = loop
-        relayProxy = ends[0]
+        logPipe = ends[0]
         logFile = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        _ = fcntl(relayProxy, F_SETFL, O_NONBLOCK)
-        watch = try? loop.watch(fd: relayProxy, .read) { [weak self] _ in self?.read() }
+        _ = fcntl(logPipe, F_SETFL, O_NONBLOCK)
+        watch = try? loop.watch(fd: logPipe, .read) { [weak self] _ in self?.read() }
     }
 
     deinit {
-        close(relayProxy)
+        close(logPipe)
         close(logFile)
     }
 
@@ -89,7 +89,7 @@ final class RelayProcess {
     private func read() {
         var chunk = [UInt8](repeating: 0, count: 16 << 10)
         while true {
-            let count = Glibc.read(relayProxy, &chunk, chunk.count)
+            let count = Glibc.read(logPipe, &chunk, chunk.count)
             if count > 0 {
                 _ = Glibc.write(logFile, chunk, count)
                 take(chunk[..<count])

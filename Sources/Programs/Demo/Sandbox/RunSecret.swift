@@ -11,7 +11,7 @@ public struct RunSecret: Sendable {
 
     static let parameter = "run"
 
-    init(theatre port: UInt16, randomness: any Randomness) {
+    init(dashboardPort port: UInt16, randomness: any Randomness) {
         text = Base64URL.encode(randomness.bytes(32))
         cookie = "twoefay_run_\(port)"
     }

@@ -57,7 +57,7 @@ final class Sandbox {
     /// The relay's port, reserved until the relay listens on it.
     private var reserved: ReservedPort?
 
-    /// Creates a sandbox, in which nothing runs until `set`.
+    /// Creates a sandbox, in which nothing runs until `setUp`.
     ///
     /// - Parameters:
     ///   - onPush: called on the loop for every push that the push service accepts.
@@ -75,13 +75,13 @@ final class Sandbox {
         self.onRequest = onRequest
     }
 
-    func set() async throws(Failure) -> WebsiteAccess {
+    func setUp() async throws(Failure) -> WebsiteAccess {
         let program = try RelayProcess.program()
-        let caretaker = try CleanupProcess()
-        self.cleanup = caretaker
+        let cleanup = try CleanupProcess()
+        self.cleanup = cleanup
         let directory = try ScratchDirectory()
         self.directory = directory
-        if !plan.keeps { caretaker.removes(directory.path) }
+        if !plan.keeps { cleanup.removes(directory.path) }
         let reserved = try ReservedPort()
         self.reserved = reserved
 

@@ -48,46 +48,47 @@ struct Walkthrough {
     }
 
     /// A pause before each decision, so that a spectator sees that the website waits.
-    private static let glance = Duration.seconds(2)
+    private static let pauseToWatch = Duration.seconds(2)
     private static let shortestLife = Duration.seconds(60)
 
     func run() async throws -> [LoginResult] {
-        let (website, story) = (website, narration)
-        story.chapter("1. Two phones are bound, which is done once")
+        let (website, narration) = (website, narration)
+        narration.chapter("1. Two phones are bound, which is done once")
         let alice = try await bind("alice", to: "Alice's phone", isFirst: true)
         let bob = try await bind("bob", to: "Bob's phone", isFirst: false)
 
-        story.chapter("2. Bob logs in, and his phone lies in a drawer: this one will expire")
+        narration.chapter("2. Bob logs in, and his phone lies in a drawer: this one will expire")
         let forgotten = try await ask(bob, from: "192.0.2.8", living: Self.shortestLife)
-        async let runOut = Self.end(of: forgotten, at: website, story)
-        _ = try await ring(bob)
-        await sandbox.loop.sleep(for: Self.glance)
-        story.say(
+        async let expiry = Self.end(of: forgotten, at: website, narration)
+        _ = try await receivePush(for: bob)
+        await sandbox.loop.sleep(for: Self.pauseToWatch)
+        narration.say(
             "It rings, and nobody hears it. The Shop waits: the relay holds its POST /auth. The question lives "
                 + "\(Self.shortestLife.components.seconds) s, the least there is; two other logins are played meanwhile."
         )
 
-        story.chapter("3. Alice logs in: this one will be approved")
-        let approved = try await play("approved", alice, from: "192.0.2.7") { context, number in
-            story.say(
+        narration.chapter("3. Alice logs in: this one will be approved")
+        let approved = try await logIn("approved", alice, from: "192.0.2.7") { context, number in
+            narration.say(
                 "The Shop shows the number \(number ?? "none"). The phone shows what it has just asked for: "
                     + "\(context.displayName), \(context.username), from \(context.ip ?? "nowhere"). "
                     + "\"That is me\": she types the number and says yes.")
-            story.say(
+            narration.say(
                 "The phone signs that, with a digest of every byte that it showed. The Shop gets the same signature with "
                     + "its answer, and checks it with the key that it pinned: it need not trust the relay.")
             return .approve(number: number)
         }
 
-        story.chapter("4. Somebody else has Alice's password: this one will be denied")
-        let denied = try await play("denied", alice, from: "203.0.113.99") { context, _ in
-            story.say("Her phone shows \(context.ip ?? "nowhere"), which is not hers. \"That is not me\": she says no.")
+        narration.chapter("4. Somebody else has Alice's password: this one will be denied")
+        let denied = try await logIn("denied", alice, from: "203.0.113.99") { context, _ in
+            narration.say(
+                "Her phone shows \(context.ip ?? "nowhere"), which is not hers. \"That is not me\": she says no.")
             return .deny
         }
 
-        story.chapter("5. Nobody answers for Bob")
+        narration.chapter("5. Nobody answers for Bob")
         let countdown = countDown(to: forgotten.expiresAt)
-        let (verdict, took) = await runOut
+        let (verdict, took) = await expiry
         countdown.stop()
         let expired = LoginResult(
             name: "expired", person: bob.name, challenge: forgotten.challenge,
@@ -107,29 +108,28 @@ struct Walkthrough {
                 "The phone makes a key that never leaves it, connects to the relay, and goes on only if the relay's "
                     + "authority has the key that 'pin' names. It proves that it has its own by signing what it sends.")
         }
-        let story = narration
-        let phone = ScriptedPhone(loop: sandbox.loop, randomness: randomness) { story.message($0) }
+        let phone = ScriptedPhone(loop: sandbox.loop, randomness: randomness) { [narration] in narration.message($0) }
         sandbox.onTearDown { phone.close() }
         try await phone.enrol(activation, name: phoneName)
         try await website.pinPhones(of: name)
         if isFirst {
-            story.say(
+            narration.say(
                 "The Shop pins the phone's key. With 'k', which the Shop put into the code and the relay never saw, the "
                     + "phone has shown that the key is its own.")
         }
         return Person(name: name, phone: phone)
     }
 
-    private func play(
+    private func logIn(
         _ name: String, _ person: Person, from ip: String,
         decide: (ShownContext, String?) -> SignedStatement.Decision
     ) async throws -> LoginResult {
         let asked = try await ask(person, from: ip)
-        let (website, story) = (website, narration)
-        async let told = Self.end(of: asked, at: website, story)
-        let challenge = try await ring(person)
+        let (website, narration) = (website, narration)
+        async let told = Self.end(of: asked, at: website, narration)
+        let challenge = try await receivePush(for: person)
         let question = try await person.phone.look(at: challenge)
-        await sandbox.loop.sleep(for: Self.glance)
+        await sandbox.loop.sleep(for: Self.pauseToWatch)
         let decision = decide(question.context, asked.number)
         _ = try await person.phone.answer(decision, to: question)
         let (verdict, took) = await told
@@ -166,7 +166,7 @@ struct Walkthrough {
     }
 
     /// Waits for the push to this user's phone, and returns the challenge in it.
-    private func ring(_ person: Person) async throws -> String {
+    private func receivePush(for person: Person) async throws -> String {
         let push: ReceivedPush
         do {
             push = try await pushService.next()

@@ -8,7 +8,7 @@ import World
 
 extension Demo {
     /// Runs three logins in the terminal. It takes about a minute, and blocks the calling thread.
-    public static func play(
+    public static func runWalkthrough(
         _ wish: Options, randomness: any Randomness = SystemRandomness()
     ) throws(Failure) -> Report {
         try run { loop, signals in await run(wish, on: loop, signals, randomness) }
@@ -17,54 +17,55 @@ extension Demo {
     private static func run(
         _ wish: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
     ) async -> Result<Report, Failure> {
-        let story = Narration(loop: loop, isShown: wish.tells)
+        let narration = Narration(loop: loop, isShown: wish.tells)
         let plan = Sandbox.Plan(storage: wish.storage, keeps: wish.keeps, policies: [("number", "2")])
-        let stage = Sandbox(
-            loop: loop, narration: story, plan: plan, randomness: randomness,
+        let sandbox = Sandbox(
+            loop: loop, narration: narration, plan: plan, randomness: randomness,
             onPush: { push in
-                story.message(
+                narration.message(
                     Message(.relay, .pushService, "POST /3/device/\(push.deviceToken.prefix(12))…", body: push.payload))
             })
-        let curtain = Completion<Result<[Walkthrough.LoginResult], Failure>>()
-        let (sharedStage, sharedCurtain) = (LoopBound(stage, on: loop), LoopBound(curtain, on: loop))
-        stage.relayIsGone = { sharedCurtain.value.complete(.failure(gone(sharedStage.value.relay))) }
+        let completion = Completion<Result<[Walkthrough.LoginResult], Failure>>()
+        let (sharedSandbox, sharedCompletion) = (LoopBound(sandbox, on: loop), LoopBound(completion, on: loop))
+        sandbox.relayIsGone = { sharedCompletion.value.complete(.failure(gone(sharedSandbox.value.relay))) }
         loop.spawn {
             _ = await signals.next()
-            sharedCurtain.value.complete(.failure(interrupted))
+            sharedCompletion.value.complete(.failure(interrupted))
         }
         loop.spawn {
-            let played = await play(on: sharedStage.value, randomness)
-            sharedCurtain.value.complete(played)
+            let ended = await runLogins(on: sharedSandbox.value, randomness)
+            sharedCompletion.value.complete(ended)
         }
-        let played = await curtain.isComplete()
-        await stage.tearDown()
-        return report(played, stage, story, keeps: wish.keeps)
+        let ended = await completion.isComplete()
+        await sandbox.tearDown()
+        return report(ended, sandbox, narration, keeps: wish.keeps)
     }
 
-    private static func play(
+    private static func runLogins(
         on sandbox: Sandbox, _ randomness: any Randomness
     ) async -> Result<[Walkthrough.LoginResult], Failure> {
-        let story = sandbox.narration
-        story.chapter("Twoefay, played on this machine")
-        story.say(
+        let narration = sandbox.narration
+        narration.chapter("Twoefay, played on this machine")
+        narration.say(
             "All of this was made for this run and is thrown away at its end: so no token, code or address is hidden "
                 + "here. Nothing leaves this machine. Long texts are cut with \"…\".")
         do throws(Failure) {
-            let access = try await sandbox.set()
+            let access = try await sandbox.setUp()
             guard let pushService = sandbox.pushService else { throw interrupted }
             let website: Website
             do {
                 website = try Website(access, loop: sandbox.loop, time: sandbox.loop.time, randomness: randomness) {
-                    story.message($0)
+                    narration.message($0)
                 }
             } catch {
                 throw Failure(.failed, "the website's certificate does not work: \(error)", next: "Try again.")
             }
             sandbox.onTearDown { await website.close() }
-            let play = Walkthrough(
-                sandbox: sandbox, narration: story, website: website, pushService: pushService, randomness: randomness)
+            let walkthrough = Walkthrough(
+                sandbox: sandbox, narration: narration, website: website, pushService: pushService,
+                randomness: randomness)
             do {
-                return .success(try await play.run())
+                return .success(try await walkthrough.run())
             } catch {
                 let words = sandbox.relay?.tail.joined(separator: "\n") ?? ""
                 throw Failure(
@@ -83,10 +84,10 @@ extension Demo {
     }
 
     private static func report(
-        _ played: Result<[Walkthrough.LoginResult], Failure>, _ sandbox: Sandbox, _ narration: Narration, keeps: Bool
+        _ ended: Result<[Walkthrough.LoginResult], Failure>, _ sandbox: Sandbox, _ narration: Narration, keeps: Bool
     ) -> Result<Report, Failure> {
         let kept = keeps ? sandbox.directory?.path : nil
-        if case .success(let logins) = played {
+        if case .success(let logins) = ended {
             narration.chapter("What came of it")
             for login in logins {
                 let reason = login.outcome.reason.map { " (\($0.rawValue))" } ?? ""
@@ -102,7 +103,7 @@ extension Demo {
         } else {
             narration.done("The relay has ended, and the directory of this run is removed.")
         }
-        return played.map { logins in
+        return ended.map { logins in
             let isRight = logins.allSatisfy(\.isRight)
             return Report(
                 "",

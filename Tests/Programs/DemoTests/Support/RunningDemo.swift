@@ -44,7 +44,7 @@ final class RunningDemo: Sendable {
 
     /// The cookie that the terminal's address is exchanged for.
     func cookie() async throws -> String {
-        let told = try await curl(try #require(ready["theatre"]?.string))
+        let told = try await curl(try #require(ready["dashboard"]?.string))
         let field = try #require(told.field("set-cookie"))
         return String(field.prefix { $0 != ";" })
     }
@@ -70,7 +70,7 @@ final class RunningDemo: Sendable {
     func feed(cookie: String, until isMeant: (JSONObject) -> Bool) async throws -> [JSONObject] {
         var said: [JSONObject] = []
         var last: Int64 = 0
-        let origin = try origin("theatre")
+        let origin = try origin("dashboard")
         while !said.contains(where: isMeant) {
             let told = try await curl("\(origin)/feed?after=\(last)", cookie: cookie).json
             last = try #require(told["last"]?.integer)

@@ -29,7 +29,7 @@ return all(css).filter((one) => fits(nameOf(one)));
 """
 # What somebody reads on the page, piece by piece; but for the relay's own words, why it has refused something.
 WORDS = LOOK + """
-return all("a, button, label, option, h1, h2, h3, dt, p, strong, .badge, .lanes span, .about, .note")
+return all("a, button, label, option, h1, h2, h3, dt, p, strong, .badge, .lanes span, .explanation, .note")
   .filter((one) => !one.closest(".is-bad")).map((one) => one.innerText.trim()).filter((text) => text !== "");
 """
 # What has the focus, and whether that is seen.

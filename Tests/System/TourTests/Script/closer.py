@@ -11,23 +11,23 @@ def logs_in_as_wide_as_a_phone(tour):
         site.is_in("Your phone let you in, and we have checked its signature.")
 
 
-def logs_in_within_the_theatre(tour):
+def logs_in_within_the_dashboard(tour):
     """Where website and phone stand beside each other."""
-    theatre = tour.theatre
-    site, phone = theatre.frames()
-    theatre.window.press("Clear")
-    website, handset = theatre.window.places("#website", "#panel-1 iframe")
+    dashboard = tour.dashboard
+    site, phone = dashboard.frames()
+    dashboard.window.press("Clear")
+    website, handset = dashboard.window.places("#website", "#panel-1 iframe")
     assert website["right"] <= handset["left"] and website["top"] < handset["bottom"] > website["top"], (website, handset)
     site.person = tour.site.person
     site.log_out()
     site.begin()
     phone.ring()
     phone.type(site.number())
-    tour.looks.check("theatre with its frames", theatre.window, (site.window, phone.window))
+    tour.looks.check("dashboard with its frames", dashboard.window, (site.window, phone.window))
     phone.window.press("Approve")
     phone.window.heading("Approved")
     site.is_in("Your phone let you in, and we have checked its signature.")
-    theatre.window.says("Yes. The website checks the signature itself.")
+    dashboard.window.says("Yes. The website checks the signature itself.")
     tour.phone.ignore()
 
 
@@ -59,28 +59,28 @@ def speaks_german(tour):
     site.window.heading("Mitglieder")
 
 
-def speaks_german_in_the_theatre(tour):
+def speaks_german_in_the_dashboard(tour):
     """And is as wide as a phone."""
-    theatre = tour.theatre
-    inside = theatre.frames()
-    theatre.notes("The gateway keeps this message for 20 seconds.")
-    english = theatre.window.words()
-    theatre.window.press("Deutsch")
-    is_german(theatre.window, english, {"Twoefay", "Website", "Relay", "Push, SMS"})
+    dashboard = tour.dashboard
+    inside = dashboard.frames()
+    dashboard.notes("The gateway keeps this message for 20 seconds.")
+    english = dashboard.window.words()
+    dashboard.window.press("Deutsch")
+    is_german(dashboard.window, english, {"Twoefay", "Website", "Relay", "Push, SMS"})
     follow(inside, "de")
-    tour.looks.check_width("theatre with messages", theatre.window)
-    theatre.window.press("Leeren")
-    with theatre.window.as_wide_as(390, 844):
-        for place in theatre.window.places("#website", "#panel-1 iframe"):
+    tour.looks.check_width("dashboard with messages", dashboard.window)
+    dashboard.window.press("Leeren")
+    with dashboard.window.as_wide_as(390, 844):
+        for place in dashboard.window.places("#website", "#panel-1 iframe"):
             assert place["height"] > 400, f"nothing is seen in {place}"
-        tour.looks.shot("theatre-german", theatre)
-    theatre.window.press("English")
-    theatre.window.until(lambda: theatre.window.language() == "en", "English")
+        tour.looks.shot("dashboard-german", dashboard)
+    dashboard.window.press("English")
+    dashboard.window.until(lambda: dashboard.window.language() == "en", "English")
     follow(inside, "en")
 
 
 def follow(inside, language):
-    """Website and phone in their frames say it as the theatre does."""
+    """Website and phone in their frames say it as the dashboard does."""
     for one in inside:
         one.window.until(lambda: one.window.language() == language, f"{language} in a frame")
 
@@ -92,10 +92,10 @@ def is_german(window, english, same):
     assert not left, f"English in {window.driver.current_url}: {left}"
 
 
-def shows_the_theatre(tour):
-    theatre = tour.theatre
-    theatre.listen()
-    pairs = {(one.get("from"), one.get("to")) for one in theatre.said}
+def shows_the_dashboard(tour):
+    dashboard = tour.dashboard
+    dashboard.listen()
+    pairs = {(one.get("from"), one.get("to")) for one in dashboard.said}
     for pair in [("website", "relay"), ("relay", "push service"), ("phone", "relay"), ("relay", "website")]:
         assert pair in pairs, f"{pair} is none of {pairs}"
-    tour.looks.shot("theatre", theatre, scale=0.45)
+    tour.looks.shot("dashboard", dashboard, scale=0.45)

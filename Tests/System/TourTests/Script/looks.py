@@ -2,7 +2,7 @@
 
 import os
 
-# Axe's frames talk to each other where they are told to: website and phone have other origins than the theatre.
+# Axe's frames talk to each other where they are told to: website and phone have other origins than the dashboard.
 AXE_IN_FRAMES = "axe.configure({allowedOrigins: ['<unsafe_all_origins>']});"
 
 # What does not fit into the page's width, and what cannot be pressed since it is outside of it or something covers it. A

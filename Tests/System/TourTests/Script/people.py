@@ -1,4 +1,4 @@
-"""Who and what takes part in the tour: the website in a browser, phones, and the theatre with its switches."""
+"""Who and what takes part in the tour: the website in a browser, phones, and the dashboard with its switches."""
 
 import re
 
@@ -152,7 +152,7 @@ class Phone:
         return self.window.until(look, f"a code by {kind}")
 
 
-class Theatre:
+class Dashboard:
     # What a switch is called, and what the demo says of it when it is pressed.
     SWITCHES = {
         "push": ("Push service down", "down"), "phone": ("Phones offline", "offline"),
@@ -190,6 +190,6 @@ class Theatre:
         self.window.until(look, f"{name} {state}")
 
     def frames(self):
-        """Website and phone as the theatre shows them, from anew."""
+        """Website and phone as the dashboard shows them, from anew."""
         self.window.reload()
         return Website(Frame(self.window, "#website"), None), Phone(Frame(self.window, "#panel-1 iframe"))

@@ -20,7 +20,7 @@ import paying  # noqa: E402
 import troubles  # noqa: E402
 from browser import Browser  # noqa: E402
 from looks import Looks  # noqa: E402
-from people import Phone, Theatre, Website  # noqa: E402
+from people import Dashboard, Phone, Website  # noqa: E402
 
 STEPS = [
     joining.signs_up, joining.binds_the_phone, joining.makes_recovery_codes, joining.sets_up_an_app,
@@ -31,9 +31,9 @@ STEPS = [
 # What no store can change.
 FURTHER_STEPS = [
     logins.logs_in_by_keyboard, troubles.waits_for_the_phones, troubles.waits_for_a_slow_text,
-    closer.logs_in_as_wide_as_a_phone, closer.logs_in_within_the_theatre,
+    closer.logs_in_as_wide_as_a_phone, closer.logs_in_within_the_dashboard,
 ]
-LAST_STEPS = [closer.shows_the_theatre, closer.speaks_german]
+LAST_STEPS = [closer.shows_the_dashboard, closer.speaks_german]
 
 
 class Tour:
@@ -43,7 +43,7 @@ class Tour:
         self.looks = Looks(wish["pictures"], wish.get("axe"))
         self.expected = ()
         self.unproved = 0
-        self.theatre = Theatre(browser.window(1680, 900), wish["theatre"])
+        self.dashboard = Dashboard(browser.window(1680, 900), wish["dashboard"])
         self.site = Website(browser.window(800, 760), wish["website"])
         self.phone = Phone(browser.window(500, 960), wish["phone"])
 
@@ -56,10 +56,10 @@ class Tour:
             elif source != "network" or not any(re.search(one, text) for one in self.expected):
                 faults.append(f"{source}: {text}")
         assert not faults, "\n".join(faults)
-        # The relay wants a nonce in what a page proves with, and a new one when it has been started again. The theatre has
+        # The relay wants a nonce in what a page proves with, and a new one when it has been started again. The dashboard has
         # heard it say so, and the page says it all again: any other 401 is a fault.
-        self.theatre.listen()
-        meant = sum("use_dpop_nonce" in "".join(one.get("fields", [])) for one in self.theatre.said)
+        self.dashboard.listen()
+        meant = sum("use_dpop_nonce" in "".join(one.get("fields", [])) for one in self.dashboard.said)
         assert self.unproved <= meant, f"{self.unproved} times 401, and {meant} times for want of a nonce"
 
     @contextlib.contextmanager

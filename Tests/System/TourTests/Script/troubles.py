@@ -1,4 +1,4 @@
-"""What is broken by a switch of the theatre, or by somebody who knows a password; and how it is mended."""
+"""What is broken by a switch of the dashboard, or by somebody who knows a password; and how it is mended."""
 
 from datetime import datetime, timedelta
 
@@ -7,9 +7,9 @@ import closer
 
 def logs_in_by_mail(tour):
     """With the push service down."""
-    site, phone, theatre = tour.site, tour.phone, tour.theatre
+    site, phone, dashboard = tour.site, tour.phone, tour.dashboard
     site.log_out()
-    theatre.switch("push", "down")
+    dashboard.switch("push", "down")
     before = len(phone.messages("mail"))
     site.begin()
     site.use_code()
@@ -18,67 +18,67 @@ def logs_in_by_mail(tour):
     tour.looks.shot("phone-mail", phone)
     site.enter(code)
     site.is_in("A code that was sent to you let you in.")
-    theatre.switch("push", "up")
+    dashboard.switch("push", "up")
 
 
 def waits_for_the_phones(tour):
     """They are offline: the website comes to codes by itself, and the phone rings when it is back."""
-    site, phone, theatre = tour.site, tour.phone, tour.theatre
+    site, phone, dashboard = tour.site, tour.phone, tour.dashboard
     site.log_out()
-    theatre.switch("phone", "offline")
-    theatre.notes("The phones are offline.")
+    dashboard.switch("phone", "offline")
+    dashboard.notes("The phones are offline.")
     phone.window.says("This phone is offline.")
     site.begin()
     number = site.number()
     site.window.heading("Enter a code")
     assert not phone.has_rung(), "it is offline"
     tour.looks.shot("phone-offline", phone)
-    theatre.switch("phone", "online")
-    theatre.notes("The phones are online again.")
+    dashboard.switch("phone", "online")
+    dashboard.notes("The phones are online again.")
     phone.approve(number)
     site.is_in("Your phone let you in, and we have checked its signature.")
 
 
 def waits_for_a_slow_text(tour):
-    """The theatre's switch is pressed without a mouse."""
-    site, phone, theatre = tour.site, tour.phone, tour.theatre
+    """The dashboard's switch is pressed without a mouse."""
+    site, phone, dashboard = tour.site, tour.phone, tour.dashboard
     site.log_out()
-    theatre.switch("sms", "slow", theatre.window.press_by_keyboard)
-    start = theatre.said[-1]["n"]
+    dashboard.switch("sms", "slow", dashboard.window.press_by_keyboard)
+    start = dashboard.said[-1]["n"]
     before = len(phone.messages("sms"))
     site.begin()
     site.use_code()
     site.window.press("Send a text message to…")
     site.window.says("We have sent you a text message with a code.")
-    theatre.notes("The gateway keeps this message for 20 seconds.")
+    dashboard.notes("The gateway keeps this message for 20 seconds.")
     # There is time to look at something else.
-    closer.speaks_german_in_the_theatre(tour)
+    closer.speaks_german_in_the_dashboard(tour)
     site.enter(phone.sent_code("sms", before))
     site.is_in("A code that was sent to you let you in.")
     phone.ignore()
-    theatre.listen()
-    texts = [one for one in theatre.said if one["n"] > start and "SMS gateway" in (one.get("from"), one.get("to"))]
+    dashboard.listen()
+    texts = [one for one in dashboard.said if one["n"] > start and "SMS gateway" in (one.get("from"), one.get("to"))]
     sent, came = (datetime.fromisoformat(one["at"]) for one in texts[:2])
     assert came - sent > timedelta(seconds=19), came - sent
-    theatre.switch("sms", "fast", theatre.window.press_by_keyboard)
+    dashboard.switch("sms", "fast", dashboard.window.press_by_keyboard)
 
 
 def outlives_the_relay(tour):
     """It is killed in the middle of a login."""
-    site, phone, theatre = tour.site, tour.phone, tour.theatre
+    site, phone, dashboard = tour.site, tour.phone, tour.dashboard
     with tour.meets(r"/relay/\w+ - .*status of 50[23]"):
         site.log_out()
         site.begin()
         number = site.number()
         phone.ring()
-        theatre.switch("relay", "down")
+        dashboard.switch("relay", "down")
         phone.type(number)
         phone.window.press("Approve")
         phone.window.says("The same answer is sent again")
         tour.looks.shot("phone-waits", phone)
         site.window.says("The login service does not answer at the moment.")
         tour.looks.shot("relay-down", site)
-        theatre.switch("relay", "up")
+        dashboard.switch("relay", "up")
         phone.window.heading("Approved")
         phone.window.press("Done")
         site.is_in("Your phone let you in, and we have checked its signature.")
@@ -112,7 +112,7 @@ def unlocks(tour):
 
 def guesses_too_often(tour):
     """Three wrong numbers, slower each time; then nobody gets in until the operator says so."""
-    site, phone, theatre = tour.site, tour.phone, tour.theatre
+    site, phone, dashboard = tour.site, tour.phone, tour.dashboard
     with tour.meets(r"/relay/success - .*status of 429"):
         for _ in range(3):
             site.begin()
@@ -123,8 +123,8 @@ def guesses_too_often(tour):
     tour.looks.shot("locked", site)
     site.window.press("Unlock")
     site.window.says("There were too many wrong numbers.")
-    theatre.window.press("Operator: unlock accounts")
-    theatre.notes("The operator has unlocked:", "ada")
+    dashboard.window.press("Operator: unlock accounts")
+    dashboard.notes("The operator has unlocked:", "ada")
     site.window.reload()
     site.window.says("It is lifted. Please log in again.")
     site.begin()

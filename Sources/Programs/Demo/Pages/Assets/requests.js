@@ -2,7 +2,7 @@
 
 import { CallFailure } from "./calls.js";
 
-/** The longest that the bridge holds a request. */
+/** The longest time that the demo's server holds a request, in seconds. */
 const longestWait = 15;
 
 export const pause = (seconds, signal) =>

@@ -4,7 +4,7 @@ import { CallFailure } from "./calls.js";
 import { button, confirm, facts, field, fill, h, heading } from "./elements.js";
 import { visible } from "./context.js";
 import { deliver } from "./requests.js";
-import { t, timeOf } from "./words.js";
+import { t, timeOf } from "./texts.js";
 
 export function question(app, challenge) {
   const leaving = new AbortController();

@@ -3,7 +3,7 @@
 import { CallFailure } from "./calls.js";
 import { button, confirm, field, h, heading } from "./elements.js";
 import { visible } from "./context.js";
-import { language, languages, setLanguage, t } from "./words.js";
+import { language, languages, setLanguage, t } from "./texts.js";
 
 export function settings(app) {
   const choice = h(

@@ -3,7 +3,7 @@ extension PageFile {
     static let baseCSS = PageFile(
         "base.css", type: "text/css; charset=utf-8",
         text: #"""
-            /* What website, phone and theatre share. Each has a style of its own on top of it, and no colours of its own.
+            /* What website, phone and dashboard share. Each has a style of its own on top of it, and no colours of its own.
 
                .page      the middle of a page, as wide as text is read      .bar       the line at its top: name, navigation
                .card      a surface with something on it                     .stack     things under each other, with room between
@@ -509,7 +509,7 @@ extension PageFile {
               list-style: none;
             }
 
-            /* Cameras want dark on light. */
+            /* Scanners need a dark code on a light ground. */
             .qr {
               align-self: center;
               width: min(100%, 15rem);

@@ -45,11 +45,11 @@ extension PageFile {
             }
 
             /**
-             * Through the demo's bridge, which passes everything on as it is: it has none of the phone's keys. The number of the
-             * phone is for the theatre alone, which shows who speaks.
+             * Sends requests through the demo's server, which forwards them unchanged. It has none of the phone's keys. The number
+             * of the phone is only for the dashboard, which shows the sender.
              */
-            export const throughBridge = (number) => async (path, { method, fields, body, signal }) => {
-              // The page's server takes GET and POST alone.
+            export const throughBackend = (number) => async (path, { method, fields, body, signal }) => {
+              // The page's server accepts only GET and POST.
               const headers = { ...fields, "content-type": "application/json", "x-method": method, "x-phone": number };
               const response = await fetch(`/relay${path}`, { method: "POST", headers, body, signal, cache: "no-store" });
               return { status: response.status, field: (name) => response.headers.get(name), text: await response.text() };

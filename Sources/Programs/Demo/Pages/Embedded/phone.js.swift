@@ -5,8 +5,8 @@ extension PageFile {
         text: #"""
             // The phone: what it keeps, what comes to it, and which screen is in front.
 
-            import { listen, alertOf } from "./bell.js";
-            import { RelayLine, throughBridge } from "./calls.js";
+            import { listen, alertOf } from "./notifications.js";
+            import { RelayLine, throughBackend } from "./calls.js";
             import { visible, visibleLines } from "./context.js";
             import { Responder } from "./device.js";
             import { button, h } from "./elements.js";
@@ -18,7 +18,7 @@ extension PageFile {
             import { messages } from "./screen-messages.js";
             import { question } from "./screen-question.js";
             import { settings } from "./screen-settings.js";
-            import { language, languages, setLanguage, t } from "./words.js";
+            import { language, languages, setLanguage, t } from "./texts.js";
 
             const screens = { accounts, codes, messages, settings, enrol, question };
             const tabs = ["accounts", "codes", "messages", "settings"];
@@ -69,7 +69,7 @@ extension PageFile {
 
               /** The nonce goes with the line, so there is one for each phone. */
               line(phone) {
-                if (!this.#lines.has(phone.id)) this.#lines.set(phone.id, new RelayLine(phone, throughBridge(this.number)));
+                if (!this.#lines.has(phone.id)) this.#lines.set(phone.id, new RelayLine(phone, throughBackend(this.number)));
                 return this.#lines.get(phone.id);
               }
 
@@ -214,7 +214,7 @@ extension PageFile {
                 if (this.#front) this.go(this.#front.name, this.#front.argument);
               }
 
-              /** The theatre around this page has a language; nobody else may have it in a frame. */
+              /** Takes the language of the dashboard around this page. No other page may show it in a frame. */
               #isTold(source, tag) {
                 if (source !== parent || parent === window || !languages.some(([one]) => one === tag)) return;
                 setLanguage(tag);

@@ -9,7 +9,7 @@ extension PageFile {
             import { visible } from "./context.js";
             import { Malformed, readActivation } from "./activation.js";
             import { MalformedOTP, holdOTP, readOTPAuth } from "./totp.js";
-            import { t } from "./words.js";
+            import { t } from "./texts.js";
 
             export function accounts(app) {
               const told = h("p", { role: "status", class: "muted" });
@@ -31,9 +31,9 @@ extension PageFile {
 
               const scan = async () => {
                 told.textContent = "";
-                const response = await fetch("/camera", { method: "POST" }).catch(() => null);
+                const response = await fetch("/scan", { method: "POST" }).catch(() => null);
                 if (!response?.ok) {
-                  told.textContent = t(response?.status === 404 ? "noCamera" : "gone");
+                  told.textContent = t(response?.status === 404 ? "nothingToScan" : "gone");
                   return;
                 }
                 take((await response.json()).uri, (words) => { told.textContent = words; });

@@ -8,7 +8,7 @@ extension PageFile {
             import { button, confirm, h, heading } from "./elements.js";
             import { visible } from "./context.js";
             import { codeAt } from "./totp.js";
-            import { t } from "./words.js";
+            import { t } from "./texts.js";
 
             export function codes(app) {
               const list = h("ul", { class: "list" });

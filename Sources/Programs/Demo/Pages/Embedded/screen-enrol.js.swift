@@ -10,7 +10,7 @@ extension PageFile {
             import { visible } from "./context.js";
             import { Enroller, beginEnrolment, isFor } from "./device.js";
             import { pause } from "./requests.js";
-            import { t } from "./words.js";
+            import { t } from "./texts.js";
 
             /** A code lives for ten minutes, and the time that its phone waits for an approval ends with it. */
             const codeLife = 600_000;

@@ -7,7 +7,7 @@ extension PageFile {
 
             import { h, heading } from "./elements.js";
             import { visible, visibleLines } from "./context.js";
-            import { t, timeOf } from "./words.js";
+            import { t, timeOf } from "./texts.js";
 
             export function messages(app) {
               const list = h("div", { class: "stack", id: "messages" });

@@ -9,7 +9,7 @@ extension PageFile {
             import { button, confirm, facts, field, fill, h, heading } from "./elements.js";
             import { visible } from "./context.js";
             import { deliver } from "./requests.js";
-            import { t, timeOf } from "./words.js";
+            import { t, timeOf } from "./texts.js";
 
             export function question(app, challenge) {
               const leaving = new AbortController();

@@ -33,10 +33,10 @@ extension PageFile {
               }
             }
 
-            // The demo's theatre around this page has a language, and asks for it here too; nobody else may have this page in a frame.
+            // The dashboard around this page asks for its own language here too. No other page may show this one in a frame.
             addEventListener("message", ({ source, data }) => {
               if (source !== parent || parent === window) return;
-              // Nothing that is on its way, typed, or shown this once is lost for it.
+              // Nothing that is being sent, was typed, or is shown only once may be lost by the change.
               const isTyped = [...document.querySelectorAll("input")].some((input) => input.value !== input.defaultValue);
               if (isSent || isTyped || document.getElementById("codes")) return;
               const chosen = [...document.getElementsByName("language")].find((button) => button.value === data?.language);

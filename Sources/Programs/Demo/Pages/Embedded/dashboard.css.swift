@@ -1,19 +1,19 @@
-// Written by dev/embed-pages from Assets/theatre.css. Do not edit.
+// Written by dev/embed-pages from Assets/dashboard.css. Do not edit.
 extension PageFile {
-    static let theatreCSS = PageFile(
-        "theatre.css", type: "text/css; charset=utf-8",
+    static let dashboardCSS = PageFile(
+        "dashboard.css", type: "text/css; charset=utf-8",
         text: #"""
-            /* Website, phone, and what is said between them, in four lanes: all in one view where there is room, else below each other. */
+            /* Website, phones and messages: in one view if there is room, else below each other. */
 
             .bar { padding-block: 0.4rem; }
             .bar .row { flex: 1 1 14rem; gap: 0.2rem 0.75rem; }
             .bar h1 { font-size: 1.15rem; }
             .lead { color: var(--muted); }
 
-            .stage {
+            .dashboard {
               display: grid;
               grid-template-columns: minmax(0, 1fr);
-              grid-template-areas: "guide" "website" "phones" "switches" "talk";
+              grid-template-areas: "guide" "website" "phones" "switches" "activity";
               gap: 0.75rem;
               max-width: 120rem;
               margin-inline: auto;
@@ -24,22 +24,22 @@ extension PageFile {
             .website { grid-area: website; }
             .phones { grid-area: phones; }
             .switches { grid-area: switches; }
-            .talk { grid-area: talk; }
+            .activity { grid-area: activity; }
 
-            /* There all the time, or a screen reader would not hear what comes into it. */
+            /* Always in the page: a screen reader announces only changes of an element that was there before. */
             .gone { border-radius: 0; }
             .gone:empty { padding: 0; border: 0; }
 
-            .stage > .card {
+            .dashboard > .card {
               gap: 0.6rem;
               padding: 0.75rem 1rem;
             }
 
-            .stage h2 { font-size: 1.05rem; }
+            .dashboard h2 { font-size: 1.05rem; }
 
             [data-language][aria-pressed="true"] { background: var(--accent-soft); color: var(--accent-strong); }
 
-            /* What to do first */
+            /* First steps */
 
             .guide ol {
               display: grid;
@@ -98,7 +98,7 @@ extension PageFile {
               color: var(--good);
             }
 
-            /* Website and phone */
+            /* Website and phones */
 
             .screen iframe {
               display: block;
@@ -136,7 +136,7 @@ extension PageFile {
               color: var(--on-accent);
             }
 
-            /* What can be broken */
+            /* Fault switches */
 
             #switches { gap: 0.5rem; }
 
@@ -155,7 +155,7 @@ extension PageFile {
               background: radial-gradient(circle at calc(100% - 0.5rem) 50%, var(--bad) 0.32rem, transparent 0.36rem);
             }
 
-            .talk .toggle[aria-checked="true"]::before {
+            .activity .toggle[aria-checked="true"]::before {
               border-color: var(--accent);
               background: radial-gradient(circle at calc(100% - 0.5rem) 50%, var(--accent) 0.32rem, transparent 0.36rem);
             }
@@ -165,20 +165,20 @@ extension PageFile {
             }
 
             @media (min-width: 62rem) {
-              .stage {
+              .dashboard {
                 grid-template-columns: minmax(0, 1fr) 24rem;
-                grid-template-areas: "guide guide" "website phones" "switches switches" "talk talk";
+                grid-template-areas: "guide guide" "website phones" "switches switches" "activity activity";
               }
 
               .website iframe { flex: 1; }
             }
 
-            /* Where the width is a desk's, what is said goes between those who say it, and everything fits the window. */
+            /* On a wide screen, the messages are between website and phones, and everything fits the window. */
             @media (min-width: 76rem) {
-              .stage {
+              .dashboard {
                 grid-template-columns: minmax(0, 1fr) minmax(0, 1.15fr) clamp(23.5rem, 25vw, 25rem);
                 grid-template-rows: auto minmax(0, 1fr) auto;
-                grid-template-areas: "guide guide phones" "website talk phones" "switches switches phones";
+                grid-template-areas: "guide guide phones" "website activity phones" "switches switches phones";
                 height: calc(100vh - 3.7rem);
                 min-height: 44rem;
               }
@@ -189,7 +189,7 @@ extension PageFile {
               #log { flex: 1; min-height: 0; overflow-y: auto; }
 
               .switches button,
-              .talk button { min-height: 2.25rem; padding: 0.25rem 0.6rem; font-size: 0.9rem; }
+              .activity button { min-height: 2.25rem; padding: 0.25rem 0.6rem; font-size: 0.9rem; }
             }
 
             """#)

@@ -1,16 +1,16 @@
-// Written by dev/embed-pages from Assets/theatre-talk.css. Do not edit.
+// Written by dev/embed-pages from Assets/dashboard-messages.css. Do not edit.
 extension PageFile {
-    static let theatreTalkCSS = PageFile(
-        "theatre-talk.css", type: "text/css; charset=utf-8",
+    static let dashboardMessagesCSS = PageFile(
+        "dashboard-messages.css", type: "text/css; charset=utf-8",
         text: #"""
-            /* The messages: for each an arrow from lane to lane, what it is for in words, and its body behind a click. */
+            /* The messages: each has an arrow between two lanes, an explanation, and its body in a disclosure. */
 
-            .talk {
+            .activity {
               --lane: 2.6rem;
             }
 
-            .talk .toggle { border-color: transparent; background: none; }
-            .talk .toggle:hover { background: var(--sunken); }
+            .activity .toggle { border-color: transparent; background: none; }
+            .activity .toggle:hover { background: var(--sunken); }
 
             .lanes {
               display: grid;
@@ -24,7 +24,7 @@ extension PageFile {
               text-align: center;
             }
 
-            /* Every other name stands higher: they are wider than their lanes. */
+            /* The names are wider than their lanes, so every other one is higher. */
             .lanes span { margin-inline: -1rem; }
             .lanes span:nth-child(odd) { padding-bottom: 1.2em; }
 
@@ -37,12 +37,12 @@ extension PageFile {
 
             #messages:not(.with-routine) .is-routine { display: none; }
 
-            .way {
+            .entry {
               display: grid;
               grid-template-columns: calc(4 * var(--lane)) minmax(0, 1fr);
             }
 
-            /* A line for each lane, which goes on from message to message. */
+            /* One vertical line for each lane, continuous over all messages. */
             .flow {
               position: relative;
               background: repeating-linear-gradient(
@@ -94,34 +94,34 @@ extension PageFile {
             .is-bad .flow::before,
             .is-bad .flow::after { color: var(--bad); }
 
-            .said {
+            .details {
               position: relative;
               min-width: 0;
               padding: 0.25rem 0.3rem 0.3rem;
               border-radius: var(--round-small);
             }
 
-            .said summary {
+            .details summary {
               display: block;
               font-weight: 400;
               line-height: 1.4;
               border-radius: 4px;
             }
 
-            .said:not([open]):hover { background: var(--sunken); }
-            .said .about { display: block; padding-right: 1.2rem; font-size: 0.95rem; }
-            .is-bad .about { color: var(--bad); }
+            .details:not([open]):hover { background: var(--sunken); }
+            .details .explanation { display: block; padding-right: 1.2rem; font-size: 0.95rem; }
+            .is-bad .explanation { color: var(--bad); }
 
-            .said .fact {
+            .details .fact {
               color: var(--muted);
               font-size: 0.8rem;
               font-variant-numeric: tabular-nums;
               overflow-wrap: anywhere;
             }
 
-            .said .head { font-family: var(--mono); color: var(--text); }
+            .details .head { font-family: var(--mono); color: var(--text); }
 
-            .said summary::after {
+            .details summary::after {
               content: "+";
               position: absolute;
               top: 0.25rem;
@@ -130,9 +130,9 @@ extension PageFile {
               font-family: var(--mono);
             }
 
-            .said[open] summary::after { content: "−"; }
+            .details[open] summary::after { content: "−"; }
 
-            .said pre {
+            .details pre {
               margin: 0.5rem 0 0;
               padding: 0.6rem;
               max-height: 16rem;
@@ -145,21 +145,21 @@ extension PageFile {
               overflow-wrap: anywhere;
             }
 
-            .said h3 { margin-top: 0.6rem; font-size: 0.85rem; }
+            .details h3 { margin-top: 0.6rem; font-size: 0.85rem; }
 
-            /* Bodies have long lines: they may cover the lanes. */
-            .said pre,
-            .said h3 {
+            /* Bodies have long lines, so they may cover the lanes. */
+            .details pre,
+            .details h3 {
               position: relative;
               margin-left: calc(-4 * var(--lane));
             }
 
-            .said h3 { background: var(--surface); }
+            .details h3 { background: var(--surface); }
 
-            /* A pause before it: what follows belongs together. */
-            .is-later .said { padding-top: 1.3rem; }
-            .is-later .said:not([open]):hover { background: none; }
-            .is-later .said summary::after { top: 1.25rem; }
+            /* Space above the first message after a pause. */
+            .is-later .details { padding-top: 1.3rem; }
+            .is-later .details:not([open]):hover { background: none; }
+            .is-later .details summary::after { top: 1.25rem; }
             .is-later .flow::before,
             .is-later .flow::after { top: 2.05rem; }
 
@@ -178,20 +178,20 @@ extension PageFile {
             .note pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.8rem; }
 
             @media (prefers-reduced-motion: no-preference) {
-              .is-new .said { animation: heard 1.5s ease-out; }
+              .is-new .details { animation: arrived 1.5s ease-out; }
             }
 
-            @keyframes heard {
+            @keyframes arrived {
               from { background: var(--accent-soft); }
             }
 
             @media (min-width: 110rem), (min-width: 48rem) and (max-width: 75.99rem) {
-              .talk { --lane: 5.5rem; }
+              .activity { --lane: 5.5rem; }
             }
 
-            /* Too narrow for the names of the lanes; who speaks to whom stands at each message too. */
+            /* Too narrow for the names of the lanes. Each message names its sender and receiver too. */
             @media (max-width: 30rem) {
-              .talk { --lane: 1.6rem; }
+              .activity { --lane: 1.6rem; }
               .lanes { display: none; }
             }
 

@@ -1,11 +1,11 @@
-// How far a visitor has come, told by what has been said: the step that is next is marked, and what is done is ticked.
+// The first steps of a visitor. The messages show which steps are done: these are ticked, and the next one is marked.
 
-import { word } from "./theatre-words.js";
+import { text } from "./dashboard-texts.js";
 
-const signs = {
+const steps = {
   signUp: ({ to, body }) => to === "website" && Boolean(body.activation),
   bind: ({ to, body }) => to === "phone" && Boolean(body.certificate),
-  // A payment is asked in the same way, but names its action; and a yes to something that is added is none to a login.
+  // Only logins count. A payment names its action, and a new factor is approved without a POST /login.
   logIn: ({ from, to, head, body }) => {
     if (from === "website" && head === "POST /login") isAsking = !body.action;
     if (to !== "website" || !body.challenge) return false;
@@ -24,21 +24,21 @@ const done = new Set();
 export function guide(messages) {
   for (const message of messages) {
     if (message.note) continue;
-    for (const [step, isSign] of Object.entries(signs)) if (isSign(message)) done.add(step);
+    for (const [step, isDoneBy] of Object.entries(steps)) if (isDoneBy(message)) done.add(step);
   }
   showGuide();
 }
 
 export function showGuide() {
-  const next = Object.keys(signs).find((step) => !done.has(step));
+  const next = Object.keys(steps).find((step) => !done.has(step));
   for (const item of document.querySelectorAll("[data-step]")) {
     const { step } = item.dataset;
     item.classList.toggle("is-done", done.has(step));
     if (step === next) item.setAttribute("aria-current", "step");
     else item.removeAttribute("aria-current");
-    // Read out; what is seen is a tick.
-    const told = item.querySelector(".unseen") ?? item.appendChild(Object.assign(document.createElement("span"), { className: "unseen" }));
-    told.textContent = done.has(step) ? ` (${word("done")})` : "";
+    // For screen readers; others see a tick.
+    const state = item.querySelector(".unseen") ?? item.appendChild(Object.assign(document.createElement("span"), { className: "unseen" }));
+    state.textContent = done.has(step) ? ` (${text("done")})` : "";
   }
   document.querySelector(".switches").classList.toggle("is-next", next === undefined);
 }

@@ -1,7 +1,7 @@
-// Written by dev/embed-pages from Assets/words.js. Do not edit.
+// Written by dev/embed-pages from Assets/texts.js. Do not edit.
 extension PageFile {
-    static let wordsJS = PageFile(
-        "words.js", type: "text/javascript; charset=utf-8",
+    static let textsJS = PageFile(
+        "texts.js", type: "text/javascript; charset=utf-8",
         text: #"""
             // What the phone says, in English and German.
 
@@ -14,7 +14,7 @@ extension PageFile {
               noAccounts: "No website is bound to this phone yet. Open “My phones” on the website, and scan what it shows there.",
               scan: "Scan what the website shows", paste: "Paste an address instead", address: "Address (twoefay:… or otpauth:…)",
               add: "Add", cancel: "Cancel", done: "Done", back: "Back", open: "Open", dismiss: "Dismiss", save: "Save", goOn: "Go on",
-              look: "Look for requests", looked: "Nothing is asked.", requests: "Requests", noCamera: "The website shows no code now. Open “My phones” or its page for codes there.",
+              look: "Look for requests", looked: "Nothing is asked.", requests: "Requests", nothingToScan: "The website shows no code now. Open “My phones” or its page for codes there.",
               bound: "bound", waiting: "not bound yet", refusedState: "suspended or unbound", at: "at {relay}",
               badAddress: "This is no activation: {why}.", otherRelay: "This activation is for another relay ({relay}) than the demo's. It is not used.",
               bind: "Bind this phone?", bindText: "From then on, {website} asks this phone whether it is you.", website: "Website", relay: "Relay",
@@ -61,7 +61,7 @@ extension PageFile {
               noAccounts: "Noch ist keine Website an dieses Telefon gebunden. Öffnen Sie „Meine Telefone“ auf der Website, und scannen Sie, was dort steht.",
               scan: "Scannen, was die Website zeigt", paste: "Stattdessen eine Adresse einfügen", address: "Adresse (twoefay:… oder otpauth:…)",
               add: "Hinzufügen", cancel: "Abbrechen", done: "Fertig", back: "Zurück", open: "Öffnen", dismiss: "Ausblenden", save: "Speichern", goOn: "Weiter",
-              look: "Nach Anfragen sehen", looked: "Es wird nichts gefragt.", requests: "Anfragen", noCamera: "Die Website zeigt gerade keinen Code. Öffnen Sie dort „Meine Telefone“ oder die Seite für Codes.",
+              look: "Nach Anfragen sehen", looked: "Es wird nichts gefragt.", requests: "Anfragen", nothingToScan: "Die Website zeigt gerade keinen Code. Öffnen Sie dort „Meine Telefone“ oder die Seite für Codes.",
               bound: "gebunden", waiting: "noch nicht gebunden", refusedState: "gesperrt oder getrennt", at: "bei {relay}",
               badAddress: "Das ist keine Aktivierung: {why}.", otherRelay: "Diese Aktivierung ist für ein anderes Relay ({relay}) als das der Demo. Sie wird nicht benutzt.",
               bind: "Dieses Telefon binden?", bindText: "Von da an fragt {website} dieses Telefon, ob Sie es sind.", website: "Website", relay: "Relay",

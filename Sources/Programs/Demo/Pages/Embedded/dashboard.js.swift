@@ -1,72 +1,72 @@
-// Written by dev/embed-pages from Assets/theatre.js. Do not edit.
+// Written by dev/embed-pages from Assets/dashboard.js. Do not edit.
 extension PageFile {
-    static let theatreJS = PageFile(
-        "theatre.js", type: "text/javascript; charset=utf-8",
+    static let dashboardJS = PageFile(
+        "dashboard.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // The theatre: keeps asking what has been said, and shows it.
+            // The dashboard: polls the feed of messages and shows them.
 
-            import { guide, showGuide } from "./theatre-guide.js";
-            import { makeSwitches, nameSwitches, showSwitches } from "./theatre-switches.js";
-            import { Order, shown } from "./theatre-talk.js";
-            import { choose, current, word } from "./theatre-words.js";
+            import { guide, showGuide } from "./dashboard-guide.js";
+            import { MessageMarker, listItem } from "./dashboard-messages.js";
+            import { makeSwitches, nameSwitches, showSwitches } from "./dashboard-switches.js";
+            import { language, setLanguage, text } from "./dashboard-texts.js";
 
             const list = document.getElementById("messages");
             const log = document.getElementById("log");
             const state = document.getElementById("relay-state");
-            // As many as the demo itself keeps.
+            // The largest number of messages shown. The demo's server keeps as many.
             const most = 2000;
-            const order = new Order();
-            let said = [];
+            const marker = new MessageMarker();
+            let entries = [];
             let last = 0;
             let relay;
 
             function showRelay() {
               const names = { up: "relayUp", down: "relayDown", starting: "relayStarting", gone: "relayGone" };
-              state.textContent = relay ? word(names[relay]) : "…";
+              state.textContent = relay ? text(names[relay]) : "…";
               state.className = `badge ${relay === "up" ? "good" : relay === "starting" ? "warn" : "bad"}`;
-              const words = relay === "gone" ? word("gone") : "";
-              const place = document.getElementById("gone");
-              if (place.textContent !== words) place.textContent = words;
+              const notice = relay === "gone" ? text("gone") : "";
+              const element = document.getElementById("gone");
+              if (element.textContent !== notice) element.textContent = notice;
             }
 
             function translate() {
-              document.documentElement.lang = current();
-              for (const one of document.querySelectorAll("[data-word]")) one.textContent = word(one.dataset.word);
-              for (const one of document.querySelectorAll("[data-word-title]")) one.title = word(one.dataset.wordTitle);
-              for (const one of document.querySelectorAll("[data-word-label]")) one.ariaLabel = word(one.dataset.wordLabel);
+              document.documentElement.lang = language();
+              for (const one of document.querySelectorAll("[data-text]")) one.textContent = text(one.dataset.text);
+              for (const one of document.querySelectorAll("[data-text-title]")) one.title = text(one.dataset.textTitle);
+              for (const one of document.querySelectorAll("[data-text-label]")) one.ariaLabel = text(one.dataset.textLabel);
               for (const one of document.querySelectorAll("[data-language]")) {
-                one.setAttribute("aria-pressed", String(one.dataset.language === current()));
+                one.setAttribute("aria-pressed", String(one.dataset.language === language()));
               }
               for (const n of [1, 2]) {
-                document.getElementById(`tab-${n}`).textContent = word("phoneNumber", { n });
-                document.querySelector(`#panel-${n} iframe`).title = word("phoneNumber", { n });
+                document.getElementById(`tab-${n}`).textContent = text("phoneNumber", { n });
+                document.querySelector(`#panel-${n} iframe`).title = text("phoneNumber", { n });
               }
               nameSwitches();
               showGuide();
               showRelay();
               const { scrollTop } = log;
-              list.replaceChildren(...said.map(shown));
+              list.replaceChildren(...entries.map(listItem));
               log.scrollTop = scrollTop;
             }
 
             function add(messages) {
-              // Beside website and phone the messages scroll by themselves, below them with the page.
+              // Beside website and phones the list scrolls by itself, below them with the page.
               const isBeside = getComputedStyle(log).overflowY === "auto";
               const box = isBeside ? log : document.scrollingElement;
               const wasAtEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 80;
-              const isNew = said.length > 0;
-              for (const message of messages) order.mark(message);
-              said.push(...messages);
-              const items = messages.map(shown);
+              const isNew = entries.length > 0;
+              for (const message of messages) marker.mark(message);
+              entries.push(...messages);
+              const items = messages.map(listItem);
               for (const item of items) item.classList.toggle("is-new", isNew);
               list.append(...items);
-              while (said.length > most) {
-                said.shift();
+              while (entries.length > most) {
+                entries.shift();
                 list.firstElementChild.remove();
               }
-              document.getElementById("nothing").hidden = said.length > 0;
+              document.getElementById("nothing").hidden = entries.length > 0;
               guide(messages);
-              // Who reads the end goes on reading the end; nobody else is moved.
+              // Scroll on only if the end was visible before.
               if (wasAtEnd && (isBeside || box.scrollTop > 0)) box.scrollTop = box.scrollHeight;
             }
 
@@ -76,12 +76,12 @@ extension PageFile {
                 try {
                   const answer = await fetch(`/feed?after=${last}`);
                   if (!answer.ok) throw new Error(String(answer.status));
-                  const told = await answer.json();
-                  last = told.last;
-                  relay = told.switches.relay;
-                  showSwitches(told.switches);
+                  const update = await answer.json();
+                  last = update.last;
+                  relay = update.switches.relay;
+                  showSwitches(update.switches);
                   showRelay();
-                  if (told.messages.length > 0) add(told.messages);
+                  if (update.messages.length > 0) add(update.messages);
                   pause = 500;
                 } catch {
                   relay = "gone";
@@ -100,7 +100,7 @@ extension PageFile {
                 document.getElementById(`panel-${n}`).hidden = n !== number;
               }
               const frame = document.querySelector(`#panel-${number} iframe`);
-              // The second phone is switched on when somebody wants to see it, and stays on.
+              // The second phone is loaded when it is first shown.
               if (frame.dataset.src && !frame.src) frame.src = frame.dataset.src;
             }
 
@@ -113,22 +113,22 @@ extension PageFile {
                 document.getElementById(`tab-${3 - n}`).focus();
               });
             }
-            // Website and phones have their own words, and may be asked to say them in the same language. A page that is being loaded does
-            // not hear it, and one with something on it that would be lost does not heed it: so the next page is asked once more.
-            const untold = new Set();
-            const tell = (frame) => frame.contentWindow.postMessage({ language: current() }, new URL(frame.src).origin);
+            // The pages in the frames have a language of their own and are asked to use this one. A loading page does not get the message, and
+            // a page whose input would be lost ignores it. So the next page in the frame is asked once more.
+            const pending = new Set();
+            const sendLanguage = (frame) => frame.contentWindow.postMessage({ language: language() }, new URL(frame.src).origin);
             for (const button of document.querySelectorAll("[data-language]")) {
               button.addEventListener("click", () => {
-                choose(button.dataset.language);
+                setLanguage(button.dataset.language);
                 translate();
                 for (const frame of document.querySelectorAll("iframe[src]")) {
-                  untold.add(frame);
-                  tell(frame);
+                  pending.add(frame);
+                  sendLanguage(frame);
                 }
               });
             }
             for (const frame of document.querySelectorAll("iframe")) {
-              frame.addEventListener("load", () => { if (untold.delete(frame)) tell(frame); });
+              frame.addEventListener("load", () => { if (pending.delete(frame)) sendLanguage(frame); });
             }
             document.getElementById("routine").addEventListener("click", (event) => {
               const isOn = event.currentTarget.getAttribute("aria-checked") !== "true";
@@ -136,11 +136,11 @@ extension PageFile {
               list.classList.toggle("with-routine", isOn);
             });
             document.getElementById("clear").addEventListener("click", () => {
-              said = [];
+              entries = [];
               list.replaceChildren();
               const nothing = document.getElementById("nothing");
-              nothing.dataset.word = "cleared";
-              nothing.textContent = word("cleared");
+              nothing.dataset.text = "cleared";
+              nothing.textContent = text("cleared");
               nothing.hidden = false;
             });
             document.getElementById("operator").addEventListener("click", () => {

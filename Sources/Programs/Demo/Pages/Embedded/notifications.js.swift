@@ -1,11 +1,11 @@
-// Written by dev/embed-pages from Assets/bell.js. Do not edit.
+// Written by dev/embed-pages from Assets/notifications.js. Do not edit.
 extension PageFile {
-    static let bellJS = PageFile(
-        "bell.js", type: "text/javascript; charset=utf-8",
+    static let notificationsJS = PageFile(
+        "notifications.js", type: "text/javascript; charset=utf-8",
         text: #"""
             // What comes to this phone by itself: pushes, text messages and mails, from the demo's catchers.
 
-            import { isKnown, t } from "./words.js";
+            import { isKnown, t } from "./texts.js";
             import { backoff, pause } from "./requests.js";
 
             /** Listens for as long as the page lives. `heard(message, isOld)` for each, `state({offline, gone})` when that changes. */

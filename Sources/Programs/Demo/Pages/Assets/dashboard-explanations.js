@@ -1,6 +1,7 @@
-// What each message is for, in a sentence: by who says it and what it asks, or by what it answers.
+// The explanation of each message in one sentence. A request is explained by its sender, method and path, and a response by its
+// body.
 
-import { current } from "./theatre-words.js";
+import { language } from "./dashboard-texts.js";
 
 const english = {
   "website POST /register": "A new user: make a code that binds one phone.",
@@ -74,30 +75,32 @@ const german = {
   "refused frozen": "Unter diesem Namen kommt niemand hinein: Er wurde gemeldet.", "refused": "Abgelehnt.",
 };
 
+/** Whether a message is a response: its head is a status. */
 export const isAnswer = ({ head }) => /^\d{3}$/.test(head);
 
-/** Not every refusal is a fault: some only say what comes first. */
+/** Whether a response is a failure. `approval_required` is none: it names the step that comes first. */
 export const isBad = ({ head, body }) => /^[45]/.test(head) && body.code !== "approval_required";
 
-// The names of users, challenges and phones are in the path; what it is about is the rest.
-const kind = (path) => path.replace(/^\/(user|challenge)\/[^/]+/, "/$1").replace(/^\/user\/devices\/.*/, "/user/devices");
+// The path without the ids of users, challenges and phones.
+const route = (path) => path.replace(/^\/(user|challenge)\/[^/]+/, "/$1").replace(/^\/user\/devices\/.*/, "/user/devices");
 
-function answered({ from, to, head, body }, texts) {
+function explainResponse({ from, to, head, body }, texts) {
   if (from === "push service") return texts[isBad({ head, body }) ? "push failed" : "push took"];
   if (Number(head) >= 400) return texts[`refused ${body.code}`] ?? body.detail ?? body.title ?? texts.refused;
   if (body.pending?.length) return texts["answer pending"];
-  for (const sign of ["activation", "codes", "secret", "confirmed"]) if (body[sign]) return texts[`answer ${sign}`];
+  for (const member of ["activation", "codes", "secret", "confirmed"]) if (body[member]) return texts[`answer ${member}`];
   if (head === "202") return texts["answer send"];
   return texts[`answer ${body.login} ${to}`] ?? texts[`answer ${body.login}`] ?? texts["answer done"];
 }
 
-export function about(entry) {
-  const texts = current() === "de" ? german : english;
+/** The explanation of a message; undefined if there is none. */
+export function explain(entry) {
+  const texts = language() === "de" ? german : english;
   const { from, to, head } = entry;
-  if (isAnswer(entry)) return answered(entry, texts);
+  if (isAnswer(entry)) return explainResponse(entry, texts);
   if (from === "relay") return texts[{ "push service": "relay push", "mail server": "relay mail", "SMS gateway": "relay sms" }[to]];
   const arrival = { "push service": "push rings", "mail server": "mail arrives", "SMS gateway": "sms arrives" }[from];
   if (arrival) return texts[arrival];
   const [method, path] = head.split(" ");
-  return texts[`${from} ${method} ${kind(path ?? "")}`];
+  return texts[`${from} ${method} ${route(path ?? "")}`];
 }

@@ -1,7 +1,7 @@
-// Written by dev/embed-pages from Assets/stranger.html. Do not edit.
+// Written by dev/embed-pages from Assets/access-denied.html. Do not edit.
 extension PageFile {
-    static let strangerHTML = PageFile(
-        "stranger.html", type: "text/html; charset=utf-8",
+    static let accessDeniedHTML = PageFile(
+        "access-denied.html", type: "text/html; charset=utf-8",
         text: #"""
             <!doctype html>
             <html lang="en">

@@ -1,6 +1,6 @@
 // What comes to this phone by itself: pushes, text messages and mails, from the demo's catchers.
 
-import { isKnown, t } from "./words.js";
+import { isKnown, t } from "./texts.js";
 import { backoff, pause } from "./requests.js";
 
 /** Listens for as long as the page lives. `heard(message, isOld)` for each, `state({offline, gone})` when that changes. */

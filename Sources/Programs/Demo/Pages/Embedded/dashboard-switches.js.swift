@@ -1,20 +1,20 @@
-// Written by dev/embed-pages from Assets/theatre-switches.js. Do not edit.
+// Written by dev/embed-pages from Assets/dashboard-switches.js. Do not edit.
 extension PageFile {
-    static let theatreSwitchesJS = PageFile(
-        "theatre-switches.js", type: "text/javascript; charset=utf-8",
+    static let dashboardSwitchesJS = PageFile(
+        "dashboard-switches.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // What a visitor may break: each switch has a name, and two states as the demo calls them.
+            // The fault switches. Each has a name and two states, as the demo's server calls them.
 
-            import { word } from "./theatre-words.js";
+            import { text } from "./dashboard-texts.js";
 
             const all = [
-              { name: "push", word: "push", right: "up", broken: "down" },
-              { name: "phone", word: "phoneOffline", right: "online", broken: "offline" },
-              { name: "sms", word: "sms", right: "fast", broken: "slow" },
-              { name: "relay", word: "relaySwitch", right: "up", broken: "down" },
+              { name: "push", text: "push", working: "up", broken: "down" },
+              { name: "phone", text: "phoneOffline", working: "online", broken: "offline" },
+              { name: "sms", text: "sms", working: "fast", broken: "slow" },
+              { name: "relay", text: "relaySwitch", working: "up", broken: "down" },
             ];
 
-            export function makeSwitches(place) {
+            export function makeSwitches(parent) {
               for (const one of all) {
                 const button = document.createElement("button");
                 button.type = "button";
@@ -24,23 +24,23 @@ extension PageFile {
                 button.setAttribute("aria-checked", "false");
                 button.addEventListener("click", async () => {
                   const isBroken = button.getAttribute("aria-checked") === "true";
-                  const state = isBroken ? one.right : one.broken;
+                  const state = isBroken ? one.working : one.broken;
                   button.setAttribute("aria-checked", String(!isBroken));
                   try {
                     const answer = await fetch("/switch", { method: "POST", body: JSON.stringify({ name: one.name, state }) });
-                    // A relay that was killed is told of by the feed, when it is over.
+                    // A killed relay shows in the feed once it has ended.
                     if (answer.ok && one.name !== "relay") showSwitches(await answer.json());
                   } catch {
                     button.setAttribute("aria-checked", String(isBroken));
                   }
                 });
-                place.append(button);
+                parent.append(button);
               }
               nameSwitches();
             }
 
             export function nameSwitches() {
-              for (const one of all) document.getElementById(`switch-${one.name}`).textContent = word(one.word);
+              for (const one of all) document.getElementById(`switch-${one.name}`).textContent = text(one.text);
             }
 
             export function showSwitches(states) {
