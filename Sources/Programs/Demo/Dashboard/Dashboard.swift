@@ -45,7 +45,7 @@ final class Dashboard: Pages {
                 let state = wish["state"]?.string, await switches.value.turn(name, to: state)
             else { return responder.json(["code": "unknown"], status: 400) }
             return responder.json(switches.value.json)
-        default: return responder.file(for: request) ?? responder.refusal(404, "There is no such page.")
+        default: return responder.file(for: request) ?? responder.refusal(404, "This page does not exist.")
         }
     }
 

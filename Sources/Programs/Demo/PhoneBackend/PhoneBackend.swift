@@ -54,7 +54,7 @@ final class PhoneBackend: Pages {
             let route = String(path.dropFirst("/relay".count))
             guard Self.routes.contains(route) else { return responder.json(["code": "not_found"], status: 404) }
             return await carry(request, to: route)
-        default: return responder.file(for: request) ?? responder.refusal(404, "There is no such page.")
+        default: return responder.file(for: request) ?? responder.refusal(404, "This page does not exist.")
         }
     }
 

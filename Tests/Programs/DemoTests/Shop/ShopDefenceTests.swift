@@ -57,7 +57,7 @@ import Testing
             for name in ["ada", "nobody"] {
                 for guess in 1...Throttle.free {
                     let wrong = try await guesser.post("/login", ["name": name, "password": "guess \(guess)"])
-                    #expect(wrong.status == 422 && wrong.text.contains("Name or password is wrong."))
+                    #expect(wrong.status == 422 && wrong.text.contains("Wrong name or password."))
                 }
                 // The right one is not looked at either.
                 let slow = try await guesser.post("/login", ["name": name, "password": Visitor.password])
@@ -97,17 +97,17 @@ import Testing
             (number["email"], number["phone"]) = ("ada@example.com", "0660 1234567")
             #expect(try await ada.post("/signup", number).text.contains(#"id="phone-error""#))
             number["phone"] = "+43 660 / 123-45-67"
-            #expect(try await ada.go("/signup", number).title == "Bind a phone")
+            #expect(try await ada.go("/signup", number).title == "Add a phone")
             let second = try shop.visitor()
             _ = try await second.get("/signup")
-            #expect(try await second.post("/signup", number).text.contains("Somebody has this name already."))
+            #expect(try await second.post("/signup", number).text.contains("This name is already taken."))
             number["name"] = "bob"
             let taken = try await second.post("/signup", number)
             #expect(
-                taken.status == 422 && taken.text.contains("Somebody has this name, mail address or number already."))
+                taken.status == 422 && taken.text.contains("This name, email address or number is already in use."))
             number["email"] = "bob@example.com"
             number["phone"] = ""
-            #expect(try await second.go("/signup", number).title == "Bind a phone")
+            #expect(try await second.go("/signup", number).title == "Add a phone")
         }
     }
 

@@ -19,12 +19,12 @@ import Testing
         try await RunningShop.run { shop in
             let (ada, first) = try await shop.customer("ada")
             let waiting = try await ada.go("/phones/add")
-            #expect(waiting.title == "Look at your phone")
+            #expect(waiting.title == "Check your phone")
             let (asked, page) = try await approve(ada, first, shop, waiting)
             #expect(asked.context.action == "enrol")
             let second = try await shop.phone("Tablet", reading: page)
             let phones = try await ada.get("/phones")
-            #expect(phones.text.ranges(of: "Bound, and its key checked").count == 2)
+            #expect(phones.text.ranges(of: "Active, key verified").count == 2)
 
             // It lets in, and what it signs is believed.
             let elsewhere = try shop.visitor()
@@ -38,7 +38,7 @@ import Testing
             #expect(try await ada.get("/phones/remove?device=\(id)").text.contains("Remove &lt;b&gt;Lost?"))
             #expect(!(try await ada.get("/phones/remove?device=\(id)").text.contains("last phone")))
             let left = try await ada.go("/phones/remove", ["device": id])
-            #expect(left.text.ranges(of: "Bound, and its key checked").count == 1)
+            #expect(left.text.ranges(of: "Active, key verified").count == 1)
             #expect(try await ada.post("/phones/rename", ["device": "0", "name": "x"]).location == "/phones")
         }
     }
@@ -67,7 +67,7 @@ import Testing
             _ = try await ada.go("/pay", ["article": "tea"])
             try await shop.answer(phone) { _ in .deny }
             let refused = try await ada.get("/wait")
-            #expect(refused.title == "It was not done")
+            #expect(refused.title == "Not confirmed")
             #expect(try await ada.get("/members").title == "Members", "who was logged in is so still")
             #expect(try await ada.go("/pay", ["article": "palace"]).title == "Members")
         }
@@ -81,9 +81,9 @@ import Testing
             _ = try await ada.go("/pay", ["article": "tea"])
             try await shop.answer(phone) { _ in .fraud }
             let refused = try await ada.get("/wait")
-            #expect(refused.title == "It was not done" && refused.text.contains("this was somebody else"))
+            #expect(refused.title == "Not confirmed" && refused.text.contains("this was not you"))
             #expect(try await ada.get("/members").location == "/login")
-            #expect(try await ada.get("/wait").title == "It was not done", "it can be read again")
+            #expect(try await ada.get("/wait").title == "Not confirmed", "it can be read again")
             #expect(try await ada.post("/phones/add").location == "/login")
         }
     }
@@ -96,14 +96,14 @@ import Testing
             let warning = try await ada.get("/phones/remove?device=\(id)")
             #expect(warning.title == "Remove your last phone")
             // What is left, and what it is worth.
-            #expect(warning.text.contains("<li>a code by mail to") && !warning.text.contains("<li>a recovery code"))
-            #expect(warning.text.contains("Whoever knows your password and reads one of your messages is in then"))
+            #expect(warning.text.contains("<li>a code by email to") && !warning.text.contains("<li>a recovery code"))
+            #expect(warning.text.contains("reads one of your messages can then log in"))
             // A form from before the warning, such as of a page where there was another phone.
             let early = try await ada.post("/phones/remove", ["device": id])
             #expect(early.status == 409 && early.title == "Remove your last phone")
-            #expect(try await ada.get("/phones").text.contains("Bound, and its key checked"))
+            #expect(try await ada.get("/phones").text.contains("Active, key verified"))
             let gone = try await ada.go("/phones/remove", ["device": id, "last": "yes"])
-            #expect(gone.text.contains("The phone is removed.") && gone.text.contains("You have bound no phone yet."))
+            #expect(gone.text.contains("The phone is removed.") && gone.text.contains("You have no phone yet."))
             #expect(try await ada.go("/pay", ["article": "tea"]).title == "My phones")
         }
     }
@@ -115,7 +115,7 @@ import Testing
             let id = try #require(try await ada.get("/phones").between("/phones/remove?device=", "\""))
             let warning = try await ada.get("/phones/remove?device=\(id)")
             #expect(warning.title == "Ihr letztes Telefon entfernen")
-            #expect(warning.text.contains("<li>ein Code per Mail an"))
+            #expect(warning.text.contains("<li>ein Code per E-Mail an"))
         }
     }
 
@@ -136,7 +136,7 @@ import Testing
             }
             #expect(try await ada.post("/totp/confirm", ["code": "12345"]).status == 422)
             let spoken = try await code("now").map { String($0) }.joined(separator: " ")
-            #expect(try await ada.go("/totp/confirm", ["code": spoken]).text.contains("counts from now on"))
+            #expect(try await ada.go("/totp/confirm", ["code": spoken]).text.contains("authenticator app is set up"))
 
             let elsewhere = try shop.visitor()
             _ = try await elsewhere.logIn("ada")
@@ -149,7 +149,7 @@ import Testing
             #expect(try await elsewhere.post("/code", ["code": "twelve"]).status == 422)
             // The one before was used up with the confirmation.
             let members = try await elsewhere.go("/code", ["code": try await code("now + 30 seconds")])
-            #expect(members.title == "Members" && members.text.contains("A code of your authenticator app"))
+            #expect(members.title == "Members" && members.text.contains("A code from your authenticator app"))
 
             // A phone is left: that is warning enough. Without one the app is the last that is any good.
             let id = try #require(try await ada.get("/phones").between("/phones/remove?device=", "\""))

@@ -10,14 +10,14 @@ import Testing
         try await RunningShop.run { shop in
             let ada = try shop.visitor()
             let page = try await ada.signUp("ada")
-            #expect(page.status == 200 && page.title == "Bind a phone")
+            #expect(page.status == 200 && page.title == "Add a phone")
             #expect(page.text.contains("Welcome, ada!") && page.text.contains("<svg"))
-            #expect(try await ada.get("/phones").text.contains("You have bound no phone yet."))
+            #expect(try await ada.get("/phones").text.contains("You have no phone yet."))
             #expect(try await ada.get("/phones/state").text.contains(#""over":false"#))
             _ = try await shop.phone("Ada's old phone", reading: page)
             #expect(try await ada.get("/phones/state").text.contains(#""over":true"#))
             let phones = try await ada.get("/phones")
-            #expect(phones.text.contains("Ada&#39;s old phone") && phones.text.contains("Bound, and its key checked"))
+            #expect(phones.text.contains("Ada&#39;s old phone") && phones.text.contains("Active, key verified"))
             // The code has done its work.
             #expect(try await ada.get("/phones/add").location == "/phones")
         }
@@ -29,7 +29,7 @@ import Testing
             let ada = try shop.visitor("--user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0")
             #expect(try await ada.get("/members").location == "/login")
             let waiting = try await ada.logIn("ada")
-            #expect(waiting.title == "Look at your phone")
+            #expect(waiting.title == "Check your phone")
             let number = try #require(waiting.number)
             #expect(number.count == 2)
             #expect(try await ada.get("/members").location == "/login", "the password alone")
@@ -40,7 +40,7 @@ import Testing
             #expect(asked.context.userAgent == "Firefox on Linux" && asked.context.ip == "127.0.0.1")
             #expect(try await ada.get("/wait/state?at=/wait").text.contains(#""over":true"#))
             // A GET lets nobody in.
-            #expect(try await ada.get("/wait").title == "You said yes")
+            #expect(try await ada.get("/wait").title == "Approved")
             #expect(try await ada.get("/members").location == "/login")
             let members = try await ada.go("/wait")
             #expect(members.title == "Members" && members.text.contains("Hello, ada!"))
@@ -57,13 +57,13 @@ import Testing
             try await shop.answer(phone) { _ in .approve(number: wrong) }
             let mistyped = try await somebody.get("/wait")
             #expect(mistyped.title == "You are not logged in")
-            #expect(mistyped.text.contains("The number typed into the phone was not the one shown here."))
+            #expect(mistyped.text.contains("The number entered on the phone was not the one shown here."))
             #expect(try await somebody.post("/wait").location == "/wait")
             #expect(try await somebody.get("/members").location == "/login")
 
             _ = try await somebody.logIn("ada")
             try await shop.answer(phone) { _ in .deny }
-            #expect(try await somebody.get("/wait").text.contains("Your phone said no."))
+            #expect(try await somebody.get("/wait").text.contains("This was rejected on your phone."))
             #expect(try await somebody.get("/members").location == "/login")
 
             _ = try await somebody.logIn("ada")
@@ -93,17 +93,17 @@ import Testing
             _ = try await stranger.logIn("ada")
             try await shop.answer(phone) { _ in .fraud }
             let refused = try await stranger.get("/wait")
-            #expect(refused.text.contains("this was somebody else") && refused.text.contains("/unlock"))
+            #expect(refused.text.contains("this was not you") && refused.text.contains("/unlock"))
             // Whoever was logged in under that name is so no more.
             #expect(try await ada.get("/members").location == "/login")
 
             let frozen = try await ada.logIn("ada")
-            #expect(frozen.title == "You are not logged in" && frozen.text.contains("has reported a fraud"))
+            #expect(frozen.title == "You are not logged in" && frozen.text.contains("has reported fraud"))
             _ = try await ada.get("/unlock")
             // Without a code nothing is lifted, though the website's word alone lifts some locks.
             #expect(try await ada.post("/unlock", ["code": ""]).status == 422)
             let unlocked = try await ada.post("/unlock", ["code": String(code)])
-            #expect(try await ada.follow(unlocked).text.contains("It is lifted."))
+            #expect(try await ada.follow(unlocked).text.contains("Your account is unlocked."))
             let again = try #require(try await ada.logIn("ada").number)
             try await shop.answer(phone) { _ in .approve(number: again) }
             _ = try await ada.get("/wait")
@@ -137,13 +137,13 @@ import Testing
             #expect(try await bob.get("/members").title == "Members")
 
             _ = try await ada.logIn("ada")
-            #expect(try await ada.go("/unlock", ["code": String(code)]).text.contains("It is lifted."))
+            #expect(try await ada.go("/unlock", ["code": String(code)]).text.contains("Your account is unlocked."))
             let number = try #require(try await ada.logIn("ada").number)
             try await shop.answer(phone) { _ in .approve(number: number) }
             _ = try await ada.get("/wait")
             #expect(try await ada.go("/wait").title == "Members")
             // A page that shows how it ended ends nothing.
-            for _ in 0..<2 { #expect(try await stranger.get("/wait").text.contains("this was somebody else")) }
+            for _ in 0..<2 { #expect(try await stranger.get("/wait").text.contains("this was not you")) }
             #expect(try await ada.get("/members").title == "Members")
         }
     }
@@ -158,7 +158,7 @@ import Testing
             _ = try await first.get("/wait")
             _ = try await second.logIn("ada")
             try await shop.answer(phone) { _ in .fraud }
-            #expect(try await second.get("/wait").text.contains("this was somebody else"))
+            #expect(try await second.get("/wait").text.contains("this was not you"))
             #expect(try await first.post("/wait").location != "/members")
             #expect(try await first.get("/members").location == "/login")
         }
@@ -186,8 +186,8 @@ import Testing
             #expect(try await ada.get("/unlock").text.contains("only an operator can unlock it"))
             #expect(try await ada.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"]).status == 403)
             try await shop.relay.tool("user", "unlock", "ada", "--website", "shop")
-            #expect(try await ada.follow(try await ada.get("/unlock")).text.contains("It is lifted."))
-            #expect(try await ada.logIn("ada").title == "Look at your phone")
+            #expect(try await ada.follow(try await ada.get("/unlock")).text.contains("Your account is unlocked."))
+            #expect(try await ada.logIn("ada").title == "Check your phone")
         }
     }
 
@@ -202,7 +202,7 @@ import Testing
             try await shop.answer(phone) { _ in .fraud }
             _ = try await guesser.get("/unlock")
             let wrong = try await guesser.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"])
-            #expect(wrong.status == 422 && wrong.text.contains("That is none of your recovery codes."))
+            #expect(wrong.status == 422 && wrong.text.contains("This recovery code is wrong."))
             let soon = try await guesser.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"])
             #expect(soon.status == 429 && soon.answer.field("retry-after") != nil)
             #expect(try await guesser.get("/members").location == "/login")
@@ -212,7 +212,7 @@ import Testing
             try await shop.answer(bobsPhone) { _ in .fraud }
             _ = try await bob.get("/unlock")
             let none = try await bob.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"])
-            #expect(none.status == 422 && none.text.contains("That is none of your recovery codes."))
+            #expect(none.status == 422 && none.text.contains("This recovery code is wrong."))
         }
     }
 

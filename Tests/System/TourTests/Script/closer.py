@@ -27,7 +27,7 @@ def logs_in_within_the_dashboard(tour):
     phone.window.press("Approve")
     phone.window.heading("Approved")
     site.is_in("Your phone let you in, and we have checked its signature.")
-    dashboard.window.says("Yes. The website checks the signature itself.")
+    dashboard.window.says("Approved. The website verifies the signature itself.")
     tour.phone.ignore()
 
 
@@ -52,7 +52,7 @@ def speaks_german(tour):
     number = site.number()
     phone.ring()
     phone.window.heading("Sind Sie das?")
-    phone.type(number, "Zahl, die die Website zeigt")
+    phone.type(number, "Zahl auf der Website")
     tour.looks.shot("phone-question-german", phone)
     phone.window.press("Bestätigen")
     phone.window.heading("Bestätigt")
@@ -63,7 +63,7 @@ def speaks_german_in_the_dashboard(tour):
     """And is as wide as a phone."""
     dashboard = tour.dashboard
     inside = dashboard.frames()
-    dashboard.notes("The gateway keeps this message for 20 seconds.")
+    dashboard.notes("The gateway holds this message for 20 seconds.")
     english = dashboard.window.words()
     dashboard.window.press("Deutsch")
     is_german(dashboard.window, english, {"Twoefay", "Website", "Relay", "Push, SMS"})

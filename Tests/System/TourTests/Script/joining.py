@@ -12,16 +12,16 @@ def binds_the_phone(tour):
     phone, site = tour.phone, tour.site
     phone.window.heading("Accounts")
     tour.looks.shot("phone-empty", phone)
-    phone.window.press("Scan what the website shows")
-    phone.window.heading("Bind this phone?")
+    phone.window.press("Scan the code on the website")
+    phone.window.heading("Add this phone?")
     tour.looks.shot("phone-bind", phone)
-    phone.window.press("Bind this phone")
-    phone.window.heading("This phone is bound")
+    phone.window.press("Add this phone")
+    phone.window.heading("Phone added")
     tour.looks.shot("phone-bound", phone)
     phone.window.press("Done")
-    phone.window.says("bound")
+    phone.window.says("active")
     site.window.heading("My phones")
-    site.window.says("Bound, and its key checked")
+    site.window.says("Active, key verified")
     tour.looks.shot("phones", site)
 
 
@@ -35,11 +35,11 @@ def makes_recovery_codes(tour):
     phone.window.press("Approve")
     phone.window.heading("Approved")
     phone.window.press("Done")
-    site.window.says("They are shown this once")
+    site.window.says("These codes are shown only once.")
     tour.codes = [one.text for one in site.window.all("#codes code")]
     assert len(set(tour.codes)) == 10, tour.codes
     tour.looks.shot("recovery-codes", site)
-    site.window.press("I have them")
+    site.window.press("I have saved them")
 
 
 def sets_up_an_app(tour):
@@ -47,32 +47,32 @@ def sets_up_an_app(tour):
     site.window.press("Authenticator app", "nav a")
     site.window.press("Set up an app")
     phone.approve(site.number())
-    site.window.says("Type the code that it shows.")
+    site.window.says("Enter the code that it shows.")
     tour.looks.shot("totp", site)
     phone.window.press("Accounts")
-    phone.window.press("Scan what the website shows")
+    phone.window.press("Scan the code on the website")
     phone.window.heading("Codes")
     tour.used = phone.code()
     tour.looks.shot("phone-codes", phone)
     site.enter(tour.used, "The app's code")
-    site.window.says("Your authenticator app counts from now on.")
+    site.window.says("Your authenticator app is set up.")
 
 
 def binds_a_second_phone(tour):
     """The first one has to agree."""
     site, phone = tour.site, tour.phone
     site.window.press("My phones", "nav a")
-    site.window.press("Bind another phone")
+    site.window.press("Add another phone")
     phone.ring()
     phone.type(site.number())
     tour.looks.shot("first-approves", phone)
     phone.window.press("Approve")
     phone.window.heading("Approved")
     phone.window.press("Done")
-    site.window.heading("Bind a phone")
+    site.window.heading("Add a phone")
     second = Phone(tour.browser.window(500, 960), tour.wish["phone_2"])
     second.bind()
-    second.window.heading("This phone is bound")
+    second.window.heading("Phone added")
     tour.looks.shot("second-bound", second)
     second.window.press("Done")
     site.window.heading("My phones")

@@ -32,7 +32,7 @@ def types_a_wrong_number(tour):
     site.begin()
     phone.guess(site.number(), lambda: tour.looks.shot("phone-wrong-number", phone))
     site.window.heading("You are not logged in")
-    site.window.says("The number typed into the phone was not the one shown here.")
+    site.window.says("The number entered on the phone was not the one shown here.")
     tour.looks.shot("wrong-number", site)
 
 
@@ -46,7 +46,7 @@ def rejects(tour):
     phone.window.heading("Rejected")
     phone.window.press_by_keyboard("Done")
     site.window.heading("You are not logged in")
-    site.window.says("Your phone said no.")
+    site.window.says("This was rejected on your phone.")
     tour.looks.shot("rejected", site)
 
 
@@ -56,7 +56,7 @@ def logs_in_by_app(tour):
     site.use_code()
     tour.looks.shot("code", site)
     site.enter(phone.code(other_than=tour.used))
-    site.is_in("A code of your authenticator app let you in.")
+    site.is_in("A code from your authenticator app let you in.")
     phone.ignore()
 
 
@@ -89,7 +89,7 @@ def logs_in_by_keyboard(tour):
     phone.rings()
     phone.window.press_by_keyboard("Open", Keys.SPACE)
     phone.window.heading("Is this you?")
-    phone.window.fill_by_keyboard("Number that the website shows", number)
+    phone.window.fill_by_keyboard("Number on the website", number)
     phone.window.press_by_keyboard("Approve", Keys.SPACE)
     phone.window.heading("Approved")
     phone.window.press_by_keyboard("Done")

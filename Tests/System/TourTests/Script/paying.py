@@ -10,13 +10,13 @@ def pays(tour):
     lines = phone.shown()
     tour.looks.shot("phone-payment", phone)
     phone.window.says("The Shop asks")
-    at = datetime.strptime(lines.pop("Asked at"), "%I:%M:%S %p")
+    at = datetime.strptime(lines.pop("Time"), "%I:%M:%S %p")
     # The day is not shown, and may have ended.
     passed = (at - before.replace(microsecond=0)).seconds
     assert passed <= (datetime.now() - before).total_seconds() + 1, f"asked at {at}"
     assert lines == {
         "Account": "ada", "Service": "The Shop", "Action": "Payment", "article": "Kettle", "amount": "38.00 EUR",
-        "Place": "This machine", "Address": "127.0.0.1", "With": "Chrome on Linux",
+        "Place": "This machine", "IP address": "127.0.0.1", "Browser": "Chrome on Linux",
     }, lines
     phone.type(asked)
     phone.window.press("Approve")
@@ -34,8 +34,8 @@ def pays_not(tour):
     phone.window.press("Reject")
     phone.window.heading("Rejected")
     phone.window.press("Done")
-    site.window.heading("It was not done")
-    site.window.says("Your phone said no.")
+    site.window.heading("Not confirmed")
+    site.window.says("This was rejected on your phone.")
     site.window.press("Back")
     site.window.heading("Members")
     assert "Paid" not in site.window.text()

@@ -16,11 +16,11 @@ class Website:
         window.heading("Sign up")
         window.fill("User name", name)
         window.fill("Password", password)
-        window.fill("Mail address", mail)
+        window.fill("Email address", mail)
         window.fill("Mobile number (optional)", number)
         self.person = (name, password)
         window.press("Sign up", "main button")
-        window.heading("Bind a phone")
+        window.heading("Add a phone")
 
     def log_out(self, button="Log out", words="You are logged out."):
         self.window.press(button)
@@ -77,9 +77,9 @@ class Phone:
     def bind(self):
         self.window.press("Accounts")
         self.window.heading("Accounts")
-        self.window.press("Scan what the website shows")
-        self.window.heading("Bind this phone?")
-        self.window.press("Bind this phone")
+        self.window.press("Scan the code on the website")
+        self.window.heading("Add this phone?")
+        self.window.press("Add this phone")
 
     def has_rung(self):
         self.window.front()
@@ -101,7 +101,7 @@ class Phone:
         window = self.window
         window.until(lambda: window.all("[data-challenge] .quiet")[0].click() or True, "Dismiss")
 
-    def type(self, number, label="Number that the website shows"):
+    def type(self, number, label="Number on the website"):
         self.window.fill(label, number)
 
     def approve(self, number):
@@ -163,7 +163,7 @@ class Dashboard:
         self.window = window
         self.said = []
         window.open(address)
-        window.says("relay up")
+        window.says("relay running")
 
     def listen(self):
         """What has been said since, after all that was; and how the switches stand."""

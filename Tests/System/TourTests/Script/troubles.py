@@ -13,11 +13,11 @@ def logs_in_by_mail(tour):
     before = len(phone.messages("mail"))
     site.begin()
     site.use_code()
-    site.window.press("Send a mail to…")
+    site.window.press("Send an email to…")
     code = phone.sent_code("mail", before)
     tour.looks.shot("phone-mail", phone)
     site.enter(code)
-    site.is_in("A code that was sent to you let you in.")
+    site.is_in("A code that we sent you let you in.")
     dashboard.switch("push", "up")
 
 
@@ -50,11 +50,11 @@ def waits_for_a_slow_text(tour):
     site.use_code()
     site.window.press("Send a text message to…")
     site.window.says("We have sent you a text message with a code.")
-    dashboard.notes("The gateway keeps this message for 20 seconds.")
+    dashboard.notes("The gateway holds this message for 20 seconds.")
     # There is time to look at something else.
     closer.speaks_german_in_the_dashboard(tour)
     site.enter(phone.sent_code("sms", before))
-    site.is_in("A code that was sent to you let you in.")
+    site.is_in("A code that we sent you let you in.")
     phone.ignore()
     dashboard.listen()
     texts = [one for one in dashboard.said if one["n"] > start and "SMS gateway" in (one.get("from"), one.get("to"))]
@@ -97,7 +97,7 @@ def reports_fraud(tour):
     phone.window.heading("Reported")
     phone.window.press("Done")
     site.window.heading("You are not logged in")
-    site.window.says("Nobody gets in under your name")
+    site.window.says("so your account is frozen")
     tour.looks.shot("fraud", site)
 
 
@@ -107,7 +107,7 @@ def unlocks(tour):
     site.window.heading("Unlock")
     tour.looks.shot("unlock", site)
     site.enter(tour.codes[1], "Recovery code", "Unlock")
-    site.window.says("It is lifted. Please log in again.")
+    site.window.says("Your account is unlocked. Please log in again.")
 
 
 def guesses_too_often(tour):
@@ -119,14 +119,14 @@ def guesses_too_often(tour):
             phone.guess(site.number())
             site.window.heading("You are not logged in")
     site.begin()
-    site.window.says("There were too many wrong answers.")
+    site.window.says("There were too many wrong answers, so your account is locked.")
     tour.looks.shot("locked", site)
     site.window.press("Unlock")
     site.window.says("There were too many wrong numbers.")
     dashboard.window.press("Operator: unlock accounts")
     dashboard.notes("The operator has unlocked:", "ada")
     site.window.reload()
-    site.window.says("It is lifted. Please log in again.")
+    site.window.says("Your account is unlocked. Please log in again.")
     site.begin()
     phone.approve(site.number())
     site.is_in("Your phone let you in, and we have checked its signature.")

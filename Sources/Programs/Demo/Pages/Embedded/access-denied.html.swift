@@ -8,15 +8,15 @@ extension PageFile {
             <head>
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width, initial-scale=1">
-            <title>Not this way · Twoefay demo</title>
+            <title>Access denied · Twoefay demo</title>
             <link rel="icon" href="/icon.svg">
             <link rel="stylesheet" href="/base.css">
             </head>
             <body>
             <main class="page">
-            <h1>Not this way</h1>
-            <p>This demo is for whoever started it. Take the address from the terminal: it carries a secret of this run.</p>
-            <p lang="de">Diese Vorführung ist für den, der sie gestartet hat. Nehmen Sie die Adresse aus dem Terminal: Sie trägt ein Geheimnis dieses Laufs.</p>
+            <h1>Access denied</h1>
+            <p>This demo is only for the person who started it. Open the address that the terminal shows: it contains a secret for this run.</p>
+            <p lang="de">Diese Demo ist nur für die Person, die sie gestartet hat. Öffnen Sie die Adresse aus dem Terminal: Sie enthält ein Geheimnis für diesen Start.</p>
             </main>
             </body>
             </html>

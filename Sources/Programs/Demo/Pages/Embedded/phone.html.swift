@@ -23,7 +23,7 @@ extension PageFile {
             <main id="screen" tabindex="0"></main>
             <nav id="tabs" class="tabs"></nav>
             </div>
-            <noscript><p class="notice warn">This phone makes its keys with JavaScript. / Dieses Telefon macht seine Schlüssel mit JavaScript.</p></noscript>
+            <noscript><p class="notice warn">This phone needs JavaScript to make its keys. / Dieses Telefon braucht JavaScript, um seine Schlüssel zu erzeugen.</p></noscript>
             </body>
             </html>
 
