@@ -1,6 +1,6 @@
 /// An amount of money as a website writes it in a challenge's details. It is compared and never
 /// computed with.
-public struct Amount: Sendable, Equatable, Comparable {
+public struct Amount: Sendable, Equatable {
     public let text: String
     private let whole: UInt64
     /// The fraction in millionths.
@@ -35,6 +35,6 @@ public struct Amount: Sendable, Equatable, Comparable {
         word.utf8.count == 3 && word.utf8.allSatisfy { (0x41...0x5a).contains($0) } || ["€", "$", "£"].contains(word)
     }
 
-    public static func == (a: Amount, b: Amount) -> Bool { (a.whole, a.fraction) == (b.whole, b.fraction) }
-    public static func < (a: Amount, b: Amount) -> Bool { (a.whole, a.fraction) < (b.whole, b.fraction) }
+    /// Compares the numbers, not the texts.
+    public func isBelow(_ bound: Amount) -> Bool { (whole, fraction) < (bound.whole, bound.fraction) }
 }

@@ -1,3 +1,5 @@
+import World
+
 /// Values of the wire format that several verbs share.
 
 /// The authentication of an answer, which determines whom the website has to trust.
@@ -38,7 +40,7 @@ public enum OTPAlgorithm: String, Sendable, CaseIterable {
 
 /// The level of confidence in a successful login, with the terms of NIST SP 800-63B-4 where it has
 /// some.
-public enum Assurance: String, Sendable, CaseIterable, Comparable {
+public enum Assurance: String, Sendable, CaseIterable, Ranked {
     case low, restricted, substantial, high
 
     /// Returns the assurance of an answer by that factor. A push is raised to high by a required
@@ -52,7 +54,7 @@ public enum Assurance: String, Sendable, CaseIterable, Comparable {
         }
     }
 
-    private var rank: Int {
+    public var rank: Int {
         switch self {
         case .low: 0
         case .restricted: 1
@@ -60,23 +62,19 @@ public enum Assurance: String, Sendable, CaseIterable, Comparable {
         case .high: 3
         }
     }
-
-    public static func < (a: Assurance, b: Assurance) -> Bool { a.rank < b.rank }
 }
 
 /// The method by which a phone verified its user before it signed.
-public enum UserVerification: String, Sendable, CaseIterable, Comparable {
+public enum UserVerification: String, Sendable, CaseIterable, Ranked {
     case none, passcode, biometric
 
-    private var strength: Int {
+    public var rank: Int {
         switch self {
         case .none: 0
         case .passcode: 1
         case .biometric: 2
         }
     }
-
-    public static func < (a: UserVerification, b: UserVerification) -> Bool { a.strength < b.strength }
 }
 
 /// The state of a user: only an active one gets challenges.

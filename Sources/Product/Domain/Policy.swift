@@ -75,7 +75,7 @@ extension Policy {
         guard answers != .website else { return 0 }
         let amounts = details.filter { $0.label.utf8.elementsEqual("amount".utf8) }
         guard let bound = numberBelow, amounts.count == 1, let amount = Amount(detail: amounts[0].value),
-            amount < bound
+            amount.isBelow(bound)
         else { return number }
         return 0
     }
