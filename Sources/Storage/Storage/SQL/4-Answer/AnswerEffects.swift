@@ -7,10 +7,10 @@ extension Store {
         let phone = report.phone
         let consequence = AnswerEffects(report, operation)
         let writes = [
-            BoundStatement(Locks.hold, .id(phone.user)),
-            BoundStatement(
-                auditReport, .id(operation), .timestamp(report.at), .id(phone.id), .blob(phone.key), .id(phone.user),
-                .id(report.challenge)),
+            Locks.hold(user: .id(phone.user)),
+            auditReport(
+                operation: .id(operation), now: .timestamp(report.at), device: .id(phone.id), key: .blob(phone.key),
+                user: .id(phone.user), challenge: .id(report.challenge)),
         ]
         let change = Change(
             "fraud", operation, rows: [.user(phone.user).lenient] + consequence.rows, writes + consequence.after,
@@ -21,6 +21,18 @@ extension Store {
             })
     }
 }
+
+/// Audits a report. The row is written even if the user is already frozen, so that a repeated
+/// report is recognized.
+private let auditReport = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome, proof)
+    SELECT :operation, :now, 'fraud.reported', u.website_id, u.id, c.id, d.id, coalesce(c.reason, c.decision), 'signed'
+    FROM device d JOIN user u ON u.id = d.user_id JOIN challenge c ON c.user_id = u.id
+    WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active' AND u.id = :user AND c.id = :challenge
+    AND c.decided_at IS NOT NULL AND coalesce(c.decision, '') <> 'fraud'
+    \(Audit.once)
+    """)
 
 /// Effects of an answer on its user, besides the end of the challenge. A wrong number counts
 /// against its phone and may lock the user; a fraud report freezes the user. The statements belong
@@ -43,7 +55,10 @@ struct AnswerEffects {
     private let change: [BoundStatement]
     /// The id of the change's own audit row.
     private let own: OperationID
+}
 
+/// The change of the user.
+extension AnswerEffects {
     /// Creates the effects of an answer; nil if it has none.
     init?(_ closing: ChallengeEnd, _ operation: Operation) {
         guard let phone = closing.device else { return nil }
@@ -62,14 +77,17 @@ struct AnswerEffects {
         at = closing.at
         self.operation = operation
         own = operation.identifier(kind.rawValue)
-        let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
+        let ended = SQLValue.id(closing.challenge)
         if becomes == .frozen {
-            change = [BoundStatement(freeze, values: [.id(own), .id(phone.user)] + mine)]
+            change = [freeze(own: .id(own), user: .id(user), challenge: ended, operation: .id(operation))]
         } else {
-            let limit = SQLValue.integer(Int64(closing.guesses ?? Policy.guessLimits.upperBound))
+            let limit = closing.guesses ?? Policy.guessLimits.upperBound
             change = [
-                BoundStatement(countFailure, values: [.timestamp(at), .id(phone.id)] + mine),
-                BoundStatement(lock, values: [.id(own), .id(phone.user), .id(phone.id), limit] + mine),
+                countFailure(
+                    now: .timestamp(at), device: .id(device), challenge: ended, operation: .id(operation)),
+                lock(
+                    own: .id(own), user: .id(user), device: .id(device), limit: .integer(Int64(limit)),
+                    challenge: ended, operation: .id(operation)),
             ]
         }
     }
@@ -85,27 +103,51 @@ struct AnswerEffects {
         at = report.at
         self.operation = operation
         own = operation.identifier(kind.rawValue)
-        change = [BoundStatement(freezeByReport, .id(own), .id(user), .id(operation))]
+        change = [freezeByReport(own: .id(own), user: .id(user), operation: .id(operation))]
     }
+}
 
+/// Freezes the user. If an operator has locked the user, only an operator can unlock the user.
+private let frozen = """
+    UPDATE user SET state = 'frozen', operation = :own,
+    stopped_by = CASE stopped_by WHEN 'operator' THEN stopped_by ELSE 'phone' END
+    WHERE id = :user AND state <> 'frozen' AND
+    """
+
+private let freeze = Statement("\(frozen) \(Guards.challengeWritten)")
+
+private let freezeByReport = Statement("\(frozen) \(Guards.audited)")
+
+private let countFailure = Statement(
+    """
+    UPDATE device SET failures = failures + 1, failed_at = :now WHERE id = :device AND \(Guards.challengeWritten)
+    """)
+
+private let lock = Statement(
+    """
+    UPDATE user SET state = 'locked', stopped_by = 'phone', operation = :own WHERE id = :user AND state = 'active'
+    AND EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.failures >= :limit) AND \(Guards.challengeWritten)
+    """)
+
+/// The consequences of the change.
+extension AnswerEffects {
     var after: [BoundStatement] {
         let now = SQLValue.timestamp(at)
-        var steps = change
-        let changed: [SQLValue] = [.id(user), .id(own)]
-        steps.append(
-            BoundStatement(Locks.endOpen, values: [.word(reason), now, .id(operation), .id(user), now] + changed))
-        steps.append(Steps.skip(of: user, at: at, by: operation))
-        steps.append(BoundStatement(Locks.dropEntries, .id(user), .id(operation)))
-        steps.append(LoginDecidedRows.insertLoginDecided(of: user, at: at, as: operation))
-        steps.append(Locks.auditEnded(user, reason, at: at, as: operation))
-        steps.append(
-            BoundStatement(
-                auditUser,
-                values: [.id(own), now, .word(kind), .id(challenge), .id(device), .word(proof)] + changed))
+        var writes = change
+        writes += [
+            Locks.endOpen(reason: .word(reason), now: now, operation: .id(operation), user: .id(user), own: .id(own)),
+            Steps.skip(of: user, at: at, by: operation),
+            Locks.dropEntries(user: .id(user), operation: .id(operation)),
+            LoginDecidedRows.insertLoginDecided(of: user, at: at, as: operation),
+            Locks.auditEnded(user, reason, at: at, as: operation),
+            auditUser(
+                own: .id(own), now: now, event: .word(kind), challenge: .id(challenge), device: .id(device),
+                proof: .word(proof), user: .id(user)),
+        ]
         // Somebody who tricked the user into an approval must not be able to use it after the user
         // is unlocked.
-        if becomes == .frozen { steps += UnusedApprovals.ended(of: user, but: device, by: .id(own)) }
-        return steps
+        if becomes == .frozen { writes += UnusedApprovals.ended(of: user, but: device, by: .id(own)) }
+        return writes
             + AccountEventRows.steps(
                 kind, user: user, device: device, challenge: cause, at: at, as: operation, noted: own)
     }
@@ -116,11 +158,22 @@ struct AnswerEffects {
         Locks.rows(ending: user, at: at, as: operation)
             + (becomes == .frozen ? UnusedApprovals.rows(of: user) : []) + AccountEventRows.rows(kind, as: operation)
     }
+}
 
+private let auditUser = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, proof)
+    SELECT :own, :now, :event, u.website_id, u.id, :challenge, :device, :proof FROM user u
+    WHERE u.id = :user AND u.operation = :own
+    \(Audit.once)
+    """)
+
+/// The results of the change.
+extension AnswerEffects {
     var reads: [BoundStatement] {
         [
-            BoundStatement(happenedNow, .id(own), .timestamp(at)),
-            BoundStatement(othersEnded, .id(user), .id(operation), .id(challenge)),
+            happenedNow(own: .id(own), now: .timestamp(at)),
+            othersEnded(user: .id(user), operation: .id(operation), challenge: .id(challenge)),
         ]
     }
 
@@ -129,50 +182,16 @@ struct AnswerEffects {
     func came(of rows: [Rows]) throws(StoreFailure) -> ChallengeEndResult {
         guard !rows[1].isEmpty else { return ChallengeEndResult(became: nil, others: []) }
         var others: [ChallengeID] = []
-        for row in rows[2] { others.append(try row.id(0)) }
+        for row in rows[2] { others.append(try row.id("id")) }
         return ChallengeEndResult(became: becomes, others: others)
     }
 }
 
-private let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
-
-/// Freezes the user. If an operator has locked the user, only an operator can unlock the user.
-private let frozen = """
-    UPDATE user SET state = 'frozen', operation = ?,
-    stopped_by = CASE stopped_by WHEN 'operator' THEN stopped_by ELSE 'phone' END WHERE id = ? AND state <> 'frozen' AND
-    """
-
-private let freeze = Statement(frozen + ended)
-
-private let freezeByReport = Statement(frozen + " EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
-
-/// Audits a report. The row is written even if the user is already frozen, so that a repeated
-/// report is recognized.
-private let auditReport = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'fraud.reported', u.website_id, u.id, c.id, d.id, coalesce(c.reason, c.decision), 'signed'
-        FROM device d JOIN user u ON u.id = d.user_id JOIN challenge c ON c.user_id = u.id
-        WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND u.id = ? AND c.id = ?
-        AND c.decided_at IS NOT NULL AND coalesce(c.decision, '') <> 'fraud'
-        """ + Audit.once)
-
-private let happenedNow = Statement("SELECT 1 FROM audit WHERE operation = ? AND at = ?")
-
-private let countFailure = Statement(
-    "UPDATE device SET failures = failures + 1, failed_at = ? WHERE id = ? AND" + ended)
-
-private let lock = Statement(
-    """
-    UPDATE user SET state = 'locked', stopped_by = 'phone', operation = ? WHERE id = ? AND state = 'active'
-    AND EXISTS (SELECT 1 FROM device d WHERE d.id = ? AND d.failures >= ?) AND
-    """ + ended)
+private let happenedNow = Statement("SELECT 1 FROM audit WHERE operation = :own AND at = :now")
 
 /// Finds the other challenges that the change ended. If the report itself ended none, these are
 /// all.
 private let othersEnded = Statement(
-    "SELECT id FROM challenge WHERE user_id = ? AND operation = ? AND id <> coalesce(?, '')")
-
-private let auditUser = Statement(
-    Audit.columns + """
-         SELECT ?, ?, ?, u.website_id, u.id, ?, ?, NULL, ? FROM user u WHERE u.id = ? AND u.operation = ?
-        """ + Audit.once)
+    """
+    SELECT id FROM challenge WHERE user_id = :user AND operation = :operation AND id <> coalesce(:challenge, '')
+    """)

@@ -2,130 +2,26 @@ import Domain
 import Relay
 import World
 
-extension Store: AnswerStore {
-    public func challenge(_ id: ChallengeID, of user: UserID) async throws(StoreFailure) -> ChallengeRow? {
-        try await challenge(id, challengeOfUser, stepsOfUser, .id(user))
-    }
-
-    public func challenge(_ id: ChallengeID, of website: WebsiteID) async throws(StoreFailure) -> ChallengeRow? {
-        try await challenge(id, challengeOfWebsite, stepsOfWebsite, .id(website))
-    }
-
-    private func challenge(
-        _ id: ChallengeID, _ statement: Statement, _ steps: Statement, _ owner: SQLValue
-    ) async throws(StoreFailure) -> ChallengeRow? {
-        let script = Script(
-            "challenge", rows: [.challenge(id), .user(asked: id)],
-            reads: [BoundStatement(statement, .id(id), owner), BoundStatement(steps, .id(id), owner)])
-        return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
-                guard let row = rows[0].first else { return nil }
-                var steps: [ChallengeRow.Step] = []
-                for step in rows[1] { steps.append(try ChallengeSteps.read(step)) }
-                return try Challenges.read(row, steps)
-            })
-    }
-
+extension Store {
+    /// Ends a challenge. `CloseScript` has the parts of the script, in the order in which they run.
     public func close(_ closing: ChallengeEnd, as operation: Operation) async throws(StoreFailure)
         -> ChallengeEndResult?
     {
-        let life = closing.life
-        let now = SQLValue.timestamp(closing.at)
-        let end: [SQLValue] = [
-            .word(life.state), .word(life.decision), .word(life.reason), .word(closing.factor), .word(closing.proof),
-            .id(closing.device?.id), .text(closing.receipt), .word(closing.uv), now, .id(operation),
-            .id(closing.challenge),
-        ]
-        let consequence = AnswerEffects(closing, operation)
-        // The lock keeps the guards about phone and user true until the commit, because every
-        // change of either locks the user's row.
-        var writes = (closing.device?.user ?? closing.code?.user).map { [BoundStatement(Locks.hold, .id($0))] } ?? []
-        if life.state == .expired {
-            writes.append(BoundStatement(expire, values: end + [now]))
-        } else if let phone = closing.device {
-            let known: [SQLValue] = [now, .id(phone.id), .blob(phone.key)]
-            let approves = life.decision == .approve || life.reason == .wrongNumber
-            writes.append(
-                approves
-                    ? BoundStatement(approveByPhone, values: end + known + [.integer(Int64(phone.failures))])
-                    : BoundStatement(closeByPhone, values: end + known))
-        } else if let code = closing.code {
-            writes.append(code.ends(closing, end))
-        } else {
-            writes.append(BoundStatement(closeOpen, values: end + [now]))
-        }
-        let mine: [SQLValue] = [.id(closing.challenge), .id(operation)]
-        // Unfinished steps with another factor than the one that was answered led to nothing.
-        let answered: Factor? = life.endOfStep == .answered ? closing.factor : nil
-        let others: StepState = answered == nil ? life.endOfStep : .skipped
-        writes.append(
-            BoundStatement(
-                endStep,
-                values: [.word(answered), .word(life.endOfStep), .word(others), now, .id(closing.challenge)] + mine))
-        if let answered, closing.proof != nil {
-            writes.append(BoundStatement(addStep, values: [.word(answered), now, .word(answered)] + mine))
-        }
-        if let code = closing.code { writes += code.usedUp(closing, mine, as: operation) }
-        if let phone = closing.device {
-            writes.append(BoundStatement(seePhone, values: [now, .id(phone.id)] + mine))
-            if life.decision == .approve, phone.failures > 0 {
-                writes.append(BoundStatement(forgetFailures, values: [.id(phone.id)] + mine))
-            }
-        }
-        writes.append(BoundStatement(dropEntries, values: [.id(closing.challenge)] + mine))
-        writes.append(LoginDecidedRows.insertLoginDecided(closing.challenge, at: closing.at, as: operation))
-        let outcome = life.decision?.rawValue ?? life.reason?.rawValue
-        writes.append(
-            BoundStatement(auditEnd, values: [.id(operation), now, .text("\(closing.event)"), .text(outcome)] + mine))
-        writes += consequence?.after ?? []
+        let effects = AnswerEffects(closing, operation)
+        let script = CloseScript(closing: closing, operation: operation)
         // The effects include the `login.decided` entries of all the user's challenges, also of
         // this one.
-        let rows = closing.rows + (consequence?.rows ?? [LoginDecidedRows.row(closing.challenge, as: operation)])
-        let change = Change("close", operation, rows: rows, writes, reads: consequence?.reads ?? [])
+        let rows = closing.rows + (effects?.rows ?? [LoginDecidedRows.row(closing.challenge, as: operation)])
+        let change = Change(
+            "close", operation, rows: rows,
+            script.lockUser + script.endChallenge + script.endSteps + script.useCode + script.updatePhone
+                + script.notify + (effects?.after ?? []), reads: effects?.reads ?? [])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened else { return nil }
-                guard let consequence else { return ChallengeEndResult(became: nil, others: []) }
-                return try consequence.came(of: rows)
+                guard let effects else { return ChallengeEndResult(became: nil, others: []) }
+                return try effects.came(of: rows)
             })
-    }
-
-    public func challenge(
-        of user: UserID, meantBy operation: OperationID, at begun: Timestamp
-    ) async throws(StoreFailure) -> ChallengeID? {
-        let script = Script(
-            "meant",
-            reads: [
-                BoundStatement(closedBy, .id(operation), .id(user)),
-                BoundStatement(newestBy, .id(user), .timestamp(begun)),
-            ])
-        return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
-                guard let row = rows[0].first ?? rows[1].first else { return nil }
-                return try row.id(0)
-            })
-    }
-
-    public func eligibility(of device: DeviceID) async throws(StoreFailure) -> AnswerEligibility? {
-        try await run(
-            Query(script: Script("standing", reads: [BoundStatement(standingOfDevice, .id(device))])) {
-                rows throws(StoreFailure) in
-                guard let row = rows[0].first else { return nil }
-                return AnswerEligibility(
-                    device: try row.word(0), user: try row.word(1), failures: Int(try row.integer(2)),
-                    failedAt: try row.optionalTimestamp(3))
-            })
-    }
-
-    public func recordRefusal(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure) {
-        let change = Change(
-            "refused", operation,
-            [
-                BoundStatement(
-                    auditRefused, .id(operation), .timestamp(refused.at), .id(refused.website), .id(refused.user),
-                    .id(refused.challenge), .id(refused.device), .word(refused.fault))
-            ])
-        try await run(Query(change: change) { _ in () })
     }
 }
 
@@ -145,6 +41,110 @@ extension ChallengeEnd {
     }
 }
 
+/// The script that ends a challenge.
+private struct CloseScript {
+    let closing: ChallengeEnd
+    let operation: Operation
+
+    var now: SQLValue { .timestamp(closing.at) }
+    var challenge: SQLValue { .id(closing.challenge) }
+}
+
+/// Part 1 locks the user's row. The lock keeps the guards about phone and user true until the
+/// commit, because every change of either locks the user's row.
+extension CloseScript {
+    var lockUser: [BoundStatement] {
+        (closing.device?.user ?? closing.code?.user).map { [Locks.hold(user: .id($0))] } ?? []
+    }
+}
+
+/// Part 2 ends the challenge, if it is still open and all on which the end relies is as it was read.
+/// Everything later depends on the challenge's row.
+extension CloseScript {
+    var endChallenge: [BoundStatement] {
+        if closing.life.state == .expired { return [end(expire)] }
+        if let phone = closing.device { return [end(by: phone)] }
+        if let code = closing.code { return [code.ends(closing, as: operation)] }
+        return [end(closeOpen)]
+    }
+
+    private func end(_ statement: Statement) -> BoundStatement {
+        let life = closing.life
+        return statement(
+            state: .word(life.state), decision: .word(life.decision), reason: .word(life.reason),
+            factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
+            challenge: challenge)
+    }
+
+    private func end(by phone: PhoneCredential) -> BoundStatement {
+        let life = closing.life
+        guard life.decision == .approve || life.reason == .wrongNumber else {
+            return closeByPhone(
+                state: .word(life.state), decision: .word(life.decision), reason: .word(life.reason),
+                factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
+                device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv), challenge: challenge,
+                key: .blob(phone.key))
+        }
+        return approveByPhone(
+            state: .word(life.state), decision: .word(life.decision), reason: .word(life.reason),
+            factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
+            device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv), challenge: challenge,
+            key: .blob(phone.key), failures: .integer(Int64(phone.failures)))
+    }
+}
+
+/// The parts of statements that end a challenge.
+enum ChallengeEnds {
+    /// What every end writes. The current factor stays if the end names none.
+    static let end = """
+        UPDATE challenge SET state = :state, decision = :decision, reason = :reason, factor = coalesce(:factor, factor),
+        proof = :proof, decided_at = :now, operation = :operation
+        """
+
+    static let isUndecided = "id = :challenge AND decided_at IS NULL"
+
+    /// The condition of all ends except an expiry.
+    static let isOpen = "\(isUndecided) AND expires_at > :now"
+}
+
+private let expire = Statement("\(ChallengeEnds.end) WHERE \(ChallengeEnds.isUndecided) AND expires_at <= :now")
+
+private let closeOpen = Statement("\(ChallengeEnds.end) WHERE \(ChallengeEnds.isOpen)")
+
+private let endByPhone =
+    "\(ChallengeEnds.end), device_id = :device, receipt = :receipt, uv = :uv WHERE \(ChallengeEnds.isOpen)"
+
+private let closeByPhone = Statement(
+    """
+    \(endByPhone) AND EXISTS (SELECT 1 FROM device d
+    WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active' AND d.user_id = challenge.user_id)
+    """)
+
+/// Ends a challenge by an approval of a phone, also by one with a wrong number. The user must be
+/// active, and the phone's failure count must be as it was judged. A denial has no such conditions.
+private let approveByPhone = Statement(
+    """
+    \(endByPhone) AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
+    WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active' AND d.user_id = challenge.user_id
+    AND d.failures = :failures AND u.state = 'active')
+    """)
+
+/// Part 3 ends the unfinished steps. Those with another factor than the one that was answered led to
+/// nothing.
+extension CloseScript {
+    var endSteps: [BoundStatement] {
+        let state = closing.life.endOfStep
+        let answered: Factor? = state == .answered ? closing.factor : nil
+        let ended = endStep(
+            factor: .word(answered), state: .word(state), others: .word(answered == nil ? state : .skipped), now: now,
+            challenge: challenge, operation: .id(operation))
+        guard let answered, closing.proof != nil else { return [ended] }
+        return [
+            ended, addStep(factor: .word(answered), now: now, challenge: challenge, operation: .id(operation)),
+        ]
+    }
+}
+
 extension ChallengeLife {
     /// The state that the end gives to the unfinished step.
     fileprivate var endOfStep: StepState {
@@ -157,89 +157,69 @@ extension ChallengeLife {
     }
 }
 
-private let challengeColumns =
-    "SELECT " + Challenges.columns + " FROM challenge c JOIN user u ON u.id = c.user_id WHERE c.id = ? AND"
-private let challengeOfUser = Statement(challengeColumns + " c.user_id = ?")
-private let challengeOfWebsite = Statement(challengeColumns + " c.website_id = ?")
-
-/// Reads steps through their challenge, so that another owner's challenge reads as not found.
-private let stepColumns =
-    ChallengeSteps.columns + "challenge c JOIN step s ON s.challenge_id = c.id WHERE c.id = ? AND"
-private let stepsOfUser = Statement(stepColumns + " c.user_id = ? ORDER BY s.ordinal")
-private let stepsOfWebsite = Statement(stepColumns + " c.website_id = ? ORDER BY s.ordinal")
-
-private let closedBy = Statement("SELECT challenge_id FROM audit WHERE operation = ? AND user_id = ?")
-private let newestBy = Statement(
-    "SELECT id FROM challenge WHERE user_id = ? AND asked_at <= ? ORDER BY asked_at DESC, id LIMIT 1")
-
-/// Statements that end a challenge.
-enum ChallengeEnds {
-    static let end = """
-        UPDATE challenge SET state = ?, decision = ?, reason = ?, factor = coalesce(?, factor), proof = ?, device_id = ?,
-        receipt = ?, uv = ?, decided_at = ?, operation = ? WHERE id = ? AND decided_at IS NULL
-        """
-
-    /// The condition that this change has ended the challenge.
-    static let ended = " EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ?)"
-}
-
-private let expire = Statement(ChallengeEnds.end + " AND expires_at <= ?")
-private let closeOpen = Statement(ChallengeEnds.end + " AND expires_at > ?")
-private let closeByPhone = Statement(
-    ChallengeEnds.end + """
-         AND expires_at > ? AND EXISTS (SELECT 1 FROM device d
-        WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id)
-        """)
-
-/// Ends a challenge by an approval of a phone, also by one with a wrong number. The user must be
-/// active, and the phone's failure count must be as it was judged. A denial has no such conditions.
-private let approveByPhone = Statement(
-    ChallengeEnds.end + """
-         AND expires_at > ? AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
-        WHERE d.id = ? AND d.thumbprint = ? AND d.state = 'active' AND d.user_id = challenge.user_id
-        AND d.failures = ? AND u.state = 'active')
-        """)
-
 private let endStep = Statement(
     """
-    UPDATE step SET state = CASE WHEN factor = ? THEN ? ELSE ? END, at = ?
-    WHERE challenge_id = ? AND state IN ('queued', 'sent', 'seen') AND
-    """ + ChallengeEnds.ended)
+    UPDATE step SET state = CASE WHEN factor = :factor THEN :state ELSE :others END, at = :now
+    WHERE challenge_id = :challenge AND state IN ('queued', 'sent', 'seen') AND \(Guards.challengeWritten)
+    """)
 
 /// Adds a step if the factor of the answer had not begun or was already left. The reason `late`
 /// distinguishes it, for example from a second push.
 private let addStep = Statement(
     """
     INSERT INTO step (challenge_id, ordinal, factor, state, at, reason)
-    SELECT c.id, (SELECT coalesce(max(s.ordinal), 0) + 1 FROM step s WHERE s.challenge_id = c.id), ?, 'answered', ?,
-    CASE WHEN EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.factor = ?) THEN 'late' END
-    FROM challenge c WHERE c.id = ? AND c.operation = ?
+    SELECT c.id, (SELECT coalesce(max(s.ordinal), 0) + 1 FROM step s WHERE s.challenge_id = c.id), :factor, 'answered',
+    :now, CASE WHEN EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.factor = :factor) THEN 'late' END
+    FROM challenge c WHERE c.id = :challenge AND c.operation = :operation
     AND NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state = 'answered')
     """)
 
-private let seePhone = Statement("UPDATE device SET last_seen_at = ? WHERE id = ? AND" + ChallengeEnds.ended)
+/// Part 4 uses up the code, or updates the phone.
+extension CloseScript {
+    var useCode: [BoundStatement] { closing.code?.usedUp(closing, as: operation) ?? [] }
+
+    var updatePhone: [BoundStatement] {
+        guard let phone = closing.device else { return [] }
+        let seen = seePhone(now: now, device: .id(phone.id), challenge: challenge, operation: .id(operation))
+        guard closing.life.decision == .approve, phone.failures > 0 else { return [seen] }
+        return [seen, forgetFailures(device: .id(phone.id), challenge: challenge, operation: .id(operation))]
+    }
+}
+
+private let seePhone = Statement(
+    "UPDATE device SET last_seen_at = :now WHERE id = :device AND \(Guards.challengeWritten)")
 
 /// Resets the failure count, but only if the challenge had a number. Without a number, an approval
 /// does not show that the user does not guess.
 private let forgetFailures = Statement(
     """
-    UPDATE device SET failures = 0, failed_at = NULL WHERE id = ? AND EXISTS
-    (SELECT 1 FROM challenge c WHERE c.id = ? AND c.operation = ? AND c.number IS NOT NULL)
+    UPDATE device SET failures = 0, failed_at = NULL WHERE id = :device AND EXISTS
+    (SELECT 1 FROM challenge c WHERE c.id = :challenge AND c.operation = :operation AND c.number IS NOT NULL)
     """)
+
+/// Part 5 deletes the entries of the challenge, notifies the website of the end, and audits it.
+extension CloseScript {
+    var notify: [BoundStatement] {
+        let life = closing.life
+        return [
+            dropEntries(challenge: challenge, operation: .id(operation)),
+            LoginDecidedRows.insertLoginDecided(closing.challenge, at: closing.at, as: operation),
+            auditEnd(
+                operation: .id(operation), now: now, event: .text("\(closing.event)"),
+                outcome: .text(life.decision?.rawValue ?? life.reason?.rawValue), challenge: challenge),
+        ]
+    }
+}
 
 private let dropEntries = Statement(
-    "DELETE FROM outbox WHERE challenge_id = ? AND" + OutboxRows.exceptWebhooks + " AND" + ChallengeEnds.ended)
-
-private let auditEnd = Statement(
-    Audit.columns + """
-         SELECT ?, ?, ?, c.website_id, c.user_id, c.id, c.device_id, ?, c.proof
-        FROM challenge c WHERE c.id = ? AND c.operation = ?
-        """ + Audit.once)
-
-private let standingOfDevice = Statement(
     """
-    SELECT d.state, u.state, d.failures, d.failed_at FROM device d JOIN user u ON u.id = d.user_id WHERE d.id = ?
+    DELETE FROM outbox WHERE challenge_id = :challenge AND \(OutboxRows.exceptWebhooks) AND \(Guards.challengeWritten)
     """)
 
-private let auditRefused = Statement(
-    Audit.columns + " SELECT ?, ?, 'decision.refused', ?, ?, ?, ?, ?, NULL /*M! FROM DUAL */ WHERE 1 = 1" + Audit.once)
+private let auditEnd = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome, proof)
+    SELECT :operation, :now, :event, c.website_id, c.user_id, c.id, c.device_id, :outcome, c.proof
+    FROM challenge c WHERE c.id = :challenge AND c.operation = :operation
+    \(Audit.once)
+    """)
