@@ -81,7 +81,7 @@ private final class Life: Sendable {
     func store(at url: StorageURL) throws -> Store {
         try Store.watched(at: url) {
             [self] (steps, session) throws(SessionFailure) in
-            let leases = steps.contains { $0.statement.sql.contains("SET holder = ?, lease = ?") }
+            let leases = steps.contains { $0.statement.sql.contains("SET holder = :relay, lease = :lease") }
             let settles = steps.contains { $0.values.contains(.text("mail.settled")) }
             if leases, moment == .beforeItsClaim { end() }
             if settles, moment == .beforeItSettles { end() }

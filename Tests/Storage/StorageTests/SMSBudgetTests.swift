@@ -12,10 +12,10 @@ import World
     private static let now = Timestamp(seconds: 1_800_000_000)
     private static let number = "+4915112345678"
 
-    private static let begin = Statement(
+    private static let insertMessage = Statement(
         """
-        INSERT INTO outbox (id, kind, attempts) SELECT ?, 'sms', 0 /*M! FROM DUAL */ WHERE
-        """ + " " + SMSBudget.room)
+        INSERT INTO outbox (id, kind, attempts) SELECT :message, 'sms', 0 /*M! FROM DUAL */ WHERE \(SMSBudget.hasRoom)
+        """)
     private static let begun = Statement("SELECT count(*) FROM outbox")
     private static let isBegun = Statement("SELECT count(*) FROM outbox WHERE id = ?")
     private static let tally = Statement("SELECT messages FROM sms_usage WHERE period = ? AND scope = ?")
@@ -28,7 +28,8 @@ import World
             Script(
                 "begin",
                 writes: [
-                    SMSBudget.hold(charge), BoundStatement(begin, values: [.id(id)] + SMSBudget.values(charge)),
+                    SMSBudget.hold(charge),
+                    insertMessage.bound(["message": .id(id)], lists: SMSBudget.lists(charge)),
                     SMSBudget.count(charge, message: id),
                 ], reads: [BoundStatement(isBegun, .id(id))]))
         return try rows.row(0).integer(0) == 1

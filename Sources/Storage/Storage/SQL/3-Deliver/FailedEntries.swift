@@ -6,16 +6,16 @@ extension Store {
     /// Reads leased entries together. If a single entry may have caused a failure, it reads each
     /// entry separately.
     func read<Row>(
-        _ claimed: [OutboxEntryID], together: Query<[Row]>, each: (OutboxEntryID) -> Query<[Row]>
+        _ leased: [OutboxEntryID], together: Query<[Row]>, each: (OutboxEntryID) -> Query<[Row]>
     ) async throws(StoreFailure) -> ClaimedRows<Row> {
-        guard !claimed.isEmpty else { return ClaimedRows() }
+        guard !leased.isEmpty else { return ClaimedRows() }
         do throws(StoreFailure) {
             return ClaimedRows(try await run(together))
         } catch {
             guard error.mayBeOfOneRow else { throw error }
         }
         var found = ClaimedRows<Row>()
-        for id in claimed {
+        for id in leased {
             do throws(StoreFailure) {
                 found.rows += try await run(each(id))
             } catch {
@@ -26,22 +26,22 @@ extension Store {
         return found
     }
 
-    public func setAside(_ errand: OutboxEntryID, by relay: RelayID, at now: Timestamp) async throws(StoreFailure) {
-        let step: BoundStatement
-        if try await isForged(errand) {
-            step = FailedEntries.dead(errand, by: relay, at: now)
+    public func setAside(_ entry: OutboxEntryID, by relay: RelayID, at now: Timestamp) async throws(StoreFailure) {
+        let write: BoundStatement
+        if try await isForged(entry) {
+            write = FailedEntries.dead(entry, by: relay, at: now)
         } else {
-            let pause = try await run(FailedEntries.pause(errand, at: now))
-            step = FailedEntries.waiting(errand, by: relay, until: now + pause)
+            let pause = try await run(FailedEntries.pause(entry, at: now))
+            write = FailedEntries.waiting(entry, by: relay, until: now + pause)
         }
-        try await run(Query(script: Script("set aside", writes: [step])) { _ in () })
+        try await run(Query(script: Script("set aside", writes: [write])) { _ in () })
     }
 
     /// Whether no key has signed the entry as it is. An entry under a key that this relay does not
     /// know may be genuine for another relay.
-    private func isForged(_ errand: OutboxEntryID) async throws(StoreFailure) -> Bool {
+    private func isForged(_ entry: OutboxEntryID) async throws(StoreFailure) -> Bool {
         guard let authenticator = rowAuthenticator else { return false }
-        let row = try await run(RowQueries.row(of: .outbox, key: [.id(errand)], with: authenticator))
+        let row = try await run(RowQueries.row(of: .outbox, key: [.id(entry)], with: authenticator))
         return row.map { [.unsigned, .changed].contains($0.verdict) } ?? false
     }
 }
@@ -56,39 +56,43 @@ enum FailedEntries {
     private static let shortestPause = Duration.seconds(30)
     private static let longestPause = Duration.seconds(3600)
 
-    static func dead(_ errand: OutboxEntryID, by relay: RelayID, at now: Timestamp) -> BoundStatement {
-        BoundStatement(die, .timestamp(now), .text(forged), .id(errand), .id(relay))
+    static func dead(_ entry: OutboxEntryID, by relay: RelayID, at now: Timestamp) -> BoundStatement {
+        die(now: .timestamp(now), reason: .text(forged), entry: .id(entry), relay: .id(relay))
     }
 
-    static func waiting(_ errand: OutboxEntryID, by relay: RelayID, until due: Timestamp) -> BoundStatement {
-        BoundStatement(wait, .timestamp(due), .timestamp(due), .id(errand), .id(relay))
+    private static let die = Statement(
+        """
+        UPDATE outbox SET dead_at = :now, reason = :reason, due_at = NULL, webhook_due_at = NULL, holder = NULL,
+        lease = NULL
+        WHERE \(isOurs)
+        """)
+
+    private static let isOurs = "id = :entry AND dead_at IS NULL AND \(RetriedEntries.isOurs)"
+
+    static func waiting(_ entry: OutboxEntryID, by relay: RelayID, until due: Timestamp) -> BoundStatement {
+        wait(dueAt: .timestamp(due), entry: .id(entry), relay: .id(relay))
     }
+
+    private static let wait = Statement(
+        """
+        UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE :dueAt END,
+        webhook_due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN :dueAt ELSE webhook_due_at END, holder = NULL,
+        lease = NULL
+        WHERE \(isOurs)
+        """)
 
     /// Reads how long an entry waits until an operator has repaired the rows on which it relies.
     /// The pause grows each time. A webhook, which has few attempts, does not use them up: it waits
     /// as long again as it has existed.
-    static func pause(_ errand: OutboxEntryID, at now: Timestamp) -> Query<Duration> {
-        Query(script: Script("set aside", reads: [BoundStatement(tries, .id(errand))])) { rows in
+    static func pause(_ entry: OutboxEntryID, at now: Timestamp) -> Query<Duration> {
+        Query(script: Script("set aside", reads: [tries(entry: .id(entry))])) { rows in
             // The values only determine the pause, so they need no check.
-            let attempts = (try? rows[0].first?.integer(0)) ?? 0
-            let createdAt = (try? rows[0].first?.optionalTimestamp(1)) ?? nil
+            let attempts = (try? rows[0].first?.integer("attempts")) ?? 0
+            let createdAt = (try? rows[0].first?.optionalTimestamp("created_at")) ?? nil
             let pause = createdAt.map { now - $0 } ?? shortestPause * (1 << Int(min(max(attempts - 1, 0), 7)))
             return min(max(pause, shortestPause), longestPause)
         }
     }
+
+    private static let tries = Statement("SELECT attempts, created_at FROM outbox WHERE id = :entry")
 }
-
-private let tries = Statement("SELECT attempts, created_at FROM outbox WHERE id = ?")
-
-private let ours = " WHERE id = ? AND dead_at IS NULL AND" + RetriedEntries.isOurs
-
-private let die = Statement(
-    """
-    UPDATE outbox SET dead_at = ?, reason = ?, due_at = NULL, webhook_due_at = NULL, holder = NULL, lease = NULL
-    """ + ours)
-
-private let wait = Statement(
-    """
-    UPDATE outbox SET due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN due_at ELSE ? END,
-    webhook_due_at = CASE kind WHEN '\(WebhookRows.kind)' THEN ? ELSE webhook_due_at END, holder = NULL, lease = NULL
-    """ + ours)

@@ -10,13 +10,31 @@ extension Store: SMSUsageStore {
         // audit row that a retry finds.
         let script = Script(
             "note text", operation: sent.message.bytes,
-            writes: [BoundStatement(auditSent, .id(sent.message), .timestamp(sent.at), .text(sent.prefix.text))]
+            writes: [
+                auditSent(
+                    operation: .id(sent.message), now: .timestamp(sent.at), prefix: .text(sent.prefix.text))
+            ]
                 + ["", sent.prefix.text].map { scope in
-                    BoundStatement(addSent, day, .text(scope), .integer(Int64(sent.parts)), .integer(sent.cost))
+                    addSent(
+                        day: day, scope: .text(scope), segments: .integer(Int64(sent.parts)), cost: .integer(sent.cost))
                 })
         try await run(Query(script: script) { _ in () })
     }
 }
+
+private let auditSent = Statement(
+    """
+    INSERT INTO audit (operation, at, event, outcome) VALUES (:operation, :now, 'sms.accounted', :prefix)
+    \(Audit.once)
+    """)
+
+private let addSent = Statement(
+    """
+    INSERT INTO sms_usage (period, scope, messages, sent, segments, cost) VALUES (:day, :scope, 0, 1, :segments, :cost)
+    /*M! ON DUPLICATE KEY UPDATE sent = sms_usage.sent + 1, segments = sms_usage.segments + VALUES(segments),
+    cost = sms_usage.cost + VALUES(cost) */
+    /*S! ON CONFLICT DO UPDATE SET sent = sent + 1, segments = segments + excluded.segments, cost = cost + excluded.cost */
+    """)
 
 /// The text messages of one day, for operators.
 public struct SMSUsageReport: Sendable, Equatable {
@@ -34,14 +52,15 @@ public struct SMSUsageReport: Sendable, Equatable {
     public let prefixes: [Line]
 
     public static func query(of day: Timestamp) -> Query<SMSUsageReport> {
-        Query(script: Script("texts", reads: [BoundStatement(readDay, .text(SMSCharge.day(day)))])) {
+        Query(script: Script("texts", reads: [readDay(day: .text(SMSCharge.day(day)))])) {
             rows throws(StoreFailure) in
             var lines: [Line] = []
             for row in rows[0] {
                 lines.append(
                     Line(
-                        prefix: try row.text(0), messages: try row.integer(1), sent: try row.integer(2),
-                        parts: try row.integer(3), cost: try row.integer(4)))
+                        prefix: try row.text("scope"), messages: try row.integer("messages"),
+                        sent: try row.integer("sent"), parts: try row.integer("segments"),
+                        cost: try row.integer("cost")))
             }
             let total = lines.first { $0.prefix.isEmpty } ?? Line(prefix: "", messages: 0, sent: 0, parts: 0, cost: 0)
             return SMSUsageReport(total: total, prefixes: lines.filter { !$0.prefix.isEmpty })
@@ -49,21 +68,10 @@ public struct SMSUsageReport: Sendable, Equatable {
     }
 }
 
-private let auditSent = Statement(
-    Audit.columns + " VALUES (?, ?, 'sms.accounted', NULL, NULL, NULL, NULL, ?, NULL)" + Audit.once)
-
-private let addSent = Statement(
-    """
-    INSERT INTO sms_usage (period, scope, messages, sent, segments, cost) VALUES (?, ?, 0, 1, ?, ?)
-    /*M! ON DUPLICATE KEY UPDATE sent = sms_usage.sent + 1, segments = sms_usage.segments + VALUES(segments),
-    cost = sms_usage.cost + VALUES(cost) */
-    /*S! ON CONFLICT DO UPDATE SET sent = sent + 1, segments = segments + excluded.segments, cost = cost + excluded.cost */
-    """)
-
 /// Reads a day's tallies by number prefix. The condition on the length excludes tallies of users,
 /// because a user's id is longer than a prefix.
 private let readDay = Statement(
     """
-    SELECT scope, messages, sent, segments, cost FROM sms_usage WHERE period = ? AND length(scope) < 9
+    SELECT scope, messages, sent, segments, cost FROM sms_usage WHERE period = :day AND length(scope) < 9
     ORDER BY messages DESC, scope
     """)

@@ -4,61 +4,60 @@ import World
 
 /// Statements that update the steps of a challenge when an entry that was sent to the user is
 /// settled, whatever the courier.
+///
+/// `CascadeSteps.hold` must come first in the script. Entries of a challenge are then settled one
+/// after the other, and each sees the result of those before it. None is settled during the end of
+/// the challenge, which locks the same rows in the same order.
 enum StepSettlement {
-    /// Locks the challenge's row. Entries of a challenge are then settled one after the other, and
-    /// each sees the result of those before it. None is settled during the end of the challenge,
-    /// which locks the same rows in the same order.
-    static func hold(_ challenge: ChallengeID) -> BoundStatement { BoundStatement(holdChallenge, .id(challenge)) }
-
     /// Records the outcome of an entry in the steps. The statements must follow the audit row of
     /// the settlement and precede the deletion of the entry.
     ///
     /// - Parameter factor: the factor, which has the same name as the kind of its entries.
     static func came(
-        of errand: OutboxEntryID, _ factor: Factor, _ state: StepState, _ reason: String?, in challenge: ChallengeID,
+        of entry: OutboxEntryID, _ factor: Factor, _ state: StepState, _ reason: String?, in challenge: ChallengeID,
         at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
-        let hastening = CascadeSteps.makeDue(challenge, at: now, by: operation)
-        let (challenge, factor) = (SQLValue.id(challenge), SQLValue.word(factor))
         guard state != .sent else {
             return [
-                BoundStatement(markSent, challenge, .id(operation)),
-                BoundStatement(stepSent, .timestamp(now), .text(reason), challenge, factor, .id(operation)),
+                markSent(challenge: .id(challenge), operation: .id(operation)),
+                stepSent(
+                    now: .timestamp(now), reason: .text(reason), challenge: .id(challenge), factor: .word(factor),
+                    operation: .id(operation)),
             ]
         }
         return [
-            BoundStatement(
-                stepFailed, .word(state), .timestamp(now), .text(reason), challenge, factor, challenge, factor,
-                .id(errand), .id(operation)),
-            hastening,
+            stepFailed(
+                state: .word(state), now: .timestamp(now), reason: .text(reason), challenge: .id(challenge),
+                factor: .word(factor), entry: .id(entry), operation: .id(operation)),
+            CascadeSteps.makeDue(challenge, at: now, by: operation),
         ]
     }
 
-    /// The condition that the audit row of this settlement exists.
-    static let settled = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
+    private static let markSent = Statement(
+        "UPDATE challenge SET state = 'sent' WHERE id = :challenge AND state = 'asked' AND \(Guards.audited)")
 
-    static func drop(_ errand: OutboxEntryID, as operation: Operation) -> BoundStatement {
-        BoundStatement(dropEntry, .id(errand), .id(operation))
+    private static let stepSent = Statement(
+        """
+        UPDATE step SET state = 'sent', at = :now, reason = :reason
+        WHERE challenge_id = :challenge AND factor = :factor AND state = 'queued' AND \(Guards.audited)
+        """)
+
+    /// Ends a step as failed, if no other entry of its kind is under way.
+    private static let stepFailed = Statement(
+        """
+        UPDATE step SET state = :state, at = :now, reason = :reason
+        WHERE challenge_id = :challenge AND factor = :factor AND state = 'queued' AND NOT EXISTS
+        (SELECT 1 FROM outbox o
+        WHERE o.challenge_id = :challenge AND o.kind = :factor AND o.id <> :entry AND o.dead_at IS NULL)
+        AND \(Guards.audited)
+        """)
+
+    static func drop(_ entry: OutboxEntryID, as operation: Operation) -> BoundStatement {
+        dropEntry(entry: .id(entry), operation: .id(operation))
     }
+
+    private static let dropEntry = Statement("DELETE FROM outbox WHERE id = :entry AND \(Guards.audited)")
+
+    /// The condition that the audit row of this settlement exists, for statements without names.
+    static let settled = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 }
-
-private let holdChallenge = Statement("UPDATE challenge SET state = state WHERE id = ?")
-
-private let markSent = Statement(
-    "UPDATE challenge SET state = 'sent' WHERE id = ? AND state = 'asked' AND" + StepSettlement.settled)
-
-private let stepSent = Statement(
-    """
-    UPDATE step SET state = 'sent', at = ?, reason = ?
-    WHERE challenge_id = ? AND factor = ? AND state = 'queued' AND
-    """ + StepSettlement.settled)
-
-/// Ends a step as failed, if no other entry of its kind is under way.
-private let stepFailed = Statement(
-    """
-    UPDATE step SET state = ?, at = ?, reason = ?
-    WHERE challenge_id = ? AND factor = ? AND state = 'queued' AND NOT EXISTS
-    (SELECT 1 FROM outbox o WHERE o.challenge_id = ? AND o.kind = ? AND o.id <> ? AND o.dead_at IS NULL) AND
-    """ + StepSettlement.settled)
-
-private let dropEntry = Statement("DELETE FROM outbox WHERE id = ? AND" + StepSettlement.settled)
