@@ -65,7 +65,7 @@ struct CodeMessageFixture {
             of: factor, for: forLogin ? asked.challenge : nil, language: nil, until: asked.expiresAt, at: now,
             as: operation)
         let writes =
-            [BoundStatement(Self.audit, .id(operation), .timestamp(now))] + OutboxRows.code(code, as: operation)
+            [BoundStatement(Self.audit, .id(operation), .timestamp(now))] + CodeEntries.insert(code, as: operation)
         _ = try await rig.on { _ in
             try await store.run(
                 Script("test", operation: operation.id.bytes, rows: SignedRows.everythingAdopted, writes: writes))

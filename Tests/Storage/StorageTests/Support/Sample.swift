@@ -359,7 +359,7 @@ enum Sample {
             let noted = RefusedDecision(
                 fault: .late, website: website, user: id(number), device: id(number), challenge: id(number), at: now)
             try await store.recordRefusal(noted, as: operation)
-            _ = try await store.run(Script("code", writes: OutboxRows.code(code, as: operation)))
+            _ = try await store.run(Script("code", writes: CodeEntries.insert(code, as: operation)))
         }
         let ends: [(StepState, Bool)] = [(.sent, false), (.refused, false), (.refused, true), (.refused, true)]
         for (number, end) in zip(40..., ends) {

@@ -2,19 +2,22 @@ import Domain
 import Relay
 import World
 
-/// The outbox entries that several verbs write.
+/// The outbox entries of a challenge.
 enum OutboxRows {
     /// The condition for entries that are deleted with their challenge. Webhooks stay, because the
     /// website is still notified of the end and its effects.
     static let exceptWebhooks = " kind <> '\(WebhookRows.kind)'"
+}
 
+/// The outbox entries of codes that are sent, which several verbs write.
+enum CodeEntries {
     /// Writes the outbox entry of a code, records its counter in `sent_code`, and increments the
     /// factor's counter. The statements must follow the audit row of the change. They write nothing
     /// without that row, if the counter has changed, or if the newest step of the challenge says
     /// that this factor was refused.
     ///
     /// - Parameter noted: the id of the audit row, if it is not the operation's.
-    static func code(_ code: CodeToSend, as operation: Operation, noted: OperationID? = nil) -> [BoundStatement] {
+    static func insert(_ code: CodeToSend, as operation: Operation, noted: OperationID? = nil) -> [BoundStatement] {
         [
             insertCode(
                 entry: .id(code.id), challenge: .id(code.challenge), language: .text(code.language),
@@ -54,10 +57,19 @@ enum OutboxRows {
         WHERE id = :factor AND counter = :counter AND EXISTS (SELECT 1 FROM outbox o WHERE o.id = :entry)
         """)
 
-    /// The rows that `code` writes. The outbox entry copies the address from the factor's row.
+    /// The rows that `insert` writes. The outbox entry copies the address from the factor's row.
     static func rows(_ code: CodeToSend) -> [SignedRows] {
         [
             .factor(code.factor).signed, .entry(code.id).signed, .sentCode(of: code.factor, code.counter).signed,
         ]
     }
+}
+
+/// The names by which Enrol calls `CodeEntries`.
+extension OutboxRows {
+    static func code(_ code: CodeToSend, as operation: Operation) -> [BoundStatement] {
+        CodeEntries.insert(code, as: operation)
+    }
+
+    static func rows(_ code: CodeToSend) -> [SignedRows] { CodeEntries.rows(code) }
 }

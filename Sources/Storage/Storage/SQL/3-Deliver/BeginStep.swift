@@ -34,7 +34,7 @@ private struct BeginScript {
     /// comes first, because other changes of the user wait for it.
     var rows: [SignedRows] {
         [.user(step.user).signed, .challenge(step.challenge).signed] + step.pushes.map { .entry($0.id).signed }
-            + (step.next.map { [.entry($0.id).signed] } ?? []) + (step.code.map { OutboxRows.rows($0) } ?? [])
+            + (step.next.map { [.entry($0.id).signed] } ?? []) + (step.code.map { CodeEntries.rows($0) } ?? [])
     }
 }
 
@@ -180,7 +180,7 @@ private let insertNext = Statement(
 /// factor is due at once.
 extension BeginScript {
     var sendCode: [BoundStatement] {
-        var writes = step.code.map { OutboxRows.code($0, as: operation) } ?? []
+        var writes = step.code.map { CodeEntries.insert($0, as: operation) } ?? []
         if let code = step.code, let charge = step.charge { writes.append(SMSBudget.count(charge, message: code.id)) }
         if step.code != nil || step.refusal != nil {
             writes.append(CascadeSteps.makeDue(step.challenge, at: step.at, by: operation))
