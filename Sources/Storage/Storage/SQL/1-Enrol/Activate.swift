@@ -6,7 +6,7 @@ extension Store: ActivateStore {
     public func activate(
         _ activation: NewActivation, website: WebsiteID, secret: StoredSecret?, as operation: Operation
     ) async throws(StoreFailure) -> Activated? {
-        var writes = [BoundStatement(markUser, .id(operation), .id(activation.user), .id(website))]
+        var writes = [markUser(operation: .id(operation), user: .id(activation.user), website: .id(website))]
         writes += OperationSecrets.onlyOnce(activation.user, as: operation)
         if let approved = activation.approvedBy {
             writes.append(Approvals.use(approved, of: activation.user, as: operation))
@@ -14,6 +14,9 @@ extension Store: ActivateStore {
         return try await run(Activations.query(activation, writes, secret, as: operation))
     }
 }
+
+/// Locks the user's row, so that two changes of one user run one after the other.
+private let markUser = Statement("UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website")
 
 /// The operator's queries about activations.
 public enum Activations {
@@ -26,19 +29,28 @@ public enum Activations {
     public static func subject(_ username: String, of website: String) -> Query<Subject?> {
         let script = Script(
             "activation", rows: [.website(named: website), .user(named: username, ofWebsite: website)],
-            reads: [BoundStatement(subjectByName, .text(website), .text(username))])
+            reads: [subjectByName(website: .text(website), username: .text(username))])
         return Query(script: script) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
-            return Subject(user: try row.id(0), token: try row.id(1))
+            return Subject(user: try row.id("id"), token: try row.id("token"))
         }
     }
+
+    private static let subjectByName = Statement(
+        """
+        SELECT u.id, u.token FROM user u JOIN website w ON w.id = u.website_id
+        WHERE w.name = :website AND u.username = :username
+        """)
 
     /// Creates an activation on the operator's authority, if the activation says so. It is for
     /// users who have no factor left with which to approve. The answer has the expiry of the code;
     /// it is nil if there is no such user.
     public static func byOperator(_ activation: NewActivation, as operation: Operation) -> Query<Activated?> {
-        query(activation, [BoundStatement(markAnyUser, .id(operation), .id(activation.user))], nil, as: operation)
+        query(
+            activation, [markAnyUser(operation: .id(operation), user: .id(activation.user))], nil, as: operation)
     }
+
+    private static let markAnyUser = Statement("UPDATE user SET operation = :operation WHERE id = :user")
 
     fileprivate static func query(
         _ activation: NewActivation, _ before: [BoundStatement], _ secret: StoredSecret?, as operation: Operation
@@ -47,15 +59,23 @@ public enum Activations {
             "activation", operation, rows: activation.rows,
             before + [
                 activation.insertion(operation),
-                BoundStatement(
-                    auditActivation, .id(operation), .timestamp(activation.createdAt), .word(activation.approval),
-                    .blob(activation.digest), .id(operation)),
+                auditActivation(
+                    operation: .id(operation), now: .timestamp(activation.createdAt),
+                    approval: .word(activation.approval), digest: .blob(activation.digest)),
             ] + OperationSecrets.stored(secret, as: operation), reads: [OperationSecrets.read(operation.id)])
         return Query(change: change) { rows throws(StoreFailure) in
             guard let at = try rows.happenedAt else { return nil }
             return Activated(expiresAt: at + NewActivation.lifetime, secret: try rows[1].operationSecret)
         }
     }
+
+    private static let auditActivation = Statement(
+        """
+        INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
+        SELECT :operation, :now, 'user.activation', u.website_id, u.id, :approval
+        FROM activation a JOIN user u ON u.id = a.user_id WHERE a.digest = :digest AND a.operation = :operation
+        \(Audit.once)
+        """)
 }
 
 extension NewActivation {
@@ -69,36 +89,25 @@ extension NewActivation {
     /// Inserts the activation for a user whose row this operation has marked. An activation with an
     /// approval is inserted only if this operation has used the approval.
     func insertion(_ operation: Operation) -> BoundStatement {
-        let values: [SQLValue] = [
-            .blob(digest), .timestamp(createdAt), .timestamp(expiresAt), .word(approval), .id(operation), .id(user),
-            .id(operation),
-        ]
-        guard let approvedBy else { return BoundStatement(insertActivation, values: values) }
-        return BoundStatement(insertApproved, values: values + [.id(approvedBy.challenge), .id(operation)])
+        guard let approvedBy else {
+            return insertActivation(
+                digest: .blob(digest), now: .timestamp(createdAt), expiresAt: .timestamp(expiresAt),
+                approval: .word(approval), operation: .id(operation), user: .id(user))
+        }
+        return insertApproved(
+            digest: .blob(digest), now: .timestamp(createdAt), expiresAt: .timestamp(expiresAt),
+            approval: .word(approval), operation: .id(operation), user: .id(user),
+            challenge: .id(approvedBy.challenge))
     }
 }
 
-private let subjectByName = Statement(
-    """
-    SELECT u.id, u.token FROM user u JOIN website w ON w.id = u.website_id WHERE w.name = ? AND u.username = ?
-    """)
-
-/// Locks the user's row, so that two changes of one user run one after the other.
-private let markUser = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
-private let markAnyUser = Statement("UPDATE user SET operation = ? WHERE id = ?")
-
-private let insertion = """
-    INSERT INTO activation (digest, user_id, created_at, expires_at, approval, operation)
-    SELECT ?, u.id, ?, ?, ?, ? FROM user u WHERE u.id = ? AND u.operation = ?
-    """
-
-private let insertActivation = Statement(into: .activation, once: true, insertion)
+private let insertActivation = Statement(into: .activation, once: true, insert)
 private let insertApproved = Statement(
     into: .activation, once: true,
-    insertion + " AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = ? AND c.used_by = ?)")
+    "\(insert) AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = :challenge AND c.used_by = :operation)")
 
-private let auditActivation = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'user.activation', u.website_id, u.id, NULL, NULL, ?, NULL
-        FROM activation a JOIN user u ON u.id = a.user_id WHERE a.digest = ? AND a.operation = ?
-        """ + Audit.once)
+private let insert = """
+    INSERT INTO activation (digest, user_id, created_at, expires_at, approval, operation)
+    SELECT :digest, u.id, :now, :expiresAt, :approval, :operation FROM user u
+    WHERE u.id = :user AND u.operation = :operation
+    """
