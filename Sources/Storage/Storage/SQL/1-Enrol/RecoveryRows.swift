@@ -8,10 +8,20 @@ enum RecoveryRows {
     /// Replaces all earlier codes by the new ones, for a user whose row this operation has marked.
     static func replaced(_ enrolling: FactorEnrolment, as operation: Operation) -> [BoundStatement] {
         guard !enrolling.codes.isEmpty else { return [] }
-        let marked: [SQLValue] = [.id(enrolling.factor.user), .id(operation)]
-        return [BoundStatement(dropEarlier, values: [.id(enrolling.factor.user)] + marked)]
-            + enrolling.codes.map { BoundStatement(insertCode, values: [.blob($0)] + marked) }
+        let user = SQLValue.id(enrolling.factor.user)
+        return [dropEarlier(user: user, operation: .id(operation))]
+            + enrolling.codes.map { insertCode(digest: .blob($0), user: user, operation: .id(operation)) }
     }
+
+    private static let dropEarlier = Statement(
+        "DELETE FROM recovery_code WHERE user_id = :user AND \(Guards.userMarked)")
+
+    private static let insertCode = Statement(
+        into: .recoveryCode, once: true,
+        """
+        INSERT INTO recovery_code (user_id, digest)
+        SELECT u.id, :digest FROM user u WHERE u.id = :user AND u.operation = :operation
+        """)
 
     /// The rows that `replaced` writes.
     static func rows(_ enrolling: FactorEnrolment) -> [SignedRows] {
@@ -23,43 +33,32 @@ enum RecoveryRows {
     ///
     /// - Parameter failures: the user's failure count as it was read.
     static func activate(_ user: UserID, by digest: [UInt8], failures: Int, as operation: Operation) -> BoundStatement {
-        BoundStatement(activateByCode, .id(operation), .id(user), .integer(Int64(failures)), .blob(digest))
+        activateByCode(
+            operation: .id(operation), user: .id(user), failures: .integer(Int64(failures)), digest: .blob(digest))
     }
+
+    private static let activateByCode = Statement(
+        """
+        UPDATE user SET state = 'active', stopped_by = NULL, operation = :operation
+        WHERE id = :user AND state IN ('locked', 'frozen') AND coalesce(stopped_by, '') <> 'operator'
+        AND codes_locked_at IS NULL AND code_failures = :failures
+        AND EXISTS (SELECT 1 FROM recovery_code r WHERE r.user_id = user.id AND r.digest = :digest AND r.used_at IS NULL)
+        """)
 
     /// Marks the code as used, as part of a change that has marked the user's row.
     static func used(_ digest: [UInt8], of user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
-        BoundStatement(useCode, .timestamp(now), .id(user), .blob(digest), .id(user), .id(operation))
+        useCode(now: .timestamp(now), user: .id(user), digest: .blob(digest), operation: .id(operation))
     }
+
+    private static let useCode = Statement(
+        """
+        UPDATE recovery_code SET used_at = :now WHERE user_id = :user AND digest = :digest AND used_at IS NULL
+        AND \(Guards.userMarked)
+        """)
 
     static func dropped(_ user: UserID, as operation: Operation) -> BoundStatement {
-        BoundStatement(dropAll, .id(user), .id(operation))
+        dropAll(user: .id(user), operation: .id(operation))
     }
+
+    private static let dropAll = Statement("DELETE FROM recovery_code WHERE user_id = :user AND \(Guards.audited)")
 }
-
-private let dropEarlier = Statement(
-    "DELETE FROM recovery_code WHERE user_id = ? AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)"
-)
-
-private let insertCode = Statement(
-    into: .recoveryCode, once: true,
-    """
-    INSERT INTO recovery_code (user_id, digest)
-    SELECT u.id, ? FROM user u WHERE u.id = ? AND u.operation = ?
-    """)
-
-private let activateByCode = Statement(
-    """
-    UPDATE user SET state = 'active', stopped_by = NULL, operation = ?
-    WHERE id = ? AND state IN ('locked', 'frozen') AND coalesce(stopped_by, '') <> 'operator'
-    AND codes_locked_at IS NULL AND code_failures = ?
-    AND EXISTS (SELECT 1 FROM recovery_code r WHERE r.user_id = user.id AND r.digest = ? AND r.used_at IS NULL)
-    """)
-
-private let useCode = Statement(
-    """
-    UPDATE recovery_code SET used_at = ? WHERE user_id = ? AND digest = ? AND used_at IS NULL
-    AND EXISTS (SELECT 1 FROM user u WHERE u.id = ? AND u.operation = ?)
-    """)
-
-private let dropAll = Statement(
-    "DELETE FROM recovery_code WHERE user_id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")

@@ -12,8 +12,9 @@ extension Factors {
     ) -> Query<Bool> {
         var writes =
             [
-                BoundStatement(Locks.hold, .id(user)),
-                BoundStatement(auditDropped, .id(operation), .timestamp(now), .word(kind), .id(user), .word(kind)),
+                Locks.hold(user: .id(user)),
+                auditDropped(
+                    operation: .id(operation), now: .timestamp(now), kind: .word(kind), user: .id(user)),
             ] + dropped(kind, of: user, at: now, as: operation)
         if kind == .recovery { writes.append(RecoveryRows.dropped(user, as: operation)) }
         // A factor can be removed even if its rows are not genuine. The user's row comes first,
@@ -25,16 +26,45 @@ extension Factors {
         ) { rows in rows.happened }
     }
 
+    private static let auditDropped = Statement(
+        """
+        INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
+        SELECT :operation, :now, 'factor.dropped', u.website_id, u.id, :kind FROM user u
+        WHERE u.id = :user AND EXISTS (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = :kind)
+        \(Audit.once)
+        """)
+
     /// Deletes the factors of a kind with the codes that were sent. It is part of a change that
     /// `operation` has put into the audit.
     private static func dropped(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
-        let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
-        return (kind.isSent ? [BoundStatement(dropSent, values: mine), BoundStatement(dropEntries, values: mine)] : [])
-            + [CodeFailures.kept(kind, of: user, as: operation), BoundStatement(dropFactor, values: mine)]
-            + leftBehind(kind, of: user, at: now, as: operation)
+        var writes: [BoundStatement] = []
+        if kind.isSent {
+            writes.append(dropSent(user: .id(user), kind: .word(kind), operation: .id(operation)))
+            writes.append(dropEntries(user: .id(user), kind: .word(kind), operation: .id(operation)))
+        }
+        writes.append(CodeFailures.kept(kind, of: user, as: operation))
+        writes.append(dropFactor(user: .id(user), kind: .word(kind), operation: .id(operation)))
+        return writes + leftBehind(kind, of: user, at: now, as: operation)
     }
+
+    private static let dropSent = Statement(sentDropped(""))
+
+    private static func sentDropped(_ condition: String) -> String {
+        """
+        DELETE /*M! s */ FROM sent_code
+        /*M! AS s JOIN factor f ON f.id = s.factor_id WHERE */
+        /*S! WHERE factor_id IN (SELECT f.id FROM factor f WHERE */
+        f.user_id = :user AND f.kind = :kind \(condition) /*S! ) */ AND \(Guards.audited)
+        """
+    }
+
+    private static let dropEntries = Statement(
+        "DELETE FROM outbox WHERE user_id = :user AND factor_id IS NOT NULL AND kind = :kind AND \(Guards.audited)")
+
+    private static let dropFactor = Statement(
+        "DELETE FROM factor WHERE user_id = :user AND kind = :kind AND \(Guards.audited)")
 
     /// Makes unfinished steps with this factor undeliverable in the user's open logins, and the
     /// next factors due.
@@ -53,12 +83,17 @@ extension Factors {
     static func takenAway(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
-        let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
-        return codesVoided(kind, of: user, at: now, as: operation) + [
+        codesVoided(kind, of: user, at: now, as: operation) + [
             CodeFailures.kept(kind, of: user, as: operation), dropActive(kind, of: user, as: operation),
-            BoundStatement(emptyWaiting, values: mine),
+            emptyWaiting(user: .id(user), kind: .word(kind), operation: .id(operation)),
         ]
     }
+
+    private static let emptyWaiting = Statement(
+        """
+        UPDATE factor SET address = NULL, approval = NULL
+        WHERE user_id = :user AND kind = :kind AND state = 'waiting' AND \(Guards.audited)
+        """)
 
     /// The rows from which `takenAway` takes rights: the waiting factor with its address, and the
     /// expiry of its codes.
@@ -72,13 +107,22 @@ extension Factors {
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
         guard kind.isSent else { return [] }
-        let mine: [SQLValue] = [.id(user), .word(kind), .id(operation)]
         return [
-            BoundStatement(dropSentOfActive, values: mine),
-            BoundStatement(voidSentOfWaiting, values: [.timestamp(now), .timestamp(now)] + mine),
-            BoundStatement(dropEntries, values: mine),
+            dropSentOfActive(user: .id(user), kind: .word(kind), operation: .id(operation)),
+            voidSentOfWaiting(
+                now: .timestamp(now), user: .id(user), kind: .word(kind), operation: .id(operation)),
+            dropEntries(user: .id(user), kind: .word(kind), operation: .id(operation)),
         ] + leftBehind(kind, of: user, at: now, as: operation)
     }
+
+    private static let dropSentOfActive = Statement(sentDropped("AND f.state = 'active'"))
+
+    private static let voidSentOfWaiting = Statement(
+        """
+        UPDATE sent_code SET expires_at = :now WHERE expires_at > :now AND factor_id =
+        (SELECT f.id FROM factor f WHERE f.user_id = :user AND f.kind = :kind AND f.state = 'waiting')
+        AND \(Guards.audited)
+        """)
 
     /// The rows from which `codesVoided` takes rights: codes that were sent to confirm an address.
     /// A waiting factor has no other codes.
@@ -88,43 +132,9 @@ extension Factors {
 
     /// Deletes the active factor that another one replaces.
     static func dropActive(_ kind: Factor, of user: UserID, as operation: Operation) -> BoundStatement {
-        BoundStatement(dropReplaced, .id(user), .word(kind), .id(operation))
+        dropReplaced(user: .id(user), kind: .word(kind), operation: .id(operation))
     }
+
+    private static let dropReplaced = Statement(
+        "DELETE FROM factor WHERE user_id = :user AND kind = :kind AND state = 'active' AND \(Guards.audited)")
 }
-
-private let noted = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
-
-private let auditDropped = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'factor.dropped', u.website_id, u.id, NULL, NULL, ?, NULL FROM user u
-        WHERE u.id = ? AND EXISTS (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = ?)
-        """ + Audit.once)
-
-private func sentDropped(_ kept: String) -> String {
-    """
-    DELETE /*M! s */ FROM sent_code
-    /*M! AS s JOIN factor f ON f.id = s.factor_id WHERE */ /*S! WHERE factor_id IN (SELECT f.id FROM factor f WHERE */
-    f.user_id = ? AND f.kind = ?\(kept) /*S! ) */ AND
-    """ + noted
-}
-
-private let dropSent = Statement(sentDropped(""))
-private let dropSentOfActive = Statement(sentDropped(" AND f.state = 'active'"))
-
-private let voidSentOfWaiting = Statement(
-    """
-    UPDATE sent_code SET expires_at = ? WHERE expires_at > ? AND factor_id =
-    (SELECT f.id FROM factor f WHERE f.user_id = ? AND f.kind = ? AND f.state = 'waiting') AND
-    """ + noted)
-
-private let emptyWaiting = Statement(
-    "UPDATE factor SET address = NULL, approval = NULL WHERE user_id = ? AND kind = ? AND state = 'waiting' AND" + noted
-)
-
-private let dropReplaced = Statement(
-    "DELETE FROM factor WHERE user_id = ? AND kind = ? AND state = 'active' AND" + noted)
-
-private let dropEntries = Statement(
-    "DELETE FROM outbox WHERE user_id = ? AND factor_id IS NOT NULL AND kind = ? AND" + noted)
-
-private let dropFactor = Statement("DELETE FROM factor WHERE user_id = ? AND kind = ? AND" + noted)
