@@ -6,50 +6,70 @@ extension Store {
     public func bindByWebsite(
         _ device: NewDevice, website: WebsiteID, as operation: Operation
     ) async throws(StoreFailure) -> WebsiteBindOutcome {
-        let user: [SQLValue] = [.id(device.user), .id(operation)]
-        let audit: [SQLValue] = [.id(operation), .timestamp(device.at), .id(device.id)] + user
+        let (user, id, now) = (SQLValue.id(device.user), SQLValue.id(device.id), SQLValue.timestamp(device.at))
         let change = Change(
             "bind", operation,
             rows: [.user(device.user).signed, .device(device.id).signed]
                 + AccountEventRows.rows(.deviceBound, as: operation),
             [
-                BoundStatement(markUserOfWebsite, .id(operation), .id(device.user), .id(website)),
-                BoundStatement(auditReplaced, values: audit),
-                BoundStatement(updateWebsitePhone, values: device.changes(operation) + [.id(device.id)] + user),
-                BoundStatement(insertWebsitePhone, values: device.values(operation) + user),
-                BoundStatement(auditByWebsite, values: audit),
+                markUserOfWebsite(operation: .id(operation), user: user, website: .id(website)),
+                auditReplaced(operation: .id(operation), now: now, device: id, user: user),
+                device.updatedByWebsite(as: operation), device.insertedByWebsite(as: operation),
+                auditByWebsite(operation: .id(operation), now: now, device: id, user: user),
             ]
                 + AccountEventRows.steps(
                     .deviceBound, user: device.user, device: device.id, after: BoundPhone.event, at: device.at,
                     as: operation),
-            reads: [BoundStatement(stopped, .id(device.id))])
+            reads: [stopped(device: id)])
         return try await run(
             Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .gone : .blockedByOperator })
     }
 }
 
-private let markUserOfWebsite = Statement("UPDATE user SET operation = ? WHERE id = ? AND website_id = ?")
+private let markUserOfWebsite = Statement(
+    "UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website")
 
 /// Audits a new push token of a phone that is already bound. Nobody is notified of it.
 private let auditReplaced = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'device.changed', u.website_id, u.id, NULL, d.id, NULL, 'website'
-        FROM device d JOIN user u ON u.id = d.user_id
-        WHERE d.id = ? AND d.state = 'active' AND u.id = ? AND u.operation = ?
-        """ + Audit.once)
-private let updateWebsitePhone = Statement(
-    BoundPhone.changes
-        + " AND coalesce(stopped_by, '') <> 'operator' AND EXISTS (SELECT 1 FROM user WHERE id = ? AND operation = ?)")
-private let insertWebsitePhone = Statement(
-    into: .device, once: true,
-    BoundPhone.insertion + """
-         SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, u.id, 0 FROM user u WHERE u.id = ? AND u.operation = ?
-        """)
-private let auditByWebsite = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'device.bound', u.website_id, u.id, NULL, d.id, NULL, 'website'
-        FROM device d JOIN user u ON u.id = d.user_id
-        WHERE d.id = ? AND d.operation = u.operation AND u.id = ? AND u.operation = ?
-        """ + Audit.once)
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, device_id, proof)
+    SELECT :operation, :now, 'device.changed', u.website_id, u.id, d.id, 'website'
+    FROM device d JOIN user u ON u.id = d.user_id
+    WHERE d.id = :device AND d.state = 'active' AND u.id = :user AND u.operation = :operation
+    \(Audit.once)
+    """)
 
-private let stopped = Statement("SELECT 1 FROM device WHERE id = ? AND stopped_by = 'operator'")
+private let auditByWebsite = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, device_id, proof)
+    SELECT :operation, :now, '\(BoundPhone.event)', u.website_id, u.id, d.id, 'website'
+    FROM device d JOIN user u ON u.id = d.user_id
+    WHERE d.id = :device AND d.operation = u.operation AND u.id = :user AND u.operation = :operation
+    \(Audit.once)
+    """)
+
+private let stopped = Statement("SELECT 1 FROM device WHERE id = :device AND stopped_by = 'operator'")
+
+extension NewDevice {
+    fileprivate func updatedByWebsite(as operation: Operation) -> BoundStatement {
+        updatePhone(
+            name: .text(name), platform: .word(platform), environment: .word(environment), pushToken: .text(pushToken),
+            now: .timestamp(at), revocation: .blob(revocation), binding: .text(binding), approval: .id(approval),
+            state: .word(state), operation: .id(operation), device: .id(id), user: .id(user))
+    }
+
+    fileprivate func insertedByWebsite(as operation: Operation) -> BoundStatement {
+        insertPhone(
+            device: .id(id), name: .text(name), platform: .word(platform), environment: .word(environment),
+            pushToken: .text(pushToken), now: .timestamp(at), publicKey: .blob(publicKey),
+            thumbprint: .blob(thumbprint), revocation: .blob(revocation), binding: .text(binding),
+            approval: .id(approval), operation: .id(operation), state: .word(state), user: .id(user))
+    }
+}
+
+private let updatePhone = Statement(
+    "\(BoundPhone.update) AND coalesce(stopped_by, '') <> 'operator' AND \(Guards.userMarked)")
+
+private let insertPhone = Statement(
+    into: .device, once: true,
+    "\(BoundPhone.insert) u.id, 0 FROM user u WHERE u.id = :user AND u.operation = :operation")
