@@ -1,0 +1,98 @@
+import Domain
+import Relay
+import World
+
+/// Deletes a user with all rows except those of the audit.
+extension Store {
+    public func forget(
+        _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> [ChallengeID]? {
+        let change = Change(
+            "forget", operation,
+            [
+                markUser(operation: .id(operation), user: .id(user), website: .id(website)),
+                endOpen(now: .timestamp(now), operation: .id(operation), user: .id(user)),
+                auditOthersEnded(now: .timestamp(now), user: .id(user), operation: .id(operation)),
+                auditForgotten(operation: .id(operation), now: .timestamp(now), user: .id(user)),
+            ] + belongings.map { $0(user: .id(user), operation: .id(operation)) }
+                + [forgetUser(user: .id(user), operation: .id(operation))],
+            reads: [endedWith(operation: .id(operation))])
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                guard rows.happened else { return nil }
+                var ended: [ChallengeID] = []
+                for row in rows[1] { ended.append(try row.id("challenge_id")) }
+                return ended
+            })
+    }
+}
+
+/// Locks the user's row, so that two changes of one user run one after the other.
+private let markUser = Statement("UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website")
+
+/// Cancels open challenges. If another change ends one at the same time, only one of the two takes
+/// effect.
+private let endOpen = Statement(
+    """
+    UPDATE challenge SET state = 'cancelled', reason = 'cancelled', decided_at = :now, operation = :operation
+    WHERE user_id = :user AND decided_at IS NULL AND expires_at > :now AND \(Guards.userMarked)
+    """)
+
+/// Audits the end of other challenges than the newest, because a login from a known browser may
+/// have been open beside it.
+private let auditOthersEnded = Statement(
+    """
+    \(Audit.endedChallenges) c.user_id = :user AND c.operation = :operation
+    AND c.id <> (SELECT u.challenge_id FROM user u WHERE u.id = c.user_id)
+    \(Audit.once)
+    """)
+
+/// Audits the deletion. The newest challenge is deleted with the user, so this row also reports its
+/// end.
+private let auditForgotten = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id)
+    SELECT :operation, :now, 'user.forgotten', u.website_id, u.id, c.id FROM user u
+    LEFT JOIN challenge c ON c.id = u.challenge_id AND c.operation = :operation
+    WHERE u.id = :user AND u.operation = :operation
+    \(Audit.once)
+    """)
+
+private let endedWith = Statement(
+    "SELECT challenge_id FROM audit WHERE operation = :operation AND challenge_id IS NOT NULL")
+
+/// The statements that delete what belongs to the user. Rows that are found by another row precede
+/// it.
+private let belongings = [
+    forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations, forgetSentCodes,
+    forgetFactors, forgetRecoveryCodes,
+]
+
+private let forgetEntries = Statement(
+    """
+    DELETE /*M! o */ FROM outbox
+    /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE c.user_id = :user */
+    /*S! WHERE challenge_id IN (SELECT id FROM challenge WHERE user_id = :user) */
+    AND \(Guards.audited)
+    """)
+private let forgetNews = Statement("DELETE FROM outbox WHERE user_id = :user AND \(Guards.audited)")
+private let forgetSteps = Statement(
+    """
+    DELETE /*M! s */ FROM step
+    /*M! AS s JOIN challenge c ON c.id = s.challenge_id WHERE c.user_id = :user */
+    /*S! WHERE challenge_id IN (SELECT id FROM challenge WHERE user_id = :user) */
+    AND \(Guards.audited)
+    """)
+private let forgetChallenges = Statement("DELETE FROM challenge WHERE user_id = :user AND \(Guards.audited)")
+private let forgetDevices = Statement("DELETE FROM device WHERE user_id = :user AND \(Guards.audited)")
+private let forgetActivations = Statement("DELETE FROM activation WHERE user_id = :user AND \(Guards.audited)")
+private let forgetSentCodes = Statement(
+    """
+    DELETE /*M! s */ FROM sent_code
+    /*M! AS s JOIN factor f ON f.id = s.factor_id WHERE f.user_id = :user */
+    /*S! WHERE factor_id IN (SELECT id FROM factor WHERE user_id = :user) */
+    AND \(Guards.audited)
+    """)
+private let forgetFactors = Statement("DELETE FROM factor WHERE user_id = :user AND \(Guards.audited)")
+private let forgetRecoveryCodes = Statement("DELETE FROM recovery_code WHERE user_id = :user AND \(Guards.audited)")
+private let forgetUser = Statement("DELETE FROM user WHERE id = :user AND \(Guards.audited)")

@@ -1,0 +1,74 @@
+import Domain
+import Relay
+import World
+
+/// Reads users and their phones.
+extension Store {
+    public func countUsers(of website: WebsiteID, upTo most: Int) async throws(StoreFailure) -> Int {
+        let script = Script("users", reads: [usersOfWebsite(website: .id(website), most: .integer(Int64(most)))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { throw .internal("a count without a row") }
+                return Int(try row.integer("user_count"))
+            })
+    }
+}
+
+private let usersOfWebsite = Statement(
+    "SELECT COUNT(*) AS user_count FROM (SELECT 1 FROM user WHERE website_id = :website LIMIT :most) u")
+
+extension Store {
+    public func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
+        try await user(
+            Script(
+                "user", rows: [.user(named: username, of: website)],
+                reads: [userByName(website: .id(website), username: .text(username))]))
+    }
+
+    public func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
+        try await user(
+            Script(
+                "user", rows: [.user(token)], reads: [userByToken(website: .id(website), token: .id(token))]))
+    }
+
+    private func user(_ script: Script) async throws(StoreFailure) -> UserRow? {
+        try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                return UserRow(
+                    id: try row.id("id"), token: try row.id("token"), username: try row.text("username"),
+                    email: try row.optionalText("email"), phone: try row.optionalText("phone"),
+                    displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
+                    state: try row.word("state"), isProved: try row.optionalTimestamp("proved_at") != nil,
+                    challenge: try row.optionalID("challenge_id"), stoppedBy: try row.optionalWord("stopped_by"),
+                    codes: try row.codeLockout())
+            })
+    }
+}
+
+private let userByName = Statement("\(userColumns) WHERE website_id = :website AND username = :username")
+private let userByToken = Statement("\(userColumns) WHERE website_id = :website AND token = :token")
+private let userColumns = """
+    SELECT id, token, username, email, phone, display_name, language, challenge_id, state, proved_at, stopped_by,
+    \(CodeLockout.columns()) FROM user
+    """
+
+extension Store {
+    public func devices(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [DeviceView] {
+        let script = Script(
+            "devices", rows: [.devices(of: user)],
+            reads: [devicesOfUser(user: .id(user), stale: Phones.stale(at: now))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                var views: [DeviceView] = []
+                for row in rows[0] { views.append(try Phones.read(row)) }
+                return views
+            })
+    }
+}
+
+private let devicesOfUser = Statement(
+    """
+    SELECT \(Phones.columns) FROM device d WHERE d.user_id = :user AND \(Phones.isThere)
+    ORDER BY d.created_at, d.id
+    """)
