@@ -38,12 +38,11 @@ private let endOpen = Statement(
     WHERE user_id = :user AND decided_at IS NULL AND expires_at > :now AND \(Guards.userMarked)
     """)
 
-/// Audits the end of other challenges than the newest, because a login from a known browser may
-/// have been open beside it.
+/// Audits the end of the challenge that was open beside the newest one (see `OpenChallenges`).
 private let auditOthersEnded = Statement(
     """
     \(Audit.endedChallenges) c.user_id = :user AND c.operation = :operation
-    AND c.id <> (SELECT u.challenge_id FROM user u WHERE u.id = c.user_id)
+    AND \(OpenChallenges.besideNewest)
     \(Audit.once)
     """)
 
@@ -58,6 +57,8 @@ private let auditForgotten = Statement(
     \(Audit.once)
     """)
 
+/// Reads the newest challenge, if this change has ended it. The end of the other open challenge is
+/// only in the audit, under an operation of its own.
 private let endedWith = Statement(
     "SELECT challenge_id FROM audit WHERE operation = :operation AND challenge_id IS NOT NULL")
 

@@ -76,13 +76,12 @@ extension AskScript {
         "c.user_id = :user AND c.decided_at = :now AND c.operation = :operation AND c.reason = 'superseded'"
 }
 
-/// Supersedes open challenges. A login from an unknown browser does not end one from a known
-/// browser. It stays open, but the phone shows it only after the other one has ended. Expired
-/// challenges keep the result `expired`, which was already reported.
+/// Supersedes open challenges. If one from a known browser stays open beside the new one, the phone
+/// shows the new one only after the other one has ended.
 private let supersede = Statement(
     """
     UPDATE challenge SET state = 'cancelled', reason = 'superseded', decided_at = :now, operation = :operation
-    WHERE user_id = :user AND decided_at IS NULL AND expires_at > :now AND known <= :known AND \(Guards.userMarked)
+    WHERE \(OpenChallenges.endedByNewer) AND \(Guards.userMarked)
     """)
 
 /// MariaDB scans a whole table for `IN (SELECT …)`, but uses an index for a join. SQLite has no
