@@ -41,7 +41,7 @@ public enum Demo {
             let signals = try Signals()
             ended = try EventLoop.run("demo", time: SystemTime()) { loop in await work(loop, signals) }
         } catch {
-            throw Failure(.failed, error.description, next: "The machine is out of something: threads or descriptors.")
+            throw Failure(.failed, error.description, next: "The machine is out of threads or file descriptors.")
         }
         return try ended.get()
     }

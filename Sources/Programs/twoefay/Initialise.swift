@@ -5,20 +5,20 @@ import Log
 extension Tool {
     static let initialise = Subcommand(
         command: Command(
-            "init", "Makes a new installation: settings, keys, certificates and an empty store.",
-            operands: [.init("DIR", "Where it will live; made if it is not there.")],
+            "init", "Creates an installation: settings, keys, certificates and an empty store.",
+            operands: [.init("DIR", "The directory of the installation; created if it does not exist.")],
             options: [
                 .init(
                     "storage", .one("URL"),
-                    "sqlite:FILE or mariadb://USER@HOST/DATABASE; sqlite:twoefay.db if left out."),
-                .init("listen", .one("HOST:PORT"), "Where the relay listens; 127.0.0.1:8080 if left out."),
+                    "sqlite:FILE or mariadb://USER@HOST/DATABASE (default: sqlite:twoefay.db)."),
+                .init("listen", .one("HOST:PORT"), "The address of the relay (default: 127.0.0.1:8080)."),
                 .init(
                     "host", .many("NAME"),
-                    "Names and addresses for the certificate, the first one for the origin; this machine's own if left out."
+                    "Names and addresses for the certificate; the first becomes the origin (default: localhost)."
                 ),
             ],
             notes: """
-                Nothing that is there is overwritten, and after a failure nothing is left behind.
+                It overwrites no existing file, and leaves nothing behind after a failure.
                   twoefay init /etc/twoefay --listen 0.0.0.0:8080 --host login.example.com
                 """)
     ) { invocation throws(Failure) in
@@ -27,12 +27,12 @@ extension Tool {
         do throws(SettingsFault) {
             if let text = invocation.value("storage") { storage = try StorageText(settingsText: text) }
         } catch {
-            throw Failure(.usage, "--storage: \(error.message)", next: "Run 'twoefay init --help' for what it takes.")
+            throw Failure(.usage, "--storage: \(error.message)", next: "Run 'twoefay init --help' for usage.")
         }
         do throws(SettingsFault) {
             if let text = invocation.value("listen") { listen = try HostPort(settingsText: text) }
         } catch {
-            throw Failure(.usage, "--listen \(error.message)", next: "Run 'twoefay init --help' for what it takes.")
+            throw Failure(.usage, "--listen \(error.message)", next: "Run 'twoefay init --help' for usage.")
         }
         let installation = try NewInstallation(
             directory: invocation.operand(0), storage: storage, listen: listen, hosts: invocation.values("host"))
@@ -42,10 +42,11 @@ extension Tool {
         let origin = installation.settings.origin.settingsText
         return Report(
             """
-            A new installation is in \(invocation.operand(0)). Its settings are \(path), its origin is \(origin).
-            Keep copies of master.key and of the *.key files elsewhere: without them what is sealed or signed is lost.
+            The installation is created in \(invocation.operand(0)). Its settings are \(path), its origin is \(origin).
+            Keep copies of master.key and of the *.key files elsewhere: without them, the sealed secrets are lost, and no
+            certificate can be issued.
 
-            Next, make a website known, and start the relay:
+            Next, add a website, and start the relay:
               twoefay --config \(path) website add NAME
               twoefayd --config \(path)
             """,

@@ -22,11 +22,11 @@ enum Tool {
 
     static func run(_ arguments: [String]) -> Int32 {
         let reader = CommandLineReader(
-            program: "twoefay", about: "Makes and looks after an installation of Twoefay; twoefayd runs it.",
+            program: "twoefay", about: "Creates and manages an installation of Twoefay; twoefayd runs it.",
             shared: [Settings.configOption] + Program.sharedOptions, commands: verbs.map(\.command))
         return Program.run(reader, arguments) { invocation throws(Failure) in
             guard let verb = verbs.first(where: { $0.command.words == invocation.command.words }) else {
-                fatalError("a command without a verb: \(invocation.command.name)")  // our own bug
+                fatalError("a command without a function: \(invocation.command.name)")  // our own bug
             }
             return try verb.run(invocation)
         }

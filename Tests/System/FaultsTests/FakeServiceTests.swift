@@ -174,7 +174,7 @@ import World
         let directory = try TemporaryDirectory()
         let missing = try await twoefay("fake-apns", "--control", directory("none.yaml"), in: directory.path)
         #expect(missing.status == 3)
-        #expect(missing.errors.contains("Make one with 'twoefay fake-apns --example > \(directory("none.yaml"))'."))
+        #expect(missing.errors.contains("To create one: twoefay fake-apns --example > \(directory("none.yaml"))"))
 
         try TextFile.write("tokens: 5\nlatency: never\n", to: directory("bad.yaml"))
         let wrong = try await twoefay("fake-apns", "--control", directory("bad.yaml"), in: directory.path)
@@ -190,7 +190,7 @@ import World
         try #require(unlink(directory("team/apple-ca.key")) == 0)
         let broken = try await twoefay("fake-apns", "--listen", "127.0.0.1:0", "--directory", directory("team"))
         #expect(broken.status == 4)
-        #expect(broken.errors.contains("apple-ca.key is missing beside AuthKey.p8"))
+        #expect(broken.errors.contains("apple-ca.key is missing, but AuthKey.p8 exists"))
 
         let nowhere = try await twoefay("fake-apns", "--listen", "here", in: directory.path)
         #expect(nowhere.status == 2)

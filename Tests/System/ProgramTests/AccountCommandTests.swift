@@ -230,7 +230,7 @@ import World
             (["device", "list", "bob", "--website", "shop"], 3, "shop has no user bob"),
             (["device", "show", "ada"], 2, "DEVICE must be the 32 digits"),
             (["device", "revoke", String(repeating: "0", count: 32)], 3, "there is no phone 000"),
-            (["device", "revoke"], 2, "DEVICE is missing"), (["device"], 2, "device what?"),
+            (["device", "revoke"], 2, "DEVICE is missing"), (["device"], 2, "device needs a subcommand"),
         ] as [([String], Int32, String)])
     func impossibleAccountChangeIsRefused(arguments: [String], status: Int32, message: String) async throws {
         let installed = try await Installed()

@@ -67,7 +67,7 @@ import Testing
         _ = try await Child.run("sh", ["-c", "mkdir relay && echo mine > relay/ca.key"], in: directory.path)
         let refused = try await BuiltProgram.twoefay("init", directory("relay"))
         #expect(refused.status == 4)
-        #expect(refused.errors.contains("ca.key is there already"))
+        #expect(refused.errors.contains("ca.key exists already"))
         #expect(TemporaryDirectory.names(in: directory("relay")) == ["ca.key"])
         #expect(try text(directory("relay/ca.key")) == "mine\n")
 
@@ -109,7 +109,7 @@ import Testing
             (["--host", "a b"], "--host a b is neither a host name nor an address"),
             (["--host", "a:8080"], "--host a:8080 is neither a host name nor an address"),
             (["--storage", "mysql://x"], "--storage: storage must begin with sqlite: or mariadb://"),
-            (["--storage", "sqlite::memory:"], "a store in memory is gone when its program ends"),
+            (["--storage", "sqlite::memory:"], "a store in memory is lost when the program ends"),
         ])
     func invalidInitOptionsAreRefused(arguments: [String], message: String) async throws {
         let directory = try TemporaryDirectory()

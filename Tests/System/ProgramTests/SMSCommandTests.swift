@@ -100,7 +100,7 @@ import Testing
         let installed = try await installed(gateway)
         let right = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
         #expect(right.status == 0, "\(right.errors)")
-        #expect(right.output.contains("Text messages leave through down, up."))
+        #expect(right.output.contains("Text messages are sent through down, up."))
         _ = try await Child.run("sh", ["-c", "rm kannel.password"], in: installed.directory("relay"))
         let wrong = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
         #expect(wrong.status == 1 && wrong.errors.contains("kannel.password: No such file"))

@@ -83,7 +83,7 @@ import Testing
         try cities.write(to: installed.directory("relay/places.mmdb"))
         let good = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
         #expect(good.status == 0, "\(good.errors)")
-        #expect(good.output.contains("Places are those of GeoLite2-City, made at 2026-09-21T14:13:20.000Z."))
+        #expect(good.output.contains("The geolocation database is GeoLite2-City, created at 2026-09-21T14:13:20.000Z."))
         let json = try await BuiltProgram.twoefayd("--config", installed.settings, "--check", "--json").json
         #expect(json["places"]?.object?["kind"] == "GeoLite2-City")
         #expect(json["places"]?.object?["made_at"] == "2026-09-21T14:13:20.000Z")
@@ -98,8 +98,8 @@ import Testing
         try TextFile.write(settings, to: installed.settings)
         let good = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
         #expect(good.status == 0, "\(good.errors)")
-        #expect(good.output.contains("Browsers are pushed"))
-        #expect(!good.output.contains("nothing will be pushed"))
+        #expect(good.output.contains("Web Push is on"))
+        #expect(!good.output.contains("No push service is set"))
         let on = try await BuiltProgram.twoefayd("--config", installed.settings, "--check", "--json").json
         #expect(on["web_push"] == true)
 

@@ -5,7 +5,7 @@ extension Settings {
     /// the relay's certificate.
     public func loadPin() throws(Failure) -> [UInt8] {
         let path = path(of: tls.authority)
-        let next = "It is the authority of the relay's certificate; 'tls.ca' names it."
+        let next = "Check 'tls.ca' in the settings: it names the authority of the relay's certificate."
         let pem: [UInt8]
         do throws(Files.Problem) {
             pem = try Files.read(path)

@@ -110,7 +110,7 @@ struct KeyFiles: Sendable {
             throw Failure(
                 .failed, reading.problems.joined(separator: "\n"),
                 next:
-                    "These files are named in the settings as master_key_file, tls.phones and tls.phones_key or pkcs11."
+                    "The settings name these files in master_key_file, tls.phones, and tls.phones_key or pkcs11."
             )
         }
         return KeyFiles(data: keys.data, phones: authority, token: reading.token)
@@ -127,7 +127,7 @@ extension DataKeys {
         do throws(CryptoFailure) {
             return try rowAuthenticator()
         } catch {
-            throw Failure(.failed, "the master key: \(error)", next: "Bring its file back from your copy of it.")
+            throw Failure(.failed, "the master key: \(error)", next: "Restore its file from your copy.")
         }
     }
 
@@ -135,7 +135,7 @@ extension DataKeys {
         do throws(CryptoFailure) {
             return try sealer()
         } catch {
-            throw Failure(.failed, "the master key: \(error)", next: "Bring its file back from your copy of it.")
+            throw Failure(.failed, "the master key: \(error)", next: "Restore its file from your copy.")
         }
     }
 }

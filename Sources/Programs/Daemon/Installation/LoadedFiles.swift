@@ -96,16 +96,16 @@ public struct LoadedFiles: Sendable {
         _ settings: Settings, at now: Timestamp, waiting start: Duration = .seconds(5)
     ) throws(Failure) -> LoadedFiles {
         var reading = LoadedFilesReader(settings: settings, now: now, start: start)
-        let materials = reading.all()
-        guard let materials, reading.problems.isEmpty else {
+        let files = reading.all()
+        guard let files, reading.problems.isEmpty else {
             throw Failure(
                 .failed, reading.problems.joined(separator: "\n"),
                 next:
-                    "These files are named in the settings; docs/operators/files.md says what each is and "
-                    + "how to renew it."
+                    "The settings name these files; docs/operators/files.md explains each of them, and how "
+                    + "to renew it."
             )
         }
-        return materials
+        return files
     }
 }
 
@@ -131,23 +131,23 @@ struct LoadedFilesReader {
         let keys = keys(phones)
         let push = push()
         let webPush = webPush()
-        let webhookMaterials = webhooks()
+        let webhookFiles = webhooks()
         let mail = mail()
         let wording = wording()
         let texts = texts(mail)
-        let places = places()
-        fits(server, key)
-        leads(chain, to: authority)
+        let placeFinder = placeFinder()
+        checkKey(key, of: server)
+        checkChain(chain, endsWith: authority)
         guard let chain, let key, let authority, let websites, let phones, let keys, let wording else {
             return nil
         }
         return LoadedFiles(
             certificate: chain, key: key, authority: authority, websites: websites, phones: phones,
             issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush,
-            webhooks: webhookMaterials,
+            webhooks: webhookFiles,
             mail: mail, wording: wording,
             texts: texts,
-            geolocation: places,
+            geolocation: placeFinder,
             certificates: CertificateExpiry.all(settings))
     }
 
@@ -192,7 +192,7 @@ struct LoadedFilesReader {
 
     /// Checks that the key belongs to the certificate. TLS checks a certificate whose key is not on
     /// P-256.
-    private mutating func fits(_ certificate: Certificate?, _ key: Secret?) {
+    private mutating func checkKey(_ key: Secret?, of certificate: Certificate?) {
         guard let certificate, let key, let expected = try? certificate.publicKey() else { return }
         let path = settings.path(of: settings.tls.key)
         do throws(CryptoFailure) {
@@ -206,7 +206,7 @@ struct LoadedFilesReader {
 
     /// Checks that the chain contains the pinned authority. Phones know only the thumbprint of its
     /// key, so the handshake must show them its certificate.
-    private mutating func leads(_ chain: [UInt8]?, to authority: Certificate?) {
+    private mutating func checkChain(_ chain: [UInt8]?, endsWith authority: Certificate?) {
         guard let chain, let authority, let shown = try? Certificate.all(pem: chain) else { return }
         guard !shown.contains(where: { $0.spkiThumbprint == authority.spkiThumbprint }) else { return }
         let (file, path) = (settings.path(of: settings.tls.certificate), settings.path(of: settings.tls.authority))
@@ -269,7 +269,7 @@ struct LoadedFilesReader {
         return LoadedFiles.SMSFiles(gateways: gateways, limits: texts.limits)
     }
 
-    private mutating func places() -> PlaceFinder? {
+    private mutating func placeFinder() -> PlaceFinder? {
         guard let file = settings.geolocation else { return nil }
         do throws(PlaceFinder.Fault) {
             return try PlaceFinder(path: settings.path(of: file))

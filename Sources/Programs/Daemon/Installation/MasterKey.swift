@@ -127,8 +127,8 @@ public struct MasterKey: Sendable {
     }
 
     private static let explanation = [
-        "# The keys of this installation, the newest first: a line each. Made and changed by 'twoefay rekey'.",
-        "# The first seals, all open; one that ends with 'next' does not seal yet. Ids of operations follow from the last.",
+        "# The master keys of this installation, one on each line, the newest first. 'twoefay rekey' changes them.",
+        "# The first key seals, unless it ends with 'next'; every key opens. Operation ids are derived from the last key.",
     ]
 
     var file: [UInt8] {
@@ -186,8 +186,8 @@ extension MasterKey {
     /// Returns a copy with one more key, which does not seal yet.
     public func adding(_ secret: Secret) throws(Fault) -> MasterKey {
         var lines = lines
-        let place = lines.firstIndex { if case .key = $0 { true } else { false } } ?? lines.endIndex
-        lines.insert(.key(Key(secret: secret, isNext: true)), at: place)
+        let index = lines.firstIndex { if case .key = $0 { true } else { false } } ?? lines.endIndex
+        lines.insert(.key(Key(secret: secret, isNext: true)), at: index)
         if !lines.contains(where: { if case .text(Self.explanation[0]) = $0 { true } else { false } }) {
             lines = Self.explanation.map { .text($0) } + lines
         }
@@ -223,12 +223,12 @@ extension Settings {
             file = try Files.readSecret(path)
         } catch {
             throw Failure(
-                .failed, error.text, next: "It was made by 'twoefay init'; bring it back from your copy of it.")
+                .failed, error.text, next: "Restore the file that 'twoefay init' created from your copy.")
         }
         do throws(MasterKey.Fault) {
             return try MasterKey(file: file)
         } catch {
-            throw Failure(.failed, "\(path): \(error.message)", next: "Bring it back from your copy of it.")
+            throw Failure(.failed, "\(path): \(error.message)", next: "Restore the file from your copy.")
         }
     }
 
@@ -239,7 +239,7 @@ extension Settings {
         } catch {
             throw Failure(
                 .failed, error.text,
-                next: "The file is as it was. Run this as its owner, who must be able to write there.")
+                next: "The file is unchanged. Run the command as its owner, with write access to its directory.")
         }
     }
 }

@@ -32,7 +32,7 @@ public struct NewInstallation: Sendable {
         directory: String, storage: StorageText = StorageText(path: "twoefay.db"),
         listen: HostPort = HostPort(host: "127.0.0.1", port: 8080), hosts: [String] = []
     ) throws(Failure) {
-        let help = "Run 'twoefay init --help' for what it takes."
+        let help = "Run 'twoefay init --help' for usage."
         guard listen.port != 0 else {
             throw Failure(.usage, "--listen needs a port: it becomes part of the origin", next: help)
         }
@@ -104,7 +104,7 @@ public struct NewInstallation: Sendable {
                 File(name: settings.masterKey.written, bytes: MasterKey.generate(randomness).file, isPrivate: true),
             ]
         } catch {
-            throw Failure(.failed, "the certificates could not be made: \(error.description)", next: "Try again.")
+            throw Failure(.failed, "the certificates cannot be created: \(error.description)", next: "Try again.")
         }
     }
 
@@ -113,7 +113,7 @@ public struct NewInstallation: Sendable {
         switch url {
         case .memory:
             throw Failure(
-                .usage, "a store in memory is gone when its program ends",
+                .usage, "a store in memory is lost when the program ends",
                 next: "Give --storage sqlite:FILE or --storage mariadb://USER@HOST/DATABASE.")
         case .sqlite(let path):
             if Files.exists(path) { throw occupiedStore(url) }
@@ -137,14 +137,14 @@ public struct NewInstallation: Sendable {
 
     private func occupied(_ name: String) -> Failure {
         Failure(
-            .conflict, "\(Files.resolve(name, in: directory)) is there already",
-            next: "Nothing was changed. Choose another directory, or move what is there away: its keys may be in use.")
+            .conflict, "\(Files.resolve(name, in: directory)) exists already",
+            next: "Nothing was changed. Choose another directory, or move the file away; its keys may be in use.")
     }
 
     private func occupiedStore(_ url: StorageURL) -> Failure {
         Failure(
-            .conflict, "\(url) is there already, and belongs to an installation",
-            next: "Nothing was changed. Choose another --storage; what is sealed in this one needs the keys it has.")
+            .conflict, "\(url) exists already, and belongs to an installation",
+            next: "Nothing was changed. Choose another --storage: this one needs the keys of its installation.")
     }
 }
 
@@ -162,13 +162,14 @@ private struct InstallationDirectory {
         let settings = path(NewInstallation.settingsName)
         if Files.exists(settings) {
             throw Failure(
-                .conflict, "\(settings) is there already: this is an installation",
-                next: "Nothing was changed. Choose another directory, or use it: twoefayd --config \(settings)")
+                .conflict, "\(settings) exists already: this is an installation",
+                next: "Nothing was changed. Choose another directory, or run this one: twoefayd --config \(settings)")
         }
         do throws(Files.Problem) {
             madeDirectory = try Files.makeDirectory(directory, mode: 0o700)
         } catch {
-            throw Failure(.failed, error.text, next: "The directory that it lies in must be there and be yours.")
+            throw Failure(
+                .failed, error.text, next: "Its parent directory must exist, and you must be able to write to it.")
         }
     }
 
@@ -181,7 +182,7 @@ private struct InstallationDirectory {
         } catch {
             throw Failure(
                 error.exists ? .conflict : .failed, error.text,
-                next: "What was made so far has been removed. Mend that, then try again.")
+                next: "The files created so far are removed. Correct the problem, then try again.")
         }
     }
 
@@ -190,7 +191,7 @@ private struct InstallationDirectory {
             try Files.sync(directory: directory)
         } catch {
             throw Failure(
-                .failed, error.text, next: "What was made so far has been removed. Mend that, then try again.")
+                .failed, error.text, next: "The files created so far are removed. Correct the problem, then try again.")
         }
     }
 

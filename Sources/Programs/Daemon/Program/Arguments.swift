@@ -52,11 +52,12 @@ public struct CommandLineReader: Sendable {
         }
         if helps { return .help(help(for: command, words: words)) }
         guard let command else {
-            throw usage(words.isEmpty ? "no command was given" : "\(words.joined(separator: " ")) what?", words)
+            let group = words.joined(separator: " ")
+            throw usage(words.isEmpty ? "no command was given" : "\(group) needs a subcommand", words)
         }
         let isOpen = command.operands.last?.isMany == true
         guard isOpen || operands.count <= command.operands.count else {
-            throw usage("\(operands[command.operands.count]) is one argument too many", command.words)
+            throw usage("unexpected argument \(operands[command.operands.count])", command.words)
         }
         guard operands.count >= command.operands.count - (isOpen ? 1 : 0) else {
             throw usage("\(command.operands[operands.count].name) is missing", command.words)
@@ -75,7 +76,7 @@ public struct CommandLineReader: Sendable {
         let options = shared + (command?.options ?? [])
         guard argument.hasPrefix("--"), let option = options.first(where: { "--" + $0.name == parts[0] }) else {
             let near = Spelling.nearest(to: String(parts[0]), among: options.map { "--" + $0.name })
-            throw usage("\(parts[0]) is no option here" + (near.map { "; did you mean \($0)?" } ?? ""), words)
+            throw usage("unknown option \(parts[0])" + (near.map { "; did you mean \($0)?" } ?? ""), words)
         }
         var values = parts.dropFirst().map(String.init)
         switch option.takes {
@@ -110,12 +111,12 @@ public struct CommandLineReader: Sendable {
     private func unknown(_ words: [String]) -> Failure {
         let names = commands.map(\.name)
         let near = Spelling.nearest(to: words.joined(separator: " "), among: names + commands.compactMap(\.words.first))
-        let message = "\(words.joined(separator: " ")) is no command" + (near.map { "; did you mean \($0)?" } ?? "")
+        let message = "unknown command \(words.joined(separator: " "))" + (near.map { "; did you mean \($0)?" } ?? "")
         return usage(message, Array(words.dropLast()))
     }
 
     private func usage(_ message: String, _ words: [String]) -> Failure {
         let about = ([program] + words).joined(separator: " ")
-        return Failure(.usage, message, next: "Run '\(about) --help' for what it takes.")
+        return Failure(.usage, message, next: "Run '\(about) --help' for usage.")
     }
 }

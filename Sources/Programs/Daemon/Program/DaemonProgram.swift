@@ -11,15 +11,15 @@ import World
 /// The program `twoefayd`: reads the settings, then runs the relay.
 public enum DaemonProgram {
     static let reader = CommandLineReader(
-        program: "twoefayd", about: "Runs the relay until it is told to stop (SIGTERM).",
+        program: "twoefayd", about: "Runs the relay until SIGTERM.",
         shared: Program.sharedOptions,
         commands: [
             Command(
-                "", "Runs the relay until it is told to stop (SIGTERM).",
+                "", "Runs the relay until SIGTERM.",
                 options: [
                     Settings.configOption,
-                    .init("check", .nothing, "Read the settings, the files they name and the store; run nothing."),
-                ], notes: "The log goes to standard error. A new installation is made by 'twoefay init DIR'.")
+                    .init("check", .nothing, "Check the settings, the files that they name and the store, and exit."),
+                ], notes: "The log goes to standard error. To create an installation: twoefay init DIR")
         ])
 
     public static func run(_ arguments: [String]) -> Int32 {
@@ -27,14 +27,14 @@ public enum DaemonProgram {
             let memory = MemoryProtection.begin()
             let settings = try Settings.load(invocation)
             let now = SystemTime().now()
-            let materials = try LoadedFiles.load(settings, at: now)
-            if invocation.has("check") { return try check(settings, materials, at: now) }
+            let files = try LoadedFiles.load(settings, at: now)
+            if invocation.has("check") { return try check(settings, files, at: now) }
             // This log writes at once, because a log with its own thread must not start before the
             // process is restricted.
             let log = Log(format: settings.log.format, minimum: settings.log.level)
             memory.report(to: log)
             let hardening = try settings.restrictProcess(log: log)
-            try Daemon.run(settings, materials, hardening: hardening) { () throws(Failure) in
+            try Daemon.run(settings, files, hardening: hardening) { () throws(Failure) in
                 try Settings.load(invocation)
             }
             return Report("", json: .object([:]))
@@ -48,29 +48,30 @@ public enum DaemonProgram {
         let hardening = settings.hardeningReport()
         let store = try settings.openStore()
         defer { store.close() }
-        var lines = ["The settings are right. The store is \(try settings.store()), version \(store.schemaVersion)."]
-        if files.webPush != nil { lines.append("Browsers are pushed, with the key of push.web.") }
+        var lines = ["The settings are valid. The store is \(try settings.store()), version \(store.schemaVersion)."]
+        if files.webPush != nil { lines.append("Web Push is on, with the key of push.web.") }
         if files.push == nil, files.webPush == nil {
-            lines.append("No push service is set: nothing will be pushed.")
+            lines.append("No push service is set: no pushes are sent.")
         }
         lines.append(
-            files.mail.map { "Mails leave through \($0.server.address.text), from \($0.from.address)." }
-                ?? "No mail server is set: no mail will leave.")
+            files.mail.map { "Mails are sent through \($0.server.address.text), from \($0.from.address)." }
+                ?? "No mail server is set: no mails are sent.")
         let gateways = files.texts?.gateways.map(\.form.name) ?? []
         lines.append(
             gateways.isEmpty
-                ? "No gateway is set: no text message will leave."
-                : "Text messages leave through \(gateways.joined(separator: ", ")).")
+                ? "No gateway is set: no text messages are sent."
+                : "Text messages are sent through \(gateways.joined(separator: ", ")).")
         lines.append(
-            "What is said in mails and text messages is there in \(files.wording.languages.joined(separator: ", "))."
+            "Mails and text messages are available in \(files.wording.languages.joined(separator: ", "))."
         )
         if let places = files.geolocation {
             lines.append(
-                "Places are those of \(places.kind)" + (places.madeAt.map { ", made at \($0.rfc3339)." } ?? "."))
+                "The geolocation database is \(places.kind)"
+                    + (places.madeAt.map { ", created at \($0.rfc3339)." } ?? "."))
         }
         if case .service(let service) = files.issuer {
             lines.append(
-                "The master key and the key of the phones' authority are held by twoefay-keys at \(service.path).")
+                "twoefay-keys at \(service.path) holds the master key and the key of the phones' authority.")
         }
         lines.append(hardening.line)
         let warnings = files.certificates.compactMap { $0.warning(at: now) }

@@ -19,10 +19,10 @@ extension CommandLineReader {
         let usage = ([program] + words + ["COMMAND", "[OPTION]…"]).joined(separator: " ")
         return "Usage: \(usage)\n\n\(about)\n" + Self.table("Commands", rows)
             + Self.table("Options of every command", (shared + [Self.helpOption]).map { ($0.shape, $0.about) })
-            + "\nEvery command explains itself: \(program) COMMAND --help\n"
+            + "\nFor help on a command: \(program) COMMAND --help\n"
     }
 
-    private static let helpOption = Command.Option("help", .nothing, "Explain, and do nothing.")
+    private static let helpOption = Command.Option("help", .nothing, "Print this help.")
 
     private static func table(_ title: String, _ rows: [(String, String)]) -> String {
         guard !rows.isEmpty else { return "" }

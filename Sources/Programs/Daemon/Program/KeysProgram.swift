@@ -10,21 +10,21 @@ import World
 public enum KeysProgram {
     static let reader = CommandLineReader(
         program: "twoefay-keys",
-        about: "Holds the master key and the phones' authority key for the relay, until it is told to stop (SIGTERM).",
+        about: "Holds the master key and the key of the phones' authority for the relay, until SIGTERM.",
         shared: Program.sharedOptions,
         commands: [
             Command(
-                "", "Answers the relay at the socket that 'key_service' in the settings names, until SIGTERM.",
+                "", "Serves the relay at the socket that 'key_service' in the settings names, until SIGTERM.",
                 options: [
                     Settings.configOption,
                     .init(
                         "peer", .one("USER"),
-                        "The relay's user, by name or number, if it is not the user of this process. The group of this "
-                            + "process may then open the socket; other users are refused whatever their group is."),
+                        "The relay's user, by name or number, if it is not the user of this process. Then the group of "
+                            + "this process may open the socket, but all other users are refused."),
                 ],
                 notes:
-                    "It gives keys that are derived from the master key, and certificates of phones; neither the master "
-                    + "key nor the authority's key leaves it. SIGHUP reads the files again. The log goes to standard error."
+                    "It gives the relay keys that are derived from the master key, and certificates for phones. The master "
+                    + "key and the authority's key never leave it. SIGHUP reads the files again. The log goes to standard error."
             )
         ])
 
@@ -66,7 +66,7 @@ public enum KeysProgram {
         guard settings.hardening != .required else {
             throw Failure(
                 .failed, "hardening: required, and a process with a PKCS#11 module cannot be restricted",
-                next: "Give twoefay-keys settings of its own with 'hardening: on', and restrict it by its unit.")
+                next: "Give twoefay-keys separate settings with 'hardening: on', and restrict it by its systemd unit.")
         }
         log.warning("hardening.off", [.reason: "what the PKCS#11 module needs is not known"])
     }
@@ -78,7 +78,7 @@ public enum KeysProgram {
             throw Failure(
                 .failed, "keys: cannot listen at \(path): \(error)",
                 next:
-                    "Its directory must be there and be writable for this user, and no other process may listen there.")
+                    "Its directory must exist and be writable for this user, and no other process may listen there.")
         }
     }
 

@@ -28,14 +28,15 @@ public struct Probe: Sendable {
         do {
             let context = try TLSClientContext(roots: .systemAnd(authority))
             let origin = settings.origin
-            return try EventLoop.run("probe", time: SystemTime()) { loop in await ask(origin, context, on: loop) }
+            return try EventLoop.run("probe", time: SystemTime()) { loop in await send(origin, context, on: loop) }
         } catch {
             throw Failure(
-                .failed, "the relay cannot be asked: \(error)", next: "Is \(settings.tls.authority.written) right?")
+                .failed, "no request to the relay can be sent: \(error)",
+                next: "Check \(settings.tls.authority.written) (tls.ca).")
         }
     }
 
-    private static func ask(_ origin: WebAddress, _ context: TLSClientContext, on loop: EventLoop) async -> Answer {
+    private static func send(_ origin: WebAddress, _ context: TLSClientContext, on loop: EventLoop) async -> Answer {
         var options = ClientOptions()
         options.connectTimeout = .seconds(5)
         let client = HTTP2Client(

@@ -9,7 +9,7 @@ public enum Program {
 
     public static let sharedOptions: [Command.Option] = [
         .init("json", .nothing, "Print results and errors as JSON, for programs."),
-        .init("version", .nothing, "Print the version, and do nothing."),
+        .init("version", .nothing, "Print the version."),
     ]
 
     /// Runs the command. Results go to standard output, failures to standard error. Returns the

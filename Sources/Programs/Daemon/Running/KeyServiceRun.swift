@@ -68,7 +68,7 @@ enum KeyServiceRun {
                 try server.start()
             } catch {
                 throw Failure(
-                    .failed, "keys: \(error)", next: "The machine is out of something: threads or descriptors.")
+                    .failed, "keys: \(error)", next: "The machine is out of threads or file descriptors.")
             }
             log.notice("keys.started", [.path: listener.path])
             while case .reload = await signals.next() { holder.reload(log: log) }

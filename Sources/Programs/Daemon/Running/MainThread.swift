@@ -18,7 +18,7 @@ enum MainThread {
             written = try DaemonLog(form)
             main = try EventLoop(name: "main", time: SystemTime())
         } catch {
-            throw Failure(.failed, "\(error)", next: "The machine is out of something: threads or descriptors.")
+            throw Failure(.failed, "\(error)", next: "The machine is out of threads or file descriptors.")
         }
         defer { written.close() }
         let failure = Mutex<Failure?>(nil)

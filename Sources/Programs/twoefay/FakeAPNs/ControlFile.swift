@@ -40,11 +40,11 @@ struct ControlFile {
         mark = Mark(path)
         let bytes: [UInt8]
         do throws(Files.Problem) { bytes = try Files.read(path) } catch {
-            throw Failure(.notFound, error.text, next: "Make one with 'twoefay fake-apns --example > \(path)'.")
+            throw Failure(.notFound, error.text, next: "To create one: twoefay fake-apns --example > \(path)")
         }
         do throws(ControlReader.Problems) { control = try ControlReader.read(bytes, file: path) } catch {
             throw Failure(
-                .failed, error.description, next: "'twoefay fake-apns --example' prints one that explains itself.")
+                .failed, error.description, next: "'twoefay fake-apns --example' prints a valid one with explanations.")
         }
     }
 }

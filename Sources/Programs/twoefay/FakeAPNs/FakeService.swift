@@ -19,37 +19,38 @@ final class FakeService {
         let showsCertificate: Bool
     }
 
-    private let wish: Options
+    private let options: Options
     private let loop: EventLoop
-    private let telling: PhoneOutput
+    private let output: PhoneOutput
     private let directory: TeamDirectory
     private let service: FakeAPNs
     private var control: ControlFile?
 
-    init(_ wish: Options, loop: EventLoop, telling: PhoneOutput) throws(Failure) {
-        self.wish = wish
+    init(_ options: Options, loop: EventLoop, output: PhoneOutput) throws(Failure) {
+        self.options = options
         self.loop = loop
-        self.telling = telling
-        var names = wish.hosts
-        for name in [wish.listen.host, "localhost", "127.0.0.1", "::1"] where !names.contains(name) {
+        self.output = output
+        var names = options.hosts
+        for name in [options.listen.host, "localhost", "127.0.0.1", "::1"] where !names.contains(name) {
             names.append(name)
         }
-        directory = try TeamDirectory(wish.directory, topic: wish.topic, names: names, at: loop.time.now())
+        directory = try TeamDirectory(options.directory, topic: options.topic, names: names, at: loop.time.now())
         do {
             let time = loop.time
             service = FakeAPNs(
-                loop: loop, tls: try directory.team.tls(), topic: wish.topic,
+                loop: loop, tls: try directory.team.tls(), topic: options.topic,
                 authentication: directory.team.anyAuthentication, keeping: .nothing, randomness: SystemRandomness(),
-                log: Log(minimum: .error), onRequest: { telling.tell($0, at: time.now()) },
-                onConnection: { telling.tell($0) })
+                log: Log(minimum: .error), onRequest: { output.tell($0, at: time.now()) },
+                onConnection: { output.tell($0) })
         } catch {
             throw Failure(
-                .failed, "the service cannot be made: \(error)", next: "Is \(wish.directory) whole? A new one is made.")
+                .failed, "the push service cannot be created: \(error)",
+                next: "Remove \(options.directory). The next start creates it again.")
         }
     }
 
     func run(until signals: Signals) async throws(Failure) -> Report {
-        if let path = wish.control {
+        if let path = options.control {
             let control = try ControlFile(path)
             try await follow(control.control)
             self.control = control
@@ -70,21 +71,21 @@ final class FakeService {
     }
 
     private func listen() async throws(Failure) -> UInt16 {
-        let place = wish.listen
+        let listen = options.listen
         do {
-            guard let address = SocketAddress(host: place.host, port: place.port) else {
+            guard let address = SocketAddress(host: listen.host, port: listen.port) else {
                 throw Failure(
-                    .usage, "--listen \(place.settingsText) names no address of a machine",
-                    next: "Give an address, as in 127.0.0.1:2197; names for the certificate are --host.")
+                    .usage, "--listen \(listen.settingsText) is not an address",
+                    next: "Give an address, as in 127.0.0.1:2197. For names in the certificate, use --host.")
             }
-            if place.port != 0 { try Socket.requireFree(address) }
-            return try await service.start(host: place.host, port: place.port)
+            if listen.port != 0 { try Socket.requireFree(address) }
+            return try await service.start(host: listen.host, port: listen.port)
         } catch let failure as Failure {
             throw failure
         } catch {
             throw Failure(
-                .unavailable, "cannot listen on \(place.settingsText): \(error)",
-                next: "Choose another address or port with --listen, or stop what has it.")
+                .unavailable, "cannot listen on \(listen.settingsText): \(error)",
+                next: "Choose another address or port with --listen, or stop the program that uses it.")
         }
     }
 
@@ -92,7 +93,8 @@ final class FakeService {
 
     private func follow(_ control: Control) async throws(Failure) {
         do { try await service.follow(control, of: directory.team) } catch {
-            throw Failure(.failed, "a certificate cannot be made: \(error)", next: "Is the team's directory whole?")
+            throw Failure(
+                .failed, "a certificate cannot be issued: \(error)", next: "Check the files in the team's directory.")
         }
     }
 
@@ -111,26 +113,26 @@ final class FakeService {
             try file.read()
             control = file
             try await follow(file.control)
-            telling("\(file.path) is read again, and holds from now on.", "control", ["file": .string(file.path)])
+            output("\(file.path) is read again, and in force from now on.", "control", ["file": .string(file.path)])
         } catch {
             control = file
-            telling(
-                "\(error.message)\nWhat held before still holds.", "trouble", ["error": .string(error.message)])
+            output(
+                "\(error.message)\nThe previous contents stay in force.", "trouble", ["error": .string(error.message)])
         }
     }
 
     // MARK: Output
 
     private func tellListening(_ port: UInt16) {
-        let host = wish.hosts.first ?? (wish.listen.host == "0.0.0.0" ? "localhost" : wish.listen.host)
+        let host = options.hosts.first ?? (options.listen.host == "0.0.0.0" ? "localhost" : options.listen.host)
         let endpoint = WebAddress(secure: true, host: host, port: port).text
-        let settings = directory.settings(endpoint: endpoint, showsCertificate: wish.showsCertificate)
+        let settings = directory.settings(endpoint: endpoint, showsCertificate: options.showsCertificate)
         let lines = settings.map { "    \($0.key): \(Self.quoted($0.value))" }.joined(separator: "\n")
         var members: JSONObject = [:]
         for (key, value) in settings { members.set(key, .string(value)) }
-        telling(
+        output(
             """
-            A push service listens at \(endpoint), for \(directory.isNew ? "a new" : "the") team in \(directory.path).
+            The push service listens at \(endpoint), for \(directory.isNew ? "a new" : "the") team in \(directory.path).
             In the relay's settings:
 
             push:
@@ -175,10 +177,10 @@ extension PhoneOutput {
         self(text, "request", members)
     }
 
-    func tell(_ news: ConnectionEvent) {
+    func tell(_ event: ConnectionEvent) {
         self(
-            "#\(news.number) \(news.isOpen ? "connected from \(news.remote)" : "is gone")",
-            news.isOpen ? "connected" : "disconnected",
-            ["connection": .integer(Int64(news.number)), "remote": .string(news.remote)])
+            "#\(event.number) \(event.isOpen ? "connected from \(event.remote)" : "disconnected")",
+            event.isOpen ? "connected" : "disconnected",
+            ["connection": .integer(Int64(event.number)), "remote": .string(event.remote)])
     }
 }

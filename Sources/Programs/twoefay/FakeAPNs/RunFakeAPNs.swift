@@ -6,25 +6,25 @@ import JSON
 extension Tool {
     static let fakeAPNs = Subcommand(
         command: Command(
-            "fake-apns", "Runs a push service in place of Apple's, for tests: it does to pushes what you say.",
+            "fake-apns", "Runs a push service in place of Apple's, for tests, with faults of your choice.",
             options: [
-                .init("listen", .one("HOST:PORT"), "Where it listens; 127.0.0.1:2197 if left out, port 0 for any."),
+                .init("listen", .one("HOST:PORT"), "The address (default: 127.0.0.1:2197). Port 0 is any free port."),
                 .init(
                     "host", .many("NAME"),
-                    "Further names and addresses for its certificate, the first one for the settings to paste."),
-                .init("topic", .one("TOPIC"), "The app that pushes are for; com.example.twoefay if left out."),
+                    "Further names and addresses for its certificate; the first is printed in the settings."),
+                .init("topic", .one("TOPIC"), "The topic of the app (default: com.example.twoefay)."),
                 .init(
                     "directory", .one("DIR"),
-                    "Where the throw-away team is kept, made if it is not there; fake-apns if left out."),
-                .init("control", .one("FILE"), "What pushes and connections get; read again when it changes."),
-                .init("certificate", .nothing, "Print settings for a relay that shows a certificate, not tokens."),
-                .init("example", .nothing, "Print a control file that explains itself, and do nothing."),
+                    "The directory of the test team; created if it does not exist (default: fake-apns)."),
+                .init("control", .one("FILE"), "The answers for pushes and connections; read again when it changes."),
+                .init("certificate", .nothing, "Print settings for a relay that uses a certificate instead of tokens."),
+                .init("example", .nothing, "Print a control file with explanations, and exit."),
             ],
             notes: """
-                At first it prints what stands under push.apns in the relay's settings, then a line for every request and
-                what it gets. Without --control it accepts every right push. Ctrl-C ends it.
-                With --json it prints a line for everything that happens: listening, connected, request, disconnected,
-                control, trouble, ended. docs/phones/fake-apns.md walks through it.
+                It first prints the settings for push.apns of the relay, then one line for each request and its answer.
+                Without --control, it accepts every valid push. Ctrl-C ends it.
+                With --json, it prints one line for each event: listening, connected, request, disconnected, control,
+                trouble, ended. See docs/phones/fake-apns.md.
                   twoefay fake-apns --example > control.yaml
                   twoefay fake-apns --control control.yaml
                 """)
@@ -32,7 +32,7 @@ extension Tool {
         if invocation.has("example") {
             return Report(String(Control.example.dropLast()), json: .object(["example": .string(Control.example)]))
         }
-        let wish = try FakeService.Options(invocation)
+        let options = try FakeService.Options(invocation)
         let signals: Signals
         do throws(SystemFailure) {
             signals = try Signals()
@@ -40,7 +40,7 @@ extension Tool {
             throw Failure(.failed, error.description, next: "The machine is out of threads.")
         }
         return try onLoop { loop throws(Failure) in
-            let service = try FakeService(wish, loop: loop, telling: PhoneOutput(invocation))
+            let service = try FakeService(options, loop: loop, output: PhoneOutput(invocation))
             return try await service.run(until: signals)
         }
     }
@@ -52,7 +52,7 @@ extension FakeService.Options {
             listen = try HostPort(settingsText: invocation.value("listen") ?? "127.0.0.1:2197")
         } catch {
             throw Failure(
-                .usage, "--listen \(error.message)", next: "Run 'twoefay fake-apns --help' for what it takes.")
+                .usage, "--listen \(error.message)", next: "Run 'twoefay fake-apns --help' for usage.")
         }
         hosts = invocation.values("host")
         topic = invocation.value("topic") ?? "com.example.twoefay"

@@ -6,7 +6,7 @@ import Glibc
 import JSON
 import World
 
-/// A throw-away team on disk. A later run uses the same team, so the relay's settings stay valid.
+/// A test team on disk. A later run uses the same team, so the relay's settings stay valid.
 struct TeamDirectory {
     /// The absolute path, because the settings that name it are in another directory.
     let path: String
@@ -26,7 +26,7 @@ struct TeamDirectory {
 
     private static let days = 3650
     private static let again =
-        "Remove the directory for a new team; the relay then needs the settings that are printed."
+        "Remove the directory to create a new team; the relay then needs the printed settings."
 
     init(_ directory: String, topic: String, names: [String], at now: Timestamp) throws(Failure) {
         do {
@@ -36,7 +36,7 @@ struct TeamDirectory {
         } catch let failure as Failure {
             throw failure
         } catch let problem as Files.Problem {
-            throw Failure(.failed, problem.text, next: "--directory names where the team is kept.")
+            throw Failure(.failed, problem.text, next: "Check the directory of the team (--directory).")
         } catch {
             throw Failure(.failed, "\(directory): \(error)", next: Self.again)
         }
@@ -48,7 +48,7 @@ struct TeamDirectory {
         let there = Name.all.filter { Files.exists(Files.resolve($0, in: path)) }
         guard let first = there.first else { return (try make(in: path, topic: topic, names: names, at: now), true) }
         if let missing = Name.all.first(where: { !there.contains($0) }) {
-            throw Failure(.conflict, "\(path): \(missing) is missing beside \(first)", next: again)
+            throw Failure(.conflict, "\(path): \(missing) is missing, but \(first) exists", next: again)
         }
         let team = try load(from: path, topic: topic, names: names, at: now)
         guard team.authority.certificate.notAfter > now else {
