@@ -7,7 +7,7 @@ enum Tool {
         let run: @Sendable (Invocation) throws(Failure) -> Report
     }
 
-    static let verbs: [Subcommand] = [
+    static let subcommands: [Subcommand] = [
         demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, revokeWebsiteKey,
         disableWebsite, enableWebsite, webhookCommand,
         showUser,
@@ -23,12 +23,12 @@ enum Tool {
     static func run(_ arguments: [String]) -> Int32 {
         let reader = CommandLineReader(
             program: "twoefay", about: "Creates and manages an installation of Twoefay; twoefayd runs it.",
-            shared: [Settings.configOption] + Program.sharedOptions, commands: verbs.map(\.command))
+            shared: [Settings.configOption] + Program.sharedOptions, commands: subcommands.map(\.command))
         return Program.run(reader, arguments) { invocation throws(Failure) in
-            guard let verb = verbs.first(where: { $0.command.words == invocation.command.words }) else {
+            guard let subcommand = subcommands.first(where: { $0.command.words == invocation.command.words }) else {
                 fatalError("a command without a function: \(invocation.command.name)")  // our own bug
             }
-            return try verb.run(invocation)
+            return try subcommand.run(invocation)
         }
     }
 }

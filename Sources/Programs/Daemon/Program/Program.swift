@@ -48,7 +48,7 @@ public enum Program {
     }
 
     /// Writes progress to standard error at once, beside the result on standard output.
-    public static func tell(_ text: String) { printError(text) }
+    public static func printProgress(_ text: String) { printError(text) }
 
     public static func printError(_ text: String) { write(text + "\n") { Int(clinux_write_stderr($0, $1)) } }
 

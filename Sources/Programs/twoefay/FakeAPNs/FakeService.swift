@@ -40,8 +40,8 @@ final class FakeService {
             service = FakeAPNs(
                 loop: loop, tls: try directory.team.tls(), topic: options.topic,
                 authentication: directory.team.anyAuthentication, keeping: .nothing, randomness: SystemRandomness(),
-                log: Log(minimum: .error), onRequest: { output.tell($0, at: time.now()) },
-                onConnection: { output.tell($0) })
+                log: Log(minimum: .error), onRequest: { output.emit($0, at: time.now()) },
+                onConnection: { output.emit($0) })
         } catch {
             throw Failure(
                 .failed, "the push service cannot be created: \(error)",
@@ -56,7 +56,7 @@ final class FakeService {
             self.control = control
         }
         let port = try await listen()
-        tellListening(port)
+        printListening(port)
         let shared = LoopBound(self, on: loop)
         if control != nil { loop.spawn { await shared.value.watch() } }
         while case .reload = await signals.next() { await readAgain(always: true) }
@@ -123,7 +123,7 @@ final class FakeService {
 
     // MARK: Output
 
-    private func tellListening(_ port: UInt16) {
+    private func printListening(_ port: UInt16) {
         let host = options.hosts.first ?? (options.listen.host == "0.0.0.0" ? "localhost" : options.listen.host)
         let endpoint = WebAddress(secure: true, host: host, port: port).text
         let settings = directory.settings(endpoint: endpoint, showsCertificate: options.showsCertificate)
@@ -155,7 +155,7 @@ final class FakeService {
 }
 
 extension PhoneOutput {
-    func tell(_ request: RecordedRequest, at now: Timestamp) {
+    func emit(_ request: RecordedRequest, at now: Timestamp) {
         let push = request.push
         var members: JSONObject = [
             "at": .string(now.rfc3339), "connection": .integer(Int64(request.connection)),
@@ -177,7 +177,7 @@ extension PhoneOutput {
         self(text, "request", members)
     }
 
-    func tell(_ event: ConnectionEvent) {
+    func emit(_ event: ConnectionEvent) {
         self(
             "#\(event.number) \(event.isOpen ? "connected from \(event.remote)" : "disconnected")",
             event.isOpen ? "connected" : "disconnected",

@@ -102,7 +102,7 @@ struct TokenImport {
                 done[item.action, default: 1] -= 1
                 done[.keep, default: 0] += 1
             }
-            if work.count >= Self.many { Program.tell("\(start + some.count) of \(work.count) tokens") }
+            if work.count >= Self.many { Program.printProgress("\(start + some.count) of \(work.count) tokens") }
         }
     }
 

@@ -133,7 +133,7 @@ extension Tool {
                         let now = loop.time.instant()
                         if let lastNotice, lastNotice.number == number, now - lastNotice.at < .seconds(30) { break }
                         lastNotice = (now, number)
-                        tell(output, device: device, number: number, thumbprint: entry.enrolment.thumbprint)
+                        emit(output, device: device, number: number, thumbprint: entry.enrolment.thumbprint)
                     }
                 } catch {
                     if error.isFinal {
@@ -160,7 +160,7 @@ extension Tool {
 
     /// Prints the facts that the person needs to approve on another phone. That phone must show the
     /// same key.
-    private static func tell(_ output: PhoneOutput, device: String, number: String?, thumbprint: String) {
+    private static func emit(_ output: PhoneOutput, device: String, number: String?, thumbprint: String) {
         let prompt = number.map { ", with the number \($0)" } ?? ""
         output(
             "Approve this phone on another phone\(prompt). The other phone must show this key: \(thumbprint)",

@@ -86,7 +86,7 @@ final class PhoneSession {
     func drop(_ phone: PolledPhone, _ failure: Failure) {
         phones.removeAll { $0 === phone }
         guard !phones.isEmpty else { return finish(.failure(failure)) }
-        phone.tell(failure.text, "trouble", ["error": .string(failure.message)])
+        phone.emit(failure.text, "trouble", ["error": .string(failure.message)])
     }
 
     // MARK: One challenge at a time
@@ -105,7 +105,7 @@ final class PhoneSession {
 
     private func handle(_ item: Item) async {
         let (phone, question) = (item.phone, item.question)
-        phone.tell(question.shown, "request", question.json(device: phone.device))
+        phone.emit(question.shown, "request", question.json(device: phone.device))
         let keyboard = keyboard
         let limit = loop.schedule(after: question.timeLeft) { keyboard.giveUp() }
         let choice = await choice(about: question)
@@ -113,13 +113,13 @@ final class PhoneSession {
         guard end == nil else { return }
         switch choice {
         case .ignore: break
-        case .nothing: phone.tell("The challenge has ended.", "over", ["challenge": .string(question.challenge)])
+        case .nothing: phone.emit("The challenge has ended.", "over", ["challenge": .string(question.challenge)])
         case .broken(let failure): finish(.failure(failure))
         case .decision(let decision):
             do throws(CallFailure) {
                 let login = try await phone.answer(decision, to: question, uv: options.uv)
                 answered += 1
-                phone.tell(
+                phone.emit(
                     "\(decision.label): the relay says \(login).", "answered",
                     [
                         "challenge": .string(question.challenge), "decision": .string(decision.word),
@@ -127,7 +127,7 @@ final class PhoneSession {
                     ])
                 if options.isOnce { finish(.success(report(decision.isMeant(by: login) ? .ok : .failed))) }
             } catch {
-                phone.tell(
+                phone.emit(
                     "The answer was not accepted: \(error.description)", "trouble",
                     ["challenge": .string(question.challenge), "error": .string(error.description)])
                 if options.isOnce { finish(.failure(Failure(error))) }

@@ -45,7 +45,7 @@ final class PolledPhone {
         responder.close()
     }
 
-    func tell(_ text: String, _ event: String, _ members: JSONObject) {
+    func emit(_ text: String, _ event: String, _ members: JSONObject) {
         guard !isOver else { return }
         var all: JSONObject = ["device": .string(device), "website": .string(website)]
         for member in members.members { all.set(member.name, member.value) }
@@ -82,7 +82,7 @@ final class PolledPhone {
                 guard error.mayPass else { return session.drop(self, Failure(error)) }
                 failures += 1
                 let pause = min(Self.longestPause, .seconds(1 << min(failures, 5)))
-                tell(
+                emit(
                     "\(error.description); next attempt in \(pause.wholeMilliseconds / 1000) s.", "trouble",
                     [
                         "error": .string(error.description),
@@ -97,7 +97,7 @@ final class PolledPhone {
     private func take(_ pending: Responder.Pending) -> Bool {
         let count = known.count
         for refused in pending.refused where known.insert(refused.challenge ?? "").inserted {
-            tell(
+            emit(
                 "A challenge cannot be shown or answered here: \(refused.reason).", "refused",
                 ["challenge": refused.challenge.map { .string($0) } ?? .null, "reason": .string(refused.reason)])
         }
@@ -116,6 +116,6 @@ final class PolledPhone {
         responder.close()
         responder = try Responder(enrolment, by: session.options.identity, loop: loop)
         let until = enrolment.certificate?.notAfter.rfc3339 ?? ""
-        tell("The certificate is renewed, and expires at \(until).", "renewed", ["expires_at": .string(until)])
+        emit("The certificate is renewed, and expires at \(until).", "renewed", ["expires_at": .string(until)])
     }
 }
