@@ -142,7 +142,7 @@ struct WebhookEndpointCommands {
                 """
             } ?? """
                 The new secret of \(name) is in \(path). Relays sign with it alone from now on.
-                Until the website has it, the website rejects the webhooks. Relays retry each of them for 27 hours.
+                A website that does not have it yet rejects the webhooks. Relays retry each of them for 27 hours.
                 """,
             json: .object([
                 "website": .string(name), "secret": .string(path), "previous_until": .text(until?.rfc3339),
@@ -233,7 +233,8 @@ struct WebhookEndpointCommands {
         }
         let count = try store.read(WebhookEndpoints.countDead(id, since: since, until: store.now))
         let json: JSONValue = .object(["website": .string(name), "replayed": .integer(count)])
-        guard count > 0 else { return Report("\(name) has no dead letters.", json: json) }
+        let time = text.map { " since \($0)" } ?? ""
+        guard count > 0 else { return Report("\(name) has no dead letters\(time).", json: json) }
         _ = try store.run { WebhookEndpoints.replay(id, at: store.now, as: $0) }
         while try store.read(WebhookEndpoints.replayDead(id, since: since, at: store.now)) {}
         return Report(
