@@ -29,7 +29,7 @@ public enum Demo {
     }
 
     static let interrupted = Failure(
-        .failed, "the demo was told to end before it was over", next: "'twoefay demo' begins it again from the start.")
+        .failed, "the demo was interrupted before its end", next: "Run 'twoefay demo' to start it again.")
 
     /// Runs the work on a new event loop, on the calling thread. After SIGINT, SIGTERM or SIGHUP,
     /// it still cleans up.

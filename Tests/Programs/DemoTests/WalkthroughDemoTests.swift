@@ -70,7 +70,7 @@ import Testing
         demo.signal(signal)
         let ended = await demo.ended()
         #expect(ended.status == 1)
-        #expect(ended.errors.contains("told to end before it was over"))
+        #expect(ended.errors.contains("interrupted before its end"))
         #expect(!ended.output.contains("\u{1b}"), "colours in a pipe")
         #expect(isGone(pid))
         #expect(scratch.names == [])
@@ -79,7 +79,7 @@ import Testing
     /// While the installation is being made.
     @Test func walkthroughCleansUpAfterAnImmediateSIGTERM() async throws {
         let demo = try start()
-        _ = try await demo.line(.output, with: "played on this machine")
+        _ = try await demo.line(.output, with: "Three logins with Twoefay")
         demo.signal(SIGINT)
         #expect(await demo.ended().status == 1)
         #expect(scratch.names == [])

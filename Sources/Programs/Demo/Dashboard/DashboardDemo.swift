@@ -18,7 +18,7 @@ extension Demo {
         _ wish: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
     ) async -> Result<Report, Failure> {
         let narration = Narration(loop: loop, isShown: wish.tells)
-        narration.chapter("Twoefay, in a browser on this machine")
+        narration.chapter("Twoefay in a browser, on this machine")
         let session = DashboardSession(wish, loop: loop, narration: narration, randomness: randomness)
         let completion = Completion<Result<Void, Failure>>()
         let (shared, sharedCompletion) = (LoopBound(session, on: loop), LoopBound(completion, on: loop))
@@ -40,8 +40,8 @@ extension Demo {
         let directory = session.directory ?? ""
         narration.done(
             wish.keeps
-                ? "All has ended. What was written is kept: remove \(directory) when you have seen enough."
-                : "All has ended, and the directory of this run is removed.")
+                ? "Everything has ended. The directory is kept: remove \(directory) when you no longer need it."
+                : "Everything has ended, and the directory of this run is removed.")
         return ended.map {
             Report(
                 "", json: ["event": "ended", "directory": .string(directory), "kept": .bool(wish.keeps)])
@@ -50,14 +50,14 @@ extension Demo {
 
     private static func tell(_ opened: DashboardSession.Opened, _ narration: Narration, _ wish: Options) {
         guard wish.tells else { return Program.say("\(JSONWriter.text(.object(opened.json)))\n") }
-        narration.chapter("Open this in a browser on this machine")
+        narration.chapter("Open this address in a browser on this machine")
         narration.lines([("start here", opened.dashboard)])
-        narration.say("It says what to do first. What it shows in one window is there by itself too:")
+        narration.say("The page shows the first steps. The website and the phones also have pages of their own:")
         narration.lines([
             ("the website", opened.website), ("a phone", opened.phone), ("a second phone", opened.secondPhone),
         ])
         narration.say(
-            "The addresses carry a secret of this run: who does not know it is not let in. Ctrl-C ends all of it"
+            "The addresses contain a secret for this run, so nobody else on this machine gets in. Ctrl-C ends the demo"
                 + (wish.keeps ? "." : " and leaves nothing behind."))
     }
 }
@@ -131,7 +131,7 @@ final class DashboardSession {
         self.sandbox = sandbox
         let access = try await sandbox.setUp()
         narration.done(
-            "A mail server on 127.0.0.1:\(mailPort) and an SMS gateway on 127.0.0.1:\(textPort) keep what comes.")
+            "A mail server on 127.0.0.1:\(mailPort) and an SMS gateway on 127.0.0.1:\(textPort) deliver to the phones.")
         let switches = LoopBound(FaultSwitches(sandbox: sandbox, feed: feed, phoneInbox: inbox, texts: texts), on: loop)
         do {
             let shop = try Shop(

@@ -29,7 +29,7 @@ final class RelayProcess {
         guard access(path, X_OK) == 0 else {
             throw Failure(
                 .notFound, "\(path): \(String(cString: strerror(errno)))",
-                next: "The demo runs the daemon that lies beside 'twoefay'. Build both: swift build -c release")
+                next: "The demo runs the twoefayd beside 'twoefay'. Build both: swift build -c release")
         }
         return path
     }

@@ -95,8 +95,8 @@ final class Sandbox {
         origin = installation.settings.origin
         settingsPath = installation.settingsPath
         narration.done(
-            "A new installation in \(directory.path): settings, keys, certificates, and an empty store "
-                + "(\(plan.storage.written)). An operator makes one with: twoefay init DIR")
+            "A new installation in \(directory.path): settings, keys, certificates and an empty store "
+                + "(\(plan.storage.written)), as made by: twoefay init DIR")
 
         let team = try await startPushService()
         let settings = try write(team, into: installation)
@@ -140,8 +140,8 @@ final class Sandbox {
             pushService = service
             let port = try await service.start()
             narration.done(
-                "A push service on 127.0.0.1:\(port), in place of Apple's: it checks every push as Apple does, "
-                    + "and trusts the .p8 key that was made for this run.")
+                "A push service on 127.0.0.1:\(port), in place of Apple's. It checks every push as Apple does, "
+                    + "with a .p8 key that was made for this run.")
             return team
         } catch {
             throw Failure(.failed, "the push service cannot be started: \(error)", next: "Try again.")
@@ -214,7 +214,7 @@ final class Sandbox {
             return try website.add(to: store, settings: settings, directory: settings.directory)
         }
         narration.done(
-            "The website \"shop\" is made known, and gets its client certificate, as by: twoefay website add shop")
+            "The website \"shop\" with its client certificate, as added by: twoefay website add shop")
         return credentials
     }
 
@@ -256,7 +256,7 @@ final class Sandbox {
             relayState = .down
             throw Failure(
                 .failed, "the relay did not start:\n" + process.tail.joined(separator: "\n"),
-                next: "Its last words are above.")
+                next: "The last lines of its log are above.")
         }
         relayState = .up
         process.onEnd = { [weak self] in

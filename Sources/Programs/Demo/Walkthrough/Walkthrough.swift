@@ -53,40 +53,40 @@ struct Walkthrough {
 
     func run() async throws -> [LoginResult] {
         let (website, narration) = (website, narration)
-        narration.chapter("1. Two phones are bound, which is done once")
+        narration.chapter("1. Alice and Bob each add a phone")
         let alice = try await bind("alice", to: "Alice's phone", isFirst: true)
         let bob = try await bind("bob", to: "Bob's phone", isFirst: false)
 
-        narration.chapter("2. Bob logs in, and his phone lies in a drawer: this one will expire")
+        narration.chapter("2. Bob logs in, but does not look at his phone: this login expires")
         let forgotten = try await ask(bob, from: "192.0.2.8", living: Self.shortestLife)
         async let expiry = Self.end(of: forgotten, at: website, narration)
         _ = try await receivePush(for: bob)
         await sandbox.loop.sleep(for: Self.pauseToWatch)
         narration.say(
-            "It rings, and nobody hears it. The Shop waits: the relay holds its POST /auth. The question lives "
-                + "\(Self.shortestLife.components.seconds) s, the least there is; two other logins are played meanwhile."
+            "The phone shows the request, and nobody answers. The Shop waits: the relay holds its POST /auth. The request "
+                + "is open for \(Self.shortestLife.components.seconds) s, the shortest time possible. Two other logins fit into it."
         )
 
-        narration.chapter("3. Alice logs in: this one will be approved")
+        narration.chapter("3. Alice logs in: she approves this login")
         let approved = try await logIn("approved", alice, from: "192.0.2.7") { context, number in
             narration.say(
-                "The Shop shows the number \(number ?? "none"). The phone shows what it has just asked for: "
+                "The Shop shows the number \(number ?? "none"). Her phone shows the request: "
                     + "\(context.displayName), \(context.username), from \(context.ip ?? "nowhere"). "
-                    + "\"That is me\": she types the number and says yes.")
+                    + "This is her login, so she enters the number and approves.")
             narration.say(
-                "The phone signs that, with a digest of every byte that it showed. The Shop gets the same signature with "
-                    + "its answer, and checks it with the key that it pinned: it need not trust the relay.")
+                "The phone signs her answer together with everything that it showed. The Shop gets this signature and "
+                    + "verifies it with the phone's key, so it need not trust the relay.")
             return .approve(number: number)
         }
 
-        narration.chapter("4. Somebody else has Alice's password: this one will be denied")
+        narration.chapter("4. Somebody else has Alice's password: she denies this login")
         let denied = try await logIn("denied", alice, from: "203.0.113.99") { context, _ in
             narration.say(
-                "Her phone shows \(context.ip ?? "nowhere"), which is not hers. \"That is not me\": she says no.")
+                "Her phone shows the address \(context.ip ?? "nowhere"). This is not her login, so she denies it.")
             return .deny
         }
 
-        narration.chapter("5. Nobody answers for Bob")
+        narration.chapter("5. Bob's request expires")
         let countdown = countDown(to: forgotten.expiresAt)
         let (verdict, took) = await expiry
         countdown.stop()
@@ -101,12 +101,12 @@ struct Walkthrough {
     ) async throws -> Person {
         let uri = try await website.register(name, email: "\(name)@example.com")
         let activation = try ActivationURI(uri)
-        narration.say("The Shop shows the uri as a QR code, and \(phoneName) scans it:")
+        narration.say("The Shop shows this link as a QR code, and \(phoneName) scans it:")
         narration.say(uri)
         if isFirst {
             narration.say(
-                "The phone makes a key that never leaves it, connects to the relay, and goes on only if the relay's "
-                    + "authority has the key that 'pin' names. It proves that it has its own by signing what it sends.")
+                "The phone makes a key that never leaves it. It connects to the relay and checks the relay's certificate "
+                    + "with 'pin' from the link. Its signature proves that it has the key.")
         }
         let phone = ScriptedPhone(loop: sandbox.loop, randomness: randomness) { [narration] in narration.message($0) }
         sandbox.onTearDown { phone.close() }
@@ -114,8 +114,8 @@ struct Walkthrough {
         try await website.pinPhones(of: name)
         if isFirst {
             narration.say(
-                "The Shop pins the phone's key. With 'k', which the Shop put into the code and the relay never saw, the "
-                    + "phone has shown that the key is its own.")
+                "The Shop remembers the phone's key. It can trust this key because of 'k': a secret in the link that "
+                    + "the relay never saw, and that the phone used to confirm its key.")
         }
         return Person(name: name, phone: phone)
     }
@@ -171,7 +171,7 @@ struct Walkthrough {
         do {
             push = try await pushService.next()
         } catch {
-            throw CallFailure.unable("no push came for \(person.name) in \(error.within)")
+            throw CallFailure.unable("no push for \(person.name) arrived within \(error.within)")
         }
         guard push.deviceToken == person.phone.pushToken, let challenge = push.challenge else {
             throw CallFailure.unable("the push was not for \(person.name)")
@@ -185,10 +185,10 @@ struct Walkthrough {
 
     private func countDown(to end: Timestamp) -> Countdown {
         let countdown = Countdown(loop: sandbox.loop, end: end) { [narration] left in
-            narration.passing("Bob's question lives for another \(left) s …")
+            narration.passing("Bob's request expires in \(left) s …")
         }
         narration.say(
-            "There is nothing to do but to wait for \(countdown.left) s: nothing is shortened here.")
+            "Now we wait for \(countdown.left) s. The demo uses the real deadlines.")
         countdown.tick()
         return countdown
     }

@@ -45,10 +45,10 @@ extension Demo {
         on sandbox: Sandbox, _ randomness: any Randomness
     ) async -> Result<[Walkthrough.LoginResult], Failure> {
         let narration = sandbox.narration
-        narration.chapter("Twoefay, played on this machine")
+        narration.chapter("Three logins with Twoefay, on this machine")
         narration.say(
-            "All of this was made for this run and is thrown away at its end: so no token, code or address is hidden "
-                + "here. Nothing leaves this machine. Long texts are cut with \"…\".")
+            "Everything is made for this run and removed afterwards, so no token, code or address is hidden. Nothing "
+                + "leaves this machine. Long texts are shortened with \"…\".")
         do throws(Failure) {
             let access = try await sandbox.setUp()
             guard let pushService = sandbox.pushService else { throw interrupted }
@@ -69,8 +69,8 @@ extension Demo {
             } catch {
                 let words = sandbox.relay?.tail.joined(separator: "\n") ?? ""
                 throw Failure(
-                    .failed, "the play broke off: \(error)\n\(words)",
-                    next: "Above are the last words of the relay's log. Try again; --keep keeps all of it.")
+                    .failed, "the walkthrough failed: \(error)\n\(words)",
+                    next: "The last lines of the relay's log are above. Try again with --keep to keep the whole log.")
             }
         } catch {
             return .failure(error)
@@ -80,7 +80,7 @@ extension Demo {
     private static func gone(_ relay: RelayProcess?) -> Failure {
         Failure(
             .failed, "the relay ended by itself:\n" + (relay?.tail.joined(separator: "\n") ?? ""),
-            next: "Above are the last words of its log. Try again; --keep keeps all of it.")
+            next: "The last lines of its log are above. Try again with --keep to keep the whole log.")
     }
 
     private static func report(
@@ -88,18 +88,18 @@ extension Demo {
     ) -> Result<Report, Failure> {
         let kept = keeps ? sandbox.directory?.path : nil
         if case .success(let logins) = ended {
-            narration.chapter("What came of it")
+            narration.chapter("Results")
             for login in logins {
                 let reason = login.outcome.reason.map { " (\($0.rawValue))" } ?? ""
                 let name = login.name + String(repeating: " ", count: max(0, 10 - login.name.count))
                 narration.verdict(
-                    "\(name)\(login.person)'s login: \(login.outcome.login.rawValue)\(reason), told after "
-                        + "\(login.took.inSeconds)" + (login.isRight ? "" : ", and not as it should be"),
+                    "\(name)\(login.person)'s login: \(login.outcome.login.rawValue)\(reason), after "
+                        + "\(login.took.inSeconds)" + (login.isRight ? "" : ", which is not the expected result"),
                     isRight: login.isRight)
             }
         }
         if let kept {
-            narration.done("The relay has ended. What was written is kept: remove \(kept) when you have seen enough.")
+            narration.done("The relay has ended. Its directory is kept: remove \(kept) when you no longer need it.")
         } else {
             narration.done("The relay has ended, and the directory of this run is removed.")
         }
