@@ -1,4 +1,4 @@
-"""The MariaDB nodes: their settings, how they begin, how they find together again, and what state they are in."""
+"""The MariaDB nodes: their settings, start, recovery and state."""
 import getpass
 import os
 import re
@@ -11,10 +11,10 @@ import time
 import processes
 from place import NODES, CannotDo
 
-# Enough for the copy of a whole node on a busy machine.
+# Seconds; enough to copy a whole node on a busy machine.
 PATIENCE = 120
 NO_NODE = "00000000-0000-0000-0000-000000000000"
-# rsync's daemon, which receives the copy of a node, gives away root's rights and could not write then: nodes have none to begin with.
+# rsync's daemon, which receives the copy of a node, drops root's rights and could not write. So nodes never run as root.
 USER = "mysql" if os.getuid() == 0 else None
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -27,7 +27,7 @@ class Node:
     # --- Files ---
 
     def prepare(self):
-        """A directory and settings. The tables of the first node come from `install`, those of the others from it."""
+        """Writes the directory and settings. `install` makes the tables of the first node; the others copy them from it."""
         place = self.place
         for part in ("data", "tmp"):
             os.makedirs(place.at(self.name, part), mode=0o700)
@@ -47,7 +47,7 @@ class Node:
         status, said, errors = processes.run(
             ["mariadb-install-db", "--no-defaults", f"--datadir={self.place.at(self.name, 'data')}",
              f"--tmpdir={self.place.at(self.name, 'tmp')}", "--skip-test-db", "--skip-name-resolve",
-             # Who made the cluster comes in by the socket, without a password, and nobody else does.
+             # Only the user who made the cluster may log in, by the socket, without a password.
              "--auth-root-authentication-method=socket", f"--auth-root-socket-user={getpass.getuser()}"],
             seconds=PATIENCE, user=USER)
         if status != 0:
@@ -56,10 +56,10 @@ class Node:
     # --- Running ---
 
     def start(self, begins=False):
-        # What a killed one was busy with, such as a copy.
+        # Children of a killed node, such as a running copy.
         processes.kill(self.place, [self.name])
         self.place.require_free(self.name, f"group{self.number}")
-        # What Debian's service does, too: one that was killed is told how far it had come, or it would get a copy of everything.
+        # Like Debian's service, this passes the last position to a killed node, or it would get a copy of everything.
         cluster, committed = self.found_position()
         position = [] if committed < 0 else [f"--wsrep-start-position={cluster}:{committed}"]
         processes.start(
@@ -72,14 +72,14 @@ class Node:
         return processes.of(self.place)[self.name]
 
     def sql(self, text, seconds=5):
-        """Rows as lists of words, or None if it does not answer."""
+        """Returns rows as lists of strings, or None if the node does not answer."""
         status, said, self.error = processes.run(
             ["mariadb", "--no-defaults", f"--user={getpass.getuser()}", f"--socket={self.socket}",
              "--batch", "--skip-column-names", f"--connect-timeout={seconds}"], text=text, seconds=seconds + 1)
         return [line.split("\t") for line in said.splitlines()] if status == 0 else None
 
     def state(self, after=""):
-        """What it says of itself: {state, component, size, committed}; {} if it says nothing."""
+        """Returns the node's state {state, component, size, committed, cluster}; {} if it does not answer."""
         rows = self.sql(after + "SHOW GLOBAL STATUS LIKE 'wsrep%'", seconds=2)
         said = {row[0]: row[1] for row in rows or [] if len(row) == 2}
         return {} if not said else {
@@ -88,21 +88,21 @@ class Node:
             "cluster": said.get("wsrep_cluster_state_uuid", "")}
 
     def await_synced(self, seconds=PATIENCE):
-        """Until it is one of all that live, and has what they have."""
+        """Waits until the node has joined all running nodes and has their data."""
         limit = time.monotonic() + seconds
         state = {}
         while time.monotonic() < limit:
-            # One that was frozen takes itself for what it was until it hears of the others: so it has to ask them first.
+            # A resumed node reports its old state until it hears from the others, so this read waits for them first.
             state = self.state(after="SET SESSION wsrep_sync_wait = 1; SELECT 1; ")
             if state.get("state") == "Synced" and state.get("component") == "Primary" and self._others_agree(state["size"]):
                 return
             if not self.family.lives:
                 said = processes.end_of_log(self.place, self.name, only="[ERROR]")
-                raise CannotDo(f"{self.name} has ended by itself. Its log says:\n{said}")
+                raise CannotDo(f"{self.name} ended unexpectedly. Its log says:\n{said}")
             time.sleep(0.2)
         known = f"it is {state['state'] or 'silent'}, component {state['component']}" if state else "it does not answer"
         raise CannotDo(
-            f"{self.name} was not in step with the others after {seconds} seconds: {known}."
+            f"{self.name} was not synced with the others after {seconds} seconds: {known}."
             f" Its log says:\n{processes.end_of_log(self.place, self.name)}")
 
     def _others_agree(self, size):
@@ -111,7 +111,7 @@ class Node:
         return size > len(others) and all(state.get("component") == "Primary" and state["size"] == size for state in states)
 
     def found_position(self):
-        """Of one that does not run: (cluster, how far it had come), after what its log on disk still holds."""
+        """Returns (cluster, last commit) of a stopped node, including the commits in its log on disk."""
         grastate = self.place.at(self.name, "data", "grastate.dat")
         try:
             with open(grastate) as file:
@@ -120,7 +120,7 @@ class Node:
             return NO_NODE, -1
         if int(kept.get("seqno", -1)) >= 0:
             return kept.get("uuid", NO_NODE), int(kept["seqno"])
-        # It was killed: only its tables know.
+        # The node was killed, so only its tables have the position.
         status, said, errors = processes.run(
             ["mariadbd", f"--defaults-file={self.place.at(self.name, 'my.cnf')}", "--wsrep-recover"],
             seconds=PATIENCE, user=USER, **{processes.OF: self.place.path, processes.NAME: f"{self.name}-recovery"})
@@ -128,7 +128,7 @@ class Node:
         return (found[-1][0], int(found[-1][1])) if found else (NO_NODE, -1)
 
     def allow_beginning(self):
-        """Galera lets only that node begin anew that was the last to leave; who has compared them all may decide."""
+        """Lets this node start the cluster. Galera allows only the last node that left, but the caller has compared all nodes."""
         path = self.place.at(self.name, "data", "grastate.dat")
         with open(path) as file:
             text = file.read()
@@ -141,15 +141,15 @@ def all_of(place):
 
 
 def make(place, tell):
-    """Three nodes with an empty database, and a user for the relays."""
+    """Creates three nodes with an empty database, and a database user for the relays."""
     if USER and processes.run(["test", "-x", place.path], user=USER)[0] != 0:
         raise CannotDo(f"Nodes that root starts run as {USER}, who may not enter {place.path}. Choose another DIR, such as /tmp/cluster.")
     nodes = all_of(place)
     for node in nodes:
         node.prepare()
-    tell("node1: making the system's tables")
+    tell("node1: creating the system tables")
     nodes[0].install()
-    tell("node1: beginning the cluster")
+    tell("node1: starting the cluster")
     nodes[0].start(begins=True)
     nodes[0].await_synced()
     password = secrets.token_hex(16)
@@ -159,28 +159,28 @@ def make(place, tell):
         "CREATE DATABASE twoefay; "
         f"CREATE USER twoefay@'127.0.0.1' IDENTIFIED BY '{password}'; GRANT ALL ON twoefay.* TO twoefay@'127.0.0.1';")
     if made is None:
-        raise CannotDo(f"node1 makes no database: {nodes[0].error.strip()}")
+        raise CannotDo(f"node1 could not create the database: {nodes[0].error.strip()}")
     for node in nodes[1:]:
-        tell(f"{node.name}: joining, with a copy of everything")
+        tell(f"{node.name}: joining with a full copy")
         node.start()
         node.await_synced()
 
 
 def bring_back(place, names, tell):
-    """Frozen ones go on, those that ended start again; together they are one cluster afterwards, with all that any of them had."""
+    """Resumes frozen nodes and starts stopped ones. Afterwards they are one cluster with every commit that any of them had."""
     nodes = [node for node in all_of(place) if node.name in names]
     if not nodes:
         return
     running = processes.of(place)
     for node in nodes:
         if running[node.name].is_frozen:
-            tell(f"{node.name}: going on")
+            tell(f"{node.name}: resuming")
             running[node.name].send(signal.SIGCONT)
     if not any(_is_primary(node) for node in all_of(place)):
         _find_together(place, names, tell)
     for node in nodes:
         if not node.family.lives:
-            tell(f"{node.name}: starting, and taking what it has missed")
+            tell(f"{node.name}: starting, and getting the missed changes")
             node.start()
             node.await_synced()
     for node in nodes:
@@ -192,11 +192,11 @@ def _is_primary(node):
 
 
 def _find_together(place, named, tell):
-    """No node is part of a majority. Whoever has come furthest begins, and only if that is known of all three."""
+    """Starts the cluster again if no node is in a majority. The node with the last commit starts; all three must be compared."""
     nodes = all_of(place)
     running = [node for node in nodes if node.family.lives]
     if running:
-        # Those that were only apart come together by themselves, within the time that Galera gives a silent one.
+        # Nodes that were only disconnected join again by themselves, within Galera's time limit for a silent node.
         tell(f"{', '.join(node.name for node in running)}: waiting for a majority")
         limit = time.monotonic() + 25
         while time.monotonic() < limit:
@@ -205,17 +205,17 @@ def _find_together(place, named, tell):
             time.sleep(0.3)
     frozen = [node.name for node in running if node.family.is_frozen]
     if frozen:
-        raise CannotDo(f"No majority, and {', '.join(frozen)} frozen. Bring back those, too: start {' '.join(frozen)}")
+        raise CannotDo(f"No majority, and {', '.join(frozen)} frozen. Resume them too: start {' '.join(frozen)}")
     missing = [node.name for node in nodes if node not in running and node.name not in named]
     if missing:
         raise CannotDo(
-            "No node is part of a majority, and which one has everything is known only if all are asked."
-            f" Bring back {', '.join(missing)} with the others: `dev/cluster up {place.path}` brings back all.")
+            "No node is in a majority, and all nodes are needed to find the one with the last commit."
+            f" Start {', '.join(missing)} with the others: `dev/cluster up {place.path}` starts all.")
     for node in running:
-        # It serves nobody now; at rest it says exactly how far it had come.
-        tell(f"{node.name}: stopping, as it is alone")
+        # Without a majority it serves no client. A stopped node reports its exact position.
+        tell(f"{node.name}: stopping, because it has no majority")
         stop(place, [node.name])
-    tell("looking which node has come furthest")
+    tell("looking for the node with the last commit")
     positions = {}
     askers = [threading.Thread(target=lambda n=node: positions.__setitem__(n.name, n.found_position())) for node in nodes]
     for asker in askers:
@@ -224,10 +224,10 @@ def _find_together(place, named, tell):
         asker.join()
     clusters = {cluster for cluster, _ in positions.values()} - {NO_NODE}
     if len(clusters) != 1:
-        raise CannotDo(f"The nodes are of different clusters, or of none: {positions}. Begin anew: dev/cluster down {place.path}")
+        raise CannotDo(f"The nodes belong to different clusters, or to none: {positions}. Start over: dev/cluster down {place.path}")
     first = max(nodes, key=lambda node: positions[node.name][1])
-    tell(f"{first.name}: beginning the cluster again, at {positions[first.name][1]}")
-    # Whom they were together with last is no longer so.
+    tell(f"{first.name}: starting the cluster again, at commit {positions[first.name][1]}")
+    # The saved view of the former group is out of date.
     for node in nodes:
         if os.path.exists(place.at(node.name, "data", "gvwstate.dat")):
             os.remove(place.at(node.name, "data", "gvwstate.dat"))
@@ -237,7 +237,7 @@ def _find_together(place, named, tell):
 
 
 def stop(place, names):
-    """As an operator stops one: with everything on disk, and the others told."""
+    """Stops nodes as an operator does: with everything on disk, and the others informed."""
     running = processes.of(place)
     for name in names:
         running[name].send(signal.SIGTERM)

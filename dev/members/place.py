@@ -1,4 +1,4 @@
-"""The directory of a cluster: what lies where, which ports it has, and that only one command changes it at a time."""
+"""The directory of a cluster: its files, its ports, and the lock that lets only one command change it at a time."""
 import fcntl
 import json
 import os
@@ -12,11 +12,11 @@ MARK = "cluster.json"
 
 
 class CannotDo(Exception):
-    """What went wrong, and what to do next."""
+    """An error message that says what is wrong and what to do."""
 
 
 class Place:
-    # Below the ports that the system gives to connections, so that no connection takes one while a member is away.
+    # Below the system's ephemeral ports, so that no connection takes one while a member is down.
     FIRST, STRIDE, COUNT = 21000, 50, 200
     OFFSETS = {
         PROXY: 0, "relay1": 1, "relay2": 2, "node1": 11, "node2": 12, "node3": 13,
@@ -26,7 +26,7 @@ class Place:
     def __init__(self, path):
         self.path = os.path.realpath(path)
         self.base, self.members = 0, ()
-        # By this run: then it may remove it, too.
+        # Whether this run has made the directory, and so may remove it.
         self.is_made = False
         self._lock = None
 
@@ -52,18 +52,18 @@ class Place:
         return self
 
     def make(self, members):
-        """A new cluster, in a directory that is not there or empty."""
-        # The nodes' sockets must fit into what the system allows for the name of one: 107 bytes.
+        """Creates a cluster in a directory that is missing or empty."""
+        # The system allows 107 bytes for the path of a node's socket.
         if len(os.fsencode(self.at("node1", "sock"))) > 100:
-            raise CannotDo(f"{self.path} is too long a name for the nodes' sockets. Choose a shorter DIR, such as /tmp/cluster.")
+            raise CannotDo(f"{self.path} is too long for the nodes' sockets. Choose a shorter DIR, such as /tmp/cluster.")
         if set(self.path) & set("\"'\\;\n#$ %"):
-            raise CannotDo(f"{self.path} has spaces or signs that settings of the nodes cannot hold. Choose another DIR.")
+            raise CannotDo(f"{self.path} has spaces or characters that the nodes' settings cannot contain. Choose another DIR.")
         try:
             os.makedirs(self.path, exist_ok=True)
-            # Nodes that root starts have to come to their own part of it; what is secret has directories of its own.
+            # Nodes that root starts must reach their own directories in it. Secrets are in directories of their own.
             os.chmod(self.path, 0o711 if os.getuid() == 0 else 0o700)
             if os.listdir(self.path):
-                raise CannotDo(f"{self.path} holds other things. Choose a DIR that is empty, or not there.")
+                raise CannotDo(f"{self.path} is not empty. Choose a DIR that is empty or missing.")
             self.is_made = True
             for name in ("log", "keys"):
                 os.mkdir(self.at(name), 0o700)
@@ -75,12 +75,12 @@ class Place:
             file.write("\n")
 
     def lock(self):
-        """Held until this program ends."""
+        """Locks the directory until this program ends."""
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CannotDo(f"Another dev/cluster is at work on {self.path}. Try again when it is done.")
+            raise CannotDo(f"Another dev/cluster is running on {self.path}. Try again when it has ended.")
 
     def unlock(self):
         os.close(self._lock)
@@ -89,22 +89,22 @@ class Place:
         for name in names:
             if not _is_free(self.port(name)):
                 raise CannotDo(
-                    f"Port {self.port(name)}, which is this cluster's for {name}, is taken by another program. End that one"
-                    f" (`ss -tlnp sport = {self.port(name)}` names it), or begin anew: dev/cluster down {self.path}")
+                    f"Port {self.port(name)}, which belongs to {name} of this cluster, is used by another program. End it"
+                    f" (`ss -tlnp sport = {self.port(name)}` shows it), or start over: dev/cluster down {self.path}")
 
     def _free_base(self):
-        # Two clusters in two directories do not begin to look at the same place.
+        # Clusters in different directories begin their search at different ports.
         start = zlib.crc32(os.fsencode(self.path))
         for turn in range(self.COUNT):
             base = self.FIRST + (start + turn) % self.COUNT * self.STRIDE
             if all(_is_free(base + offset) for offset in self.OFFSETS.values()):
                 return base
-        raise CannotDo(f"No free ports between {self.FIRST} and {self.FIRST + self.COUNT * self.STRIDE}. End what has them.")
+        raise CannotDo(f"No free ports between {self.FIRST} and {self.FIRST + self.COUNT * self.STRIDE}. End the programs that use them.")
 
 
 def _is_free(port):
     with socket.socket() as probe:
-        # As servers bind: a connection that ended a moment ago is in nobody's way.
+        # As servers bind: a recently closed connection does not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -1,5 +1,5 @@
-"""The processes of a cluster. Each has the cluster's directory and its own name in its environment, and so have its children:
-nothing else has to be remembered, and no number of a process can be mistaken for another after the machine was down."""
+"""The processes of a cluster. Each process and its children have the cluster's directory and the member's name in their
+environment. So no pid has to be stored, and none can be mistaken for another process after a restart of the machine."""
 import collections
 import os
 import pwd
@@ -12,7 +12,7 @@ PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 class Family:
-    """A member's process, and its children, which may outlive it for a moment (a copy that a node is being given)."""
+    """A member's process and its children. A child may outlive it briefly, such as a copy of a node."""
 
     def __init__(self):
         self.states, self.head = {}, None
@@ -34,7 +34,7 @@ class Family:
 
 
 def start(place, name, arguments, user=None, **environment):
-    """In a session of its own: Ctrl-C here is not for it. What it says goes to log/NAME.log."""
+    """Starts a process in its own session, so that Ctrl-C does not reach it. Its output goes to log/NAME.log."""
     with open(place.at("log", f"{name}.log"), "ab") as log:
         subprocess.Popen(
             arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
@@ -48,7 +48,7 @@ def _as(user):
 
 
 def run(arguments, text="", seconds=60, user=None, **environment):
-    """Runs to its end, and gives (status, what it said). A status of None: it did not end in time."""
+    """Runs a program to its end and returns (status, output, errors). The status is None if it did not end in time."""
     try:
         done = subprocess.run(
             arguments, input=text, capture_output=True, text=True, timeout=seconds, errors="replace",
@@ -84,14 +84,14 @@ def of(place):
         name = next((v.partition(b"=")[2].decode() for v in variables if v.startswith(NAME.encode() + b"=")), "")
         if state not in "ZX":
             found[name].states[int(entry)] = state
-            # It was started in a session of its own, in which its children are, too.
+            # The member is the leader of its session, which also has its children.
             if session == entry:
                 found[name].head = int(entry)
     return found
 
 
 def _variables(entry, place):
-    """The environment of a process. A relay shows its own to root alone, so other users know it by its settings."""
+    """Returns the environment of a process. Only root can read a relay's, so other users recognize it by its settings."""
     try:
         with open(f"/proc/{entry}/environ", "rb") as file:
             return file.read().split(b"\0")
@@ -106,7 +106,7 @@ def _variables(entry, place):
 
 
 def await_end(place, names, seconds):
-    """True once none of them runs."""
+    """Waits until none of them runs; False if some still do."""
     limit = time.monotonic() + seconds
     while True:
         _reap()
@@ -119,7 +119,7 @@ def await_end(place, names, seconds):
 
 
 def _reap():
-    # Children of this very run leave their names behind until somebody asks.
+    # Ended children of this run stay as zombies until they are reaped.
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -128,7 +128,7 @@ def _reap():
 
 
 def kill(place, names):
-    """kill -9, and they are gone when this returns. Children that were just being made are met in the second round."""
+    """Kills members with SIGKILL and waits for their end. The second round kills children that were just being started."""
     for _ in range(3):
         running = of(place)
         for name in names:

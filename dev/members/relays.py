@@ -1,4 +1,4 @@
-"""The relays of one installation, and the HAProxy before them."""
+"""The relays of one installation, and the HAProxy in front of them."""
 import json
 import os
 import re
@@ -12,22 +12,22 @@ from place import NODES, PROXY, RELAYS, CannotDo
 HOST = "localhost"
 PATIENCE = 60
 WEBSITE = "shop"
-# Whom the relays believe whose connection it is. Callers of this machine that do not go through the proxy have another address.
+# The relays accept client addresses only from this address. Local clients that bypass the proxy have another one.
 PROXY_ADDRESS = "127.0.0.2"
 
 
 class Programs:
-    """Where twoefay and twoefayd are."""
+    """The paths of twoefay and twoefayd."""
 
     def __init__(self, directory):
         self.twoefay, self.twoefayd = (os.path.join(os.path.abspath(directory), name) for name in ("twoefay", "twoefayd"))
         for path in (self.twoefay, self.twoefayd):
             if not os.access(path, os.X_OK):
-                raise CannotDo(f"There is no program {path}. Build it, or name another directory with --programs.")
+                raise CannotDo(f"The program {path} does not exist. Build it, or name another directory with --programs.")
 
 
 def make(place, programs, tell):
-    """One installation for both: the same keys, the same origin, the same database. Each relay has settings of its own in it."""
+    """Creates one installation for both relays: the same keys, origin and database. Each relay has its own settings file in it."""
     installation = place.at("installation")
     tell("installation: keys, certificates and tables")
     _tool(
@@ -55,17 +55,17 @@ def settings_of(place, name):
 
 
 def _storage(place, name):
-    # Each begins with a node of its own, and has the others to turn to.
+    # Each relay tries another node first, and the others after it.
     first = RELAYS.index(name)
     hosts = ",".join(f"127.0.0.1:{place.port(node)}" for node in NODES[first:] + NODES[:first])
     return f"mariadb://twoefay@{hosts}/twoefay?password_file=../keys/db.password"
 
 
 def _set(text, key, value, to=None):
-    """`to` is how a key is written that stands there commented out."""
+    """Sets a value. `to` is the key itself if `key` is commented out in the file."""
     text, count = re.subn(rf"^{key}: .*$", lambda _: f"{to or key}: {value}", text, flags=re.M)
     if count != 1:
-        raise CannotDo(f"The settings that `twoefay init` writes have no {key}: these programs are of another time.")
+        raise CannotDo(f"The settings that `twoefay init` writes have no {key}: the programs have another version than dev/cluster.")
     return text
 
 
@@ -93,7 +93,7 @@ def bring_back(place, names, programs, tell):
     for name in names:
         family = processes.of(place)[name]
         if family.is_frozen:
-            tell(f"{name}: going on")
+            tell(f"{name}: resuming")
             family.send(signal.SIGCONT)
         elif not family.lives:
             tell(f"{name}: starting")
@@ -103,21 +103,21 @@ def bring_back(place, names, programs, tell):
 
 
 def await_ready(place, name):
-    """With its store. What else an installation may want, such as a push service, comes and goes."""
+    """Waits until a member is ready with its store. Other dependencies, such as a push service, do not matter."""
     limit = time.monotonic() + PATIENCE
     while time.monotonic() < limit:
         missing = ask(place, name)
         if missing is not None and "store" not in missing:
             return
         if not processes.of(place)[name].lives:
-            raise CannotDo(f"{name} has ended by itself. Its log says:\n{processes.end_of_log(place, name)}")
+            raise CannotDo(f"{name} ended unexpectedly. Its log says:\n{processes.end_of_log(place, name)}")
         time.sleep(0.2)
     raise CannotDo(
         f"{name} was not ready after {PATIENCE} seconds: {in_words(missing)}. Its log says:\n{processes.end_of_log(place, name)}")
 
 
 def ask(place, name):
-    """What it lacks, by GET /ready as a caller asks, through the proxy for the proxy; None if it does not answer as a relay."""
+    """Returns the missing dependencies, by GET /ready (of the proxy, through the proxy); None without an answer of a relay."""
     status, said, _ = processes.run(
         ["curl", "--disable", "--noproxy", "*", "--silent", "--http2", "--max-time", "7", "--cacert",
          place.at("installation", "ca.pem"), f"https://{HOST}:{place.port(name)}/ready"], seconds=9)
@@ -132,7 +132,7 @@ def in_words(missing):
 
 
 def stop(place, names):
-    """As an operator stops one. A proxy ends at once: nobody is to wait for connections that are held."""
+    """Stops members as an operator does. A proxy ends at once, without waiting for open connections."""
     running = processes.of(place)
     for name in names:
         running[name].send(signal.SIGTERM)
