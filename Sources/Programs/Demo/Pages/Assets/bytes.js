@@ -1,4 +1,4 @@
-// Bytes and texts, as the device protocol writes them. Every reader is strict: one text stands for one value.
+// The encodings of the device protocol. Every decoder is strict: each value has exactly one encoding.
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -11,7 +11,7 @@ export function encode(bytes) {
   return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Null for a foreign character, padding, an impossible length, or bits left over. */
+/** Decodes base64url; null for an invalid character, padding, an impossible length or leftover bits. */
 export function decode(text) {
   if (typeof text !== "string" || text.length % 4 === 1) return null;
   const bytes = new Uint8Array((text.length * 3) >> 2);
@@ -30,7 +30,7 @@ export function decode(text) {
   return bits === 0 ? bytes : null;
 }
 
-/** Base32 as authenticators are given it: without padding, in whichever case. Null for anything else. */
+/** Decodes Base32 without padding, in upper or lower case; null for anything else. */
 export function decodeBase32(text) {
   const plain = text.toUpperCase().replace(/=+$/, "");
   if (!/^[A-Z2-7]+$/.test(plain) || [1, 3, 6].includes(plain.length % 8)) return null;
@@ -47,10 +47,10 @@ export function decodeBase32(text) {
   return bits === 0 ? new Uint8Array(bytes) : null;
 }
 
-/** Throws unless the bytes are UTF-8. */
+/** Decodes UTF-8; throws if the bytes are not valid. */
 export const text = (bytes) => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 
-/** Percent-encoded UTF-8; null where a % stands alone, or the bytes are no text. A + is a +. */
+/** Decodes percent-encoded UTF-8; null for an incomplete escape or invalid UTF-8. A + stays a +. */
 export function unescape(escaped) {
   try {
     return decodeURIComponent(escaped);
@@ -60,10 +60,10 @@ export function unescape(escaped) {
 }
 
 /**
- * The object in these bytes; throws where it is none, or could be read in two ways.
+ * Reads a JSON object from bytes; throws if they are not an object, or could be read in two ways.
  *
- * JSON.parse keeps the last of two members of one name: what it dropped is missed when the value is written again. The
- * relay writes no spaces and escapes only what JSON demands.
+ * JSON.parse drops the first of two members with one name, so the object is written again and compared. The relay writes
+ * no spaces and escapes only the characters that JSON requires.
  */
 export function readObject(bytes) {
   const written = text(bytes);
@@ -77,6 +77,6 @@ export function readObject(bytes) {
 export function moment(text) {
   if (typeof text !== "string" || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text)) return null;
   const at = Date.parse(text);
-  // 30 February is read as 2 March by some.
+  // Some browsers read 30 February as 2 March.
   return Number.isNaN(at) || new Date(at).toISOString().slice(0, 19) !== text.slice(0, 19) ? null : at;
 }

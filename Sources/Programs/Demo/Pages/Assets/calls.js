@@ -1,10 +1,10 @@
-// One phone's way to the relay: proved by DPoP, since a page cannot choose a client certificate.
+// One phone's requests to the relay, with DPoP proofs, because a page cannot choose a client certificate.
 
 import { dpop } from "./signing.js";
 
 /**
- * Why a call came to nothing. `kind`: `lost` (nobody knows what the relay has done), `refused` (it answered with a
- * `status`, a `code` and perhaps seconds in `retryAfter`), or `unable` (our own affair, before anything was sent).
+ * A failed call. `kind` is `lost` (the outcome at the relay is unknown), `refused` (it answered with a `status`, a `code`
+ * and perhaps seconds in `retryAfter`), or `unable` (a local fault, before anything was sent).
  */
 export class CallFailure extends Error {
   constructor(kind, message, { status = 0, code = null, retryAfter = null, body = {} } = {}) {
@@ -12,17 +12,17 @@ export class CallFailure extends Error {
     Object.assign(this, { kind, status, code, retryAfter, body });
   }
 
-  /** Worth another try, later: it was not reached, said nothing, or asked for patience. */
+  /** Whether to retry later: the relay was not reached, did not answer, or said to wait. */
   get mayPass() {
     return this.kind === "lost" || [429, 500, 502, 503, 504].includes(this.status);
   }
 }
 
-/** No refusal, and not what was agreed either. */
+/** The failure for an answer that is not a refusal but does not follow the protocol. */
 export const odd = (answer, what) =>
   new CallFailure("refused", `the relay answered ${answer.status} ${what}`, { status: answer.status });
 
-/** The body of an answer that is no refusal; throws `CallFailure`. */
+/** The body of a successful answer; throws `CallFailure` otherwise. */
 export function accepted(answer) {
   if (answer.status >= 200 && answer.status < 300) {
     if (answer.body === null) throw odd(answer, "not with a JSON object");
@@ -58,7 +58,7 @@ export class RelayLine {
     Object.assign(this, { phone, carry, now });
   }
 
-  /** Whatever the relay answers comes back, refusals too. With a proof, unless the call does without. */
+  /** Sends a request, with a proof unless `proved` is false, and returns every answer, including refusals. */
   async send(path, { method = "POST", body = {}, fields = {}, proved = true, signal } = {}) {
     for (let attempt = 1; ; attempt += 1) {
       const used = this.#nonce;
@@ -67,7 +67,7 @@ export class RelayLine {
       const answer = await this.#carry(path, method, JSON.stringify(body), { ...fields, ...proof }, signal);
       const fresh = answer.field("dpop-nonce");
       if (fresh) this.#nonce = fresh;
-      // The first proof has no nonce yet, or one that is too old by now: once more, with the one that came.
+      // The first proof has no nonce, or an old one: try once more with the new one.
       if (!proved || answer.status !== 401 || !fresh || fresh === used || attempt > 1) return answer;
     }
   }
@@ -83,7 +83,7 @@ export class RelayLine {
   }
 }
 
-/** Null where a body is there and is none. */
+/** The object in a body; null if the body is not one. */
 function objectIn(text) {
   if (text === "") return {};
   try {

@@ -1,6 +1,6 @@
-// Elements for the page, made without HTML: what others wrote stays text.
+// Makes elements without HTML, so texts of others stay text.
 
-/** `on` holds listeners, `data-…`, `aria-…` and the rest are attributes; null and false are left out. */
+/** Makes an element. `on` has the listeners; the other properties are attributes, without those that are null or false. */
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -13,26 +13,26 @@ export function h(tag, properties = {}, ...children) {
   return fill(element, ...children);
 }
 
-/** These children in place of those that it has; none for null and false. */
+/** Replaces the children of an element; null and false are left out. */
 export function fill(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
 
-/** A heading that can have the focus when its screen comes. */
+/** A heading that can get the focus when its screen is shown. */
 export const heading = (words, tag = "h1") => h(tag, { tabindex: "-1" }, words);
 
 export const button = (words, listener, kind = null) =>
   h("button", { type: "button", class: kind, on: { click: listener } }, words);
 
-/** Labels and values: [label, value], without those that have none. */
+/** A list of [label, value], without empty values. */
 export const facts = (rows) =>
   h("dl", { class: "facts" }, rows.filter(([, value]) => value !== null && value !== undefined && value !== "")
     .flatMap(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]));
 
 let made = 0;
 
-/** A labelled input, what is said about it, and room for what is wrong with it. */
+/** An input with its label, a hint and an error message. */
 export function field(label, input, hint = null) {
   made += 1;
   const id = `field-${made}`;
@@ -41,7 +41,7 @@ export function field(label, input, hint = null) {
   const told = hint ? h("p", { class: "hint", id: `${id}-hint` }, hint) : null;
   if (told) input.setAttribute("aria-describedby", told.id);
   const node = h("div", { class: "field" }, h("label", { for: id }, label), told, input, error);
-  /** Says what is wrong and goes there; null takes it back. */
+  /** Shows an error and focuses the input; null removes the error. */
   const complain = (words) => {
     error.textContent = words ?? "";
     error.hidden = words === null;
@@ -51,20 +51,20 @@ export function field(label, input, hint = null) {
     else input.removeAttribute("aria-describedby");
     if (words !== null) input.focus();
   };
-  // What is being mended is not complained about any more.
+  // Hide the error while the user corrects it.
   input.addEventListener("input", () => {
     if (!error.hidden) complain(null);
   });
   return { node, input, complain };
 }
 
-/** Asks once more before something that cannot be taken back. */
+/** Asks for confirmation before an action that cannot be undone. */
 export function confirm({ title, text, yes, no }) {
   return new Promise((resolve) => {
     made += 1;
     const id = `dialog-${made}`;
     const end = (answer) => () => dialog.close(answer);
-    // Enter by mistake is no yes.
+    // Enter must not confirm by mistake.
     const stay = button(no, end("no"));
     stay.autofocus = true;
     const dialog = h(

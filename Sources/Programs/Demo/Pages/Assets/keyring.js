@@ -1,4 +1,4 @@
-// What this phone keeps between two visits: in IndexedDB, where a key can lie that no script can read.
+// The stored data of this phone. IndexedDB can store keys that no script can read.
 
 const stores = ["phones", "codes", "settings"];
 
@@ -37,14 +37,14 @@ export class Keyring {
     return this.#change(store, (objects) => objects.delete(id));
   }
 
-  /** Each demo has a relay of its own, made for it: what another one's relay bound is of no use to anybody. */
+  /** Deletes the data of another run of the demo. Each run has its own relay, which does not know these phones. */
   async keepOnlyFor(run) {
     if ((await this.get("settings", "run"))?.value === run) return;
     for (const store of stores) await this.#change(store, (objects) => objects.clear());
     await this.put("settings", { id: "run", value: run });
   }
 
-  /** It is written when this returns, and not only asked for. */
+  /** Changes a store; the data is written when this returns. */
   #change(store, body) {
     const transaction = this.database.transaction(store, "readwrite");
     body(transaction.objectStore(store));

@@ -1,9 +1,9 @@
-// What comes to this phone by itself: pushes, text messages and mails, from the demo's catchers.
+// The pushes, text messages and mails for this phone, from the demo's servers.
 
 import { isKnown, t } from "./texts.js";
 import { backoff, pause } from "./requests.js";
 
-/** Listens for as long as the page lives. `heard(message, isOld)` for each, `state({offline, gone})` when that changes. */
+/** Polls until the page is closed. Calls `heard(message, isOld)` for each message and `state({offline, gone})` after each poll. */
 export async function listen(number, { heard, state }) {
   let [after, isOffline, isFirst] = [0, false, true];
   for (let troubles = 0; ; ) {
@@ -13,7 +13,7 @@ export async function listen(number, { heard, state }) {
       if (!response.ok) throw new Error(`status ${response.status}`);
       const { messages, last, offline } = await response.json();
       for (const message of messages) heard(message, isFirst);
-      // While the phone is offline nothing is handed out, and nothing is past either.
+      // While the phone is offline, nothing arrives and `last` stays the same.
       after = last ?? after;
       isFirst = false;
       troubles = 0;
@@ -27,7 +27,7 @@ export async function listen(number, { heard, state }) {
   }
 }
 
-/** What the notification says: the push has keys for the app's own words, and never what is agreed to. */
+/** The text of a notification. The push has only keys of the app's own texts, and no content to approve. */
 export function alertOf(payload) {
   const alert = payload?.aps?.alert ?? {};
   const key = isKnown(alert["loc-key"] ?? "") ? alert["loc-key"] : "TWOEFAY_LOGIN";

@@ -1,4 +1,4 @@
-// What is asked of this phone now, for all websites that it is bound to.
+// The open requests of this phone, for all websites at which it is bound.
 
 import { CallFailure } from "./calls.js";
 
@@ -11,21 +11,21 @@ export const pause = (seconds, signal) =>
     signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
   });
 
-/** After so many troubles in a row: 2, 4, 8 … 30 seconds, or what the relay says. */
+/** The back-off after consecutive failures: 2, 4, 8 … 30 seconds, or longer if the relay says so. */
 export const backoff = (troubles, error) => Math.max(Math.min(30, 2 ** troubles), error?.retryAfter ?? 0);
 
-/** Tells `change` whenever something is asked, or is not any more. */
+/** Dispatches `change` when a request is added or removed. */
 export class Requests extends EventTarget {
   #open = new Map();
   #asking = new Map();
 
-  /** `responder` makes one for a phone; `troubled` hears whether the relay is there; `refused` of a phone it knows no more. */
+  /** `responder(phone)` makes a responder, `troubled(isLost)` reports a lost relay, `refused(phone)` an unbound phone. */
   constructor({ responder, troubled, refused }) {
     super();
     Object.assign(this, { responder, troubled, refused });
   }
 
-  /** {phone, question, until}, the oldest first; with `reason` in place of a question where it must not be answered. */
+  /** The requests {phone, question, until}, oldest first. One that must not be answered has a `reason` and no question. */
   get open() {
     for (const [challenge, { until }] of this.#open) if (until <= performance.now()) this.#open.delete(challenge);
     return [...this.#open.values()];
@@ -35,10 +35,10 @@ export class Requests extends EventTarget {
     return this.open.find((entry) => entry.challenge === challenge && entry.question) ?? null;
   }
 
-  /** As the push, the person or the start of the page says: asks the relay for each phone, until it answers. */
+  /** Lists the requests of each phone after a push, at start, or when the user wants it. Repeats until the relay answers. */
   async wake(phones) {
     await Promise.all(phones.map((phone) => {
-      // Whoever waits for another try need not wait any more.
+      // Ends an earlier attempt that waits for its retry.
       this.#asking.get(phone.id)?.abort();
       const asking = new AbortController();
       this.#asking.set(phone.id, asking);
@@ -46,18 +46,18 @@ export class Requests extends EventTarget {
     }));
   }
 
-  /** Holds a request while one of this phone's is on the screen, to learn that it is over; until `signal`. */
+  /** Polls while a request is on the screen, to learn when it is closed; until `signal`. */
   async watch(phone, signal) {
     while (!signal.aborted) {
       const known = this.open.filter((entry) => entry.phone.id === phone.id && entry.challenge).map(({ challenge }) => challenge);
       const start = performance.now();
       const isNew = await this.#ask(phone, signal, { seconds: longestWait, known });
-      // A second page of this phone would take the relay from the first, and the first from the second.
+      // Two pages of one phone would end each other's held request again and again.
       if (!isNew && performance.now() - start < 2000) await pause(2, signal);
     }
   }
 
-  /** What has been answered is asked no more. */
+  /** Removes an answered request. */
   close(challenge) {
     this.#open.delete(challenge);
     this.#tell();
@@ -68,7 +68,7 @@ export class Requests extends EventTarget {
     this.#tell();
   }
 
-  /** Whether there was anything new. */
+  /** Lists the requests of one phone; returns whether anything is new. */
   async #ask(phone, signal, wish = {}) {
     for (let troubles = 0; !signal.aborted; ) {
       try {
@@ -82,7 +82,7 @@ export class Requests extends EventTarget {
         if (error.status === 401) return this.refused(phone);
         troubles += 1;
         this.troubled(error.mayPass);
-        // A fault of this page's will not go by itself, but the relay may come to another mind.
+        // A fault of this page does not pass by itself, but the relay's refusal may.
         await pause(backoff(error.mayPass ? troubles : 5, error), signal);
       }
     }
@@ -98,7 +98,7 @@ export class Requests extends EventTarget {
     }
     const now = performance.now();
     for (const question of questions) {
-      // What is on the screen stays what it is: it is what will be signed.
+      // A request on the screen must not change: its bytes will be signed.
       if (this.#open.has(question.challenge)) continue;
       const { challenge } = question;
       this.#open.set(challenge, { challenge, phone, question, until: now + question.timeLeft });
@@ -120,8 +120,8 @@ export class Requests extends EventTarget {
 }
 
 /**
- * Sends an answer until the relay has it, or time is over: {login, isLate} with `isLate` where another was faster, or null
- * where there is nothing to answer any more. `troubled` hears of attempts that came to nothing.
+ * Sends an answer until the relay has it or the request expires. Returns {login, isLate}, where `isLate` means that another
+ * answer was faster, or null if the request is closed. `troubled` is called for each failed attempt.
  */
 export async function deliver(responder, { question, until }, decision, troubled) {
   const signed = await responder.sign(question, decision);

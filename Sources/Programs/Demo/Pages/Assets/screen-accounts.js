@@ -1,4 +1,4 @@
-// The first screen: what is asked now, the websites that this phone is bound to, and how another one comes in.
+// The first screen: the open requests, the accounts, and the way to add one.
 
 import { button, field, h, heading } from "./elements.js";
 import { visible } from "./context.js";
@@ -73,7 +73,7 @@ function account(app, phone) {
     phone.state === "asked" ? button(t("goOn"), () => app.go("enrol", { phone })) : null);
 }
 
-/** A URI from wherever: a phone to be bound, or a code to be made. Throws what to say about it. */
+/** Takes a scanned or pasted URI, which adds a phone or a code; throws an error with a message for the user. */
 async function receive(app, uri) {
   try {
     if (uri.startsWith("otpauth:")) {

@@ -1,4 +1,4 @@
-// Codes that the time makes, with the seconds for which each is shown.
+// Time-based codes (TOTP), each with its remaining seconds.
 
 import { button, confirm, h, heading } from "./elements.js";
 import { visible } from "./context.js";

@@ -1,4 +1,4 @@
-// Binding this phone to a website: agreed to, sent, perhaps approved on another phone, done.
+// Binds this phone at a website: the user agrees, perhaps approves it on another phone, and sees the result.
 
 import { CallFailure } from "./calls.js";
 import { button, facts, field, fill, h, heading } from "./elements.js";
@@ -7,10 +7,10 @@ import { Enroller, beginEnrolment, isFor } from "./device.js";
 import { pause } from "./requests.js";
 import { t } from "./texts.js";
 
-/** A code lives for ten minutes, and the time that its phone waits for an approval ends with it. */
+/** The lifetime of an activation code in milliseconds. The wait for an approval ends with it. */
 const codeLife = 600_000;
 
-/** From an activation that was just read, or with a phone that was on its way when the page went. */
+/** Starts with a new activation, or continues with a phone that was not bound when the page was closed. */
 export function enrol(app, { activation, phone: begun }) {
   const leaving = new AbortController();
   const node = h("div", { class: "stack" });
@@ -36,7 +36,7 @@ export function enrol(app, { activation, phone: begun }) {
   const begin = async (name) => {
     const again = app.phones.find((phone) => isFor(phone, activation));
     const phone = again ?? (await beginEnrolment(activation, { name, pushToken: app.about.push_token }));
-    // Before the first request is sent: what the relay bound is bound.
+    // Store the phone before the first request, because the relay may bind it at once.
     await app.save(phone);
     await bind(phone);
   };
@@ -66,7 +66,7 @@ export function enrol(app, { activation, phone: begun }) {
     }
   };
 
-  /** True when there is nothing more to try. */
+  /** Handles a refused attempt; true if there is nothing more to try. */
   const refused = async (error, enroller, trouble) => {
     const { phone } = enroller;
     if (error.status === 409) {
@@ -78,7 +78,7 @@ export function enrol(app, { activation, phone: begun }) {
       await pause(error.retryAfter ?? 0, leaving.signal);
       return false;
     }
-    // It may have been bound by an attempt whose answer was lost.
+    // An earlier attempt, whose answer was lost, may have bound the phone.
     let bound;
     try {
       bound = await enroller.boundUnheard();

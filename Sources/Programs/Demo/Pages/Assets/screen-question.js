@@ -1,4 +1,4 @@
-// One request: all that was asked, the number to carry over, and three answers of equal size.
+// One request: its context, the number to enter, and three answers of equal size.
 
 import { CallFailure } from "./calls.js";
 import { button, confirm, facts, field, fill, h, heading } from "./elements.js";
@@ -109,7 +109,7 @@ export function question(app, challenge) {
   return { node, leave: () => leaving.abort() };
 }
 
-/** Everything that the context says, in the order of the protocol: none left out, none cut. */
+/** All values of the context, complete and in the order of the protocol. */
 function rows(context) {
   const shown = (value) => (value === null ? null : visible(value));
   return [

@@ -1,4 +1,4 @@
-// Language, what this phone is called at each website, and its end there.
+// The language, and for each website the name of this phone and its removal.
 
 import { CallFailure } from "./calls.js";
 import { button, confirm, field, h, heading } from "./elements.js";

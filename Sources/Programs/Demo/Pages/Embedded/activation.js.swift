@@ -3,7 +3,7 @@ extension PageFile {
     static let activationJS = PageFile(
         "activation.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // What a phone reads out of the QR code that binds it: where the relay is, how to recognise it, and the code.
+            // The URI in the QR code that binds a phone: the relay's origin, the pin of its authority, and the activation code.
 
             import { decode, unescape } from "./bytes.js";
 
@@ -11,7 +11,7 @@ extension PageFile {
 
             export class Malformed extends Error {}
 
-            /** `https://HOST` or `https://HOST:PORT`, and nothing behind it. */
+            /** `https://HOST` or `https://HOST:PORT`, without a path. */
             export function isOrigin(text) {
               const parts = /^https:\/\/([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::(\d+))?$/.exec(text);
               if (!parts) return false;
@@ -20,7 +20,7 @@ extension PageFile {
               return !host.startsWith("[") || URL.canParse(`https://${host}`);
             }
 
-            /** Throws `Malformed`. Parameters that are not known are passed over: a later relay may have more to say. */
+            /** Reads an activation URI; throws `Malformed`. Unknown parameters are ignored, because a later relay may add some. */
             export function readActivation(text) {
               if (!text.startsWith(start)) throw new Malformed(`it does not begin with ${start}`);
               const parameters = readParameters(text.slice(start.length));
@@ -50,7 +50,7 @@ extension PageFile {
                 const at = pair.indexOf("=");
                 const [name, value] = at < 0 ? [null, null] : [unescape(pair.slice(0, at)), unescape(pair.slice(at + 1))];
                 if (name === null || value === null) throw new Malformed(`${pair} is no parameter`);
-                // Whichever of two was believed, somebody else could believe the other.
+                // If a parameter occurs twice, another reader could use the other value.
                 if (found.has(name)) throw new Malformed(`${name} stands twice`);
                 found.set(name, value);
               }

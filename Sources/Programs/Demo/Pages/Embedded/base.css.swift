@@ -3,7 +3,7 @@ extension PageFile {
     static let baseCSS = PageFile(
         "base.css", type: "text/css; charset=utf-8",
         text: #"""
-            /* What website, phone and dashboard share. Each has a style of its own on top of it, and no colours of its own.
+            /* The common style of website, phone and dashboard. Each extends it, and uses only the colours defined here.
 
                .page      the middle of a page, as wide as text is read      .bar       the line at its top: name, navigation
                .card      a surface with something on it                     .stack     things under each other, with room between
@@ -147,10 +147,10 @@ extension PageFile {
               outline-offset: 2px;
             }
 
-            /* What a script puts the focus on, such as a heading, is no control. */
+            /* Elements that only a script focuses, such as headings, need no outline. */
             [tabindex="-1"]:focus { outline: none; }
 
-            /* Arrangement */
+            /* Layout */
 
             .page {
               width: 100%;
@@ -240,7 +240,7 @@ extension PageFile {
 
             .skip:focus { top: 0.5rem; }
 
-            /* Buttons. Every one can be hit with a thumb. */
+            /* Buttons, large enough for a thumb */
 
             button,
             .button {
@@ -400,7 +400,7 @@ extension PageFile {
               font-variant-numeric: tabular-nums;
             }
 
-            /* What is said */
+            /* Notices */
 
             .notice {
               padding: 0.75rem 1rem;
@@ -529,7 +529,7 @@ extension PageFile {
               font-weight: 550;
             }
 
-            /* Something is awaited: three points that take turns. */
+            /* Waiting: three animated dots */
             .waiting {
               display: inline-flex;
               gap: 0.35rem;

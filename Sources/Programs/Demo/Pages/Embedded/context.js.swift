@@ -3,11 +3,11 @@ extension PageFile {
     static let contextJS = PageFile(
         "context.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // A request as the relay lists it: what the person is shown, read from the very bytes that the answer is about.
+            // A request as the relay lists it. The displayed context is read from exactly the bytes that the answer signs.
 
             import { decode, moment, readObject } from "./bytes.js";
 
-            /** Why nothing may be signed. `challenge` is null where not even that could be read. */
+            /** The reason why nothing may be signed. `challenge` is null if it could not be read. */
             export class Refused extends Error {
               constructor(challenge, reason) {
                 super(reason);
@@ -15,10 +15,10 @@ extension PageFile {
               }
             }
 
-            /** What the relay made up to name something. */
+            /** The form of the ids that the relay makes. */
             export const isID = (text) => typeof text === "string" && /^[A-Za-z0-9_-]{1,128}$/.test(text);
 
-            /** An entry of `pending`, for the phone of that website. Throws `Refused`. */
+            /** Reads an entry of `pending` for the phone of that website; throws `Refused`. */
             export function readQuestion(entry, website, now) {
               if (entry === null || typeof entry !== "object" || !isID(entry.challenge)) {
                 throw new Refused(null, "it has no challenge");
@@ -37,11 +37,11 @@ extension PageFile {
               if (context.website !== website) {
                 throw new Refused(challenge, "it is of another website than this phone is bound to");
               }
-              // By the relay's clock: the phone's own decides nothing.
+              // The relay's clock decides, not the phone's.
               return { challenge, nonce, bytes, context, timeLeft: expiresAt - now };
             }
 
-            /** Throws where the bytes are not what this phone can show. Members that it does not know are passed over. */
+            /** Reads the context; throws if this phone cannot show it. Unknown members are ignored. */
             export function readContext(bytes) {
               const object = readObject(bytes);
               if (object.v !== 1) throw new Error("its version is not known here; a newer phone may know it");
@@ -69,7 +69,7 @@ extension PageFile {
                 place: text("place"),
                 userAgent: text("user_agent"),
                 device: text("device"),
-                /** The website's own nonce; shown to no one. */
+                /** The website's nonce, which is not displayed. */
                 request: text("request"),
                 numberDigits: digits,
                 createdAt: time("created_at"),
@@ -86,7 +86,7 @@ extension PageFile {
               });
             }
 
-            /** Control characters, marks of text direction, and characters that show nothing: see docs/phones/device-protocol.md. */
+            /** Control characters, text direction marks and invisible characters: see docs/phones/device-protocol.md. */
             const hidden = new RegExp(
               "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f" +
                 "\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb" +
@@ -103,10 +103,10 @@ extension PageFile {
               return value;
             }
 
-            /** The same for a text of several lines, which are its writer's own. */
+            /** The same for a text of several lines: line breaks are allowed. */
             export const visibleLines = (text) => text.trim().split(/\r?\n/).map(visible).join("\n");
 
-            /** Texts of others on their way to the screen: what is not seen stands there by its number, as `\u{200b}`. */
+            /** Makes a text of others safe to display: invisible characters appear by number, such as `\u{200b}`. */
             export function visible(text) {
               return text.replace(
                 /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,

@@ -3,20 +3,20 @@ extension PageFile {
     static let deviceJS = PageFile(
         "device.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // A phone at one website, as docs/phones/device-protocol.md has it: it is bound, hears of requests, and answers them.
+            // A phone at one website, as docs/phones/device-protocol.md specifies: it is bound, lists requests and answers them.
             //
-            // A phone is a plain object that IndexedDB can keep: {id, relay, pin, website, token, jwk, key, pushToken, name, madeAt,
-            // state}, `key` a CryptoKey that nobody can read. `state` is `asked`, with code and perhaps websiteKey, or `bound`, with device.
+            // A phone is a plain object that IndexedDB can store: {id, relay, pin, website, token, jwk, key, pushToken, name, madeAt,
+            // state}. `key` is a CryptoKey that cannot be read. `state` is `asked`, with code and perhaps websiteKey, or `bound`, with device.
 
             import { accepted, odd } from "./calls.js";
             import { Refused, isID, readQuestion } from "./context.js";
             import { moment } from "./bytes.js";
             import * as signing from "./signing.js";
 
-            /** What the relay takes as known. */
+            /** The largest number of known challenges that the relay accepts. */
             const mostKnown = 16;
 
-            /** The new phone for an activation. It has to be kept before it is bound: the relay binds one key once. */
+            /** Makes the phone for an activation. Store it before it is bound: the relay binds a key only once. */
             export async function beginEnrolment(activation, { name, pushToken }, now = Date.now()) {
               const { privateKey, publicKey } = await signing.makeKey();
               const jwk = await signing.jwkOf(publicKey);
@@ -37,11 +37,11 @@ extension PageFile {
               };
             }
 
-            /** Whether this is an attempt to use that very activation. */
+            /** Whether this phone was made for that activation. */
             export const isFor = (phone, activation) =>
               phone.state === "asked" && ["relay", "website", "token", "code", "pin"].every((name) => phone[name] === activation[name]);
 
-            /** Sends a new key with its code, until the relay says that it is bound: each attempt is the same once more. */
+            /** Sends a new key with its code until the relay has bound it. All attempts are the same. */
             export class Enroller {
               #body = null;
 
@@ -50,8 +50,8 @@ extension PageFile {
               }
 
               /**
-               * {login: "verified", phone, revocationCode}, or {login: "wait", device, number} while the person has to approve on a
-               * phone that is bound already, with the number that this one shows.
+               * Returns {login: "verified", phone, revocationCode}, or {login: "wait", device, number} while the user has to approve
+               * on another bound phone, with the number that this one shows.
                */
               async attempt() {
                 this.#body ??= await this.#make();
@@ -68,12 +68,12 @@ extension PageFile {
               }
 
               /**
-               * What became of a key whose attempt is refused: the relay may have bound it before, with an answer that nobody saw.
-               * Null if the key is no active phone's: nothing is lost with it.
+               * Returns the bound phone after a refused attempt: an earlier attempt may have bound the key, and its answer was lost.
+               * Null if the key belongs to no active phone, so that it may be deleted.
                */
               async boundUnheard() {
                 const answer = await this.line.send("/device", { body: { certificate: true } });
-                // A nonce that is not taken, as by a relay that was just started, says nothing of the key.
+                // A refused nonce, as after a restart of the relay, says nothing about the key.
                 if (answer.status === 401 && !answer.field("www-authenticate")?.includes("use_dpop_nonce")) return null;
                 const { device } = accepted(answer);
                 if (!isID(device)) throw odd(answer, "with a device that is none");
@@ -96,7 +96,7 @@ extension PageFile {
                 return body;
               }
 
-              /** The certificate is not used here, since DPoP does without; but one for another key is no answer to this phone. */
+              /** Checks the certificate. DPoP does not use it, but a certificate for another key is an invalid answer. */
               #check(answer) {
                 const lines = String(answer.body.certificate).split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
                 const point = ["x", "y"].map((name) => atob(this.phone.jwk[name].replaceAll("-", "+").replaceAll("_", "/"))).join("");
@@ -104,26 +104,27 @@ extension PageFile {
                 try {
                   bytes = atob(lines.join(""));
                 } catch {
-                  // No certificate at all: it holds nothing.
+                  // It is not a certificate.
                 }
                 if (!bytes.includes(`\x04${point}`)) throw odd(answer, "with a certificate for another key");
               }
 
-              /** Code and website's key are forgotten. */
+              /** The bound phone, without its code and the website's key. */
               #bound(device) {
                 const { code, websiteKey, ...phone } = this.phone;
                 return { ...phone, state: "bound", device };
               }
             }
 
-            /** A bound phone at work: asks what there is to answer, answers it, and keeps itself known. */
+            /** A bound phone: lists its requests, answers them, and updates its own data. */
             export class Responder {
               constructor(phone, line) {
                 Object.assign(this, { phone, line });
               }
 
               /**
-               * {questions, refused, challenges}. With `seconds`, the relay waits so long until that is something else than `known`.
+               * Returns {questions, refused, challenges}. With `seconds`, the relay holds the request that long until the list differs
+               * from `known`.
                */
               async pending({ seconds = 0, known = [], signal } = {}) {
                 const waits = seconds > 0;
@@ -148,13 +149,13 @@ extension PageFile {
                 return { questions, refused, challenges };
               }
 
-              /** Signed once: sent again after an answer that was lost, it is the same answer. */
+              /** Signs a decision, once. A repetition after a lost response sends the same answer. */
               async sign(question, decision) {
                 const answer = await signing.decision(this.phone, question, decision, this.line.now());
                 return { path: decision.word === "approve" ? "/success" : "/failure", body: { challenge: question.challenge, answer } };
               }
 
-              /** What the relay makes of it: `success` or `failure`. */
+              /** Sends a signed answer and returns its result: `success` or `failure`. */
               async send(signed) {
                 const answer = await this.line.send(signed.path, { body: signed.body });
                 const { login } = accepted(answer);
@@ -167,14 +168,14 @@ extension PageFile {
                 return { ...this.phone, name };
               }
 
-              /** An empty token: it asks by itself from now on. */
+              /** Changes the device token. With an empty one, the phone polls. */
               async movePush(token) {
                 const statement = await signing.pushToken(this.phone, token, this.line.now());
                 accepted(await this.line.send("/device", { body: { dev_token: statement } }));
                 return { ...this.phone, pushToken: token };
               }
 
-              /** The relay knows this phone no more. */
+              /** Unbinds this phone at the relay. */
               async unbind() {
                 accepted(await this.line.send("/device", { method: "DELETE" }));
               }

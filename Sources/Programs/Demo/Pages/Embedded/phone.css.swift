@@ -3,7 +3,7 @@ extension PageFile {
     static let phoneCSS = PageFile(
         "phone.css", type: "text/css; charset=utf-8",
         text: #"""
-            /* A phone on a desk where there is room for one; the whole screen where that is a phone's. On top of base.css. */
+            /* The phone: with a frame on a wide screen, and full screen on a real phone. Extends base.css. */
 
             body { height: 100dvh; }
 
@@ -43,7 +43,7 @@ extension PageFile {
               font-variant-numeric: tabular-nums;
             }
 
-            /* Four bars, which are empty where nothing gets through. */
+            /* The signal: four bars, empty without a connection */
             #signal {
               justify-self: end;
               width: 18px;
@@ -62,7 +62,7 @@ extension PageFile {
               font-weight: 550;
             }
 
-            /* There all the time, or a screen reader would not hear what comes into it. */
+            /* Always in the page: a screen reader announces only changes of an element that was there before. */
             .banner:empty { padding: 0; }
 
             #screen {
@@ -86,7 +86,7 @@ extension PageFile {
               justify-content: space-between;
             }
 
-            /* On top of whatever is in front: a push where it is seen first, and news where there is mostly room. */
+            /* Notifications above the screen: pushes at the top, messages where there is mostly room */
             #notifications {
               position: absolute;
               z-index: 5;
@@ -111,7 +111,7 @@ extension PageFile {
               align-self: end;
             }
 
-            /* The beginning is enough here; all of it is where it leads. */
+            /* Only the beginning of the text; the button opens all of it. */
             .notification .text {
               display: -webkit-box;
               -webkit-box-orient: vertical;
@@ -121,7 +121,7 @@ extension PageFile {
               line-height: 1.4;
             }
 
-            /* It has the focus to be scrolled by keys. */
+            /* It can get the focus, for scrolling with the keyboard. */
             #screen:focus-visible { outline-offset: -3px; }
 
             .text {
@@ -131,7 +131,7 @@ extension PageFile {
 
             .facts .code { display: inline-block; }
 
-            /* Beside each other however narrow the phone is: a value that is long stays in its column, and cannot look like a label. */
+            /* Always two columns, however narrow the phone is: a long value stays in its column and cannot look like a label. */
             #screen .facts {
               grid-template-columns: fit-content(40%) minmax(0, 1fr);
               gap: 0.15rem 1rem;
@@ -180,7 +180,7 @@ extension PageFile {
               font-weight: 600;
             }
 
-            /* Approve, reject and fraud are of equal size: none is the one to hit by chance. */
+            /* Approve, reject and fraud have equal sizes, so none is easier to hit by chance. */
             .answers {
               display: grid;
               gap: 0.6rem;
@@ -191,7 +191,7 @@ extension PageFile {
               min-height: 3rem;
             }
 
-            /* The code in the middle of its row; what removes it is not beside it. */
+            /* The code in the middle of its row, away from the button that removes it. */
             .list > .otp-row {
               display: grid;
               grid-template-columns: 1fr auto;

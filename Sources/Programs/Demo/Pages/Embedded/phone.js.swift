@@ -3,7 +3,7 @@ extension PageFile {
     static let phoneJS = PageFile(
         "phone.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // The phone: what it keeps, what comes to it, and which screen is in front.
+            // The phone: its stored data, incoming messages, and the visible screen.
 
             import { listen, alertOf } from "./notifications.js";
             import { RelayLine, throughBackend } from "./calls.js";
@@ -60,14 +60,14 @@ extension PageFile {
                 await this.wake();
               }
 
-              // What is asked
+              // Requests
 
-              /** As a phone does when it is rung: asks, for every website. */
+              /** Lists the requests at every website, as a phone does after a push. */
               wake() {
                 return this.requests.wake(this.phones.filter(({ state, isRefused }) => state === "bound" && !isRefused));
               }
 
-              /** The nonce goes with the line, so there is one for each phone. */
+              /** The connection to the relay. It has a DPoP nonce, so each phone has its own. */
               line(phone) {
                 if (!this.#lines.has(phone.id)) this.#lines.set(phone.id, new RelayLine(phone, throughBackend(this.number)));
                 return this.#lines.get(phone.id);
@@ -77,9 +77,9 @@ extension PageFile {
                 return new Responder(phone, this.line(phone));
               }
 
-              // What is kept
+              // Stored data
 
-              /** Another window may show the same phone: it is told when to read again. */
+              /** Reads the stored data. Other windows of the same phone are notified of changes. */
               async #read() {
                 [this.phones, this.codes] = await Promise.all([this.keyring.all("phones"), this.keyring.all("codes")]);
                 this.#redraw();
@@ -101,13 +101,13 @@ extension PageFile {
                 await this.#changed();
               }
 
-              /** The relay knows it no more, or not for now: what was suspended may be resumed, so its key stays. */
+              /** Marks a phone that the relay refuses. It may only be suspended, so its key stays. */
               async refuse(phone) {
                 this.requests.closeAll(phone);
                 await this.save({ ...phone, isRefused: true });
               }
 
-              /** What a request has told of the account, for the list: the relay names neither before. */
+              /** Stores the names of website and account from a request, for the list. The relay sends them only there. */
               async remember(phone, { displayName, username }) {
                 if (phone.displayName === displayName && phone.username === username) return;
                 await this.save({ ...phone, displayName, username });
@@ -123,14 +123,14 @@ extension PageFile {
                 await this.#changed();
               }
 
-              // What comes
+              // Incoming messages
 
               #heard(message, isOld) {
                 if (message.kind !== "push") {
                   this.messages = [...this.messages, message].slice(-mostMessages);
                   if (!isOld) {
                     this.#unread += 1;
-                    // Nothing lies on top of a question; the number at the tab says it too.
+                    // No notification covers a request; the number on the tab shows the message too.
                     if (this.#front?.name !== "question") this.#announce(message);
                   }
                   this.#redraw();
@@ -140,7 +140,7 @@ extension PageFile {
                 const { title, text } = alertOf(message.payload);
                 this.#ring({
                   title: visible(title), text: visible(text), challenge: message.challenge,
-                  // What the push says is only a bell: what is asked comes from the relay.
+                  // The push only wakes the phone. The content of the request comes from the relay.
                   open: () => this.go("question", message.challenge),
                 });
                 this.wake();
@@ -155,7 +155,7 @@ extension PageFile {
                 this.#drawTabs();
               }
 
-              /** On top of whatever is in front, as on a locked screen; a newer one takes the place of the one before of its kind. */
+              /** Shows a notification above the screen. It replaces the previous one of its kind. */
               #ring({ title, text, open, challenge = null }) {
                 const act = async () => {
                   card.remove();
@@ -170,7 +170,7 @@ extension PageFile {
                 part("notifications").prepend(card);
               }
 
-              /** Those of pushes, or those of messages. */
+              /** Removes the notifications of pushes, or those of messages. */
               #silence(isPush) {
                 for (const one of [...part("notifications").children]) if ("challenge" in one.dataset === isPush) one.remove();
               }
@@ -185,14 +185,14 @@ extension PageFile {
                 if (isBack) this.wake();
               }
 
-              // What is shown
+              // Screens
 
               go(name, argument, { takesFocus = true } = {}) {
                 this.#front?.leave?.();
                 this.#front = { name, argument, ...screens[name](this, argument) };
                 part("screen").replaceChildren(this.#front.node);
                 part("screen").scrollTop = 0;
-                // What somebody has come to see is announced no more, and nothing lies on top of a question.
+                // Remove notifications of the content that is shown now, and all of them above a request.
                 if (name === "question") this.#silence(true);
                 if (name === "question" || name === "messages") this.#silence(false);
                 this.#drawTabs();
@@ -226,7 +226,7 @@ extension PageFile {
                 this.#drawTabs();
               }
 
-              /** Once: a button that is drawn anew would lose the focus. */
+              /** Updates the tabs. The buttons are made only once, because a new button would lose the focus. */
               #drawTabs() {
                 const bar = part("tabs");
                 if (bar.children.length === 0) {

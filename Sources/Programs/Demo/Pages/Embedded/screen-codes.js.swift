@@ -3,7 +3,7 @@ extension PageFile {
     static let screenCodesJS = PageFile(
         "screen-codes.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // Codes that the time makes, with the seconds for which each is shown.
+            // Time-based codes (TOTP), each with its remaining seconds.
 
             import { button, confirm, h, heading } from "./elements.js";
             import { visible } from "./context.js";

@@ -3,7 +3,7 @@ extension PageFile {
     static let screenMessagesJS = PageFile(
         "screen-messages.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // Text messages and mails, the newest first: this phone's number and its mailbox are wherever the relay sends to.
+            // Text messages and mails, newest first. This phone receives all of them, whatever the number or address.
 
             import { h, heading } from "./elements.js";
             import { visible, visibleLines } from "./context.js";

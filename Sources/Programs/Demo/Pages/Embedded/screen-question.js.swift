@@ -3,7 +3,7 @@ extension PageFile {
     static let screenQuestionJS = PageFile(
         "screen-question.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // One request: all that was asked, the number to carry over, and three answers of equal size.
+            // One request: its context, the number to enter, and three answers of equal size.
 
             import { CallFailure } from "./calls.js";
             import { button, confirm, facts, field, fill, h, heading } from "./elements.js";
@@ -114,7 +114,7 @@ extension PageFile {
               return { node, leave: () => leaving.abort() };
             }
 
-            /** Everything that the context says, in the order of the protocol: none left out, none cut. */
+            /** All values of the context, complete and in the order of the protocol. */
             function rows(context) {
               const shown = (value) => (value === null ? null : visible(value));
               return [

@@ -3,7 +3,7 @@ extension PageFile {
     static let screenSettingsJS = PageFile(
         "screen-settings.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // Language, what this phone is called at each website, and its end there.
+            // The language, and for each website the name of this phone and its removal.
 
             import { CallFailure } from "./calls.js";
             import { button, confirm, field, h, heading } from "./elements.js";

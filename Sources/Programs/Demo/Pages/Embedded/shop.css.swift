@@ -3,7 +3,7 @@ extension PageFile {
     static let shopCSS = PageFile(
         "shop.css", type: "text/css; charset=utf-8",
         text: #"""
-            /* The sample website's own look, on top of base.css. */
+            /* The style of the sample website. Extends base.css. */
 
             body {
               display: flex;
@@ -26,7 +26,7 @@ extension PageFile {
               padding: 0.2rem 0.6rem;
             }
 
-            /* A thumb's height where there are thumbs, though they are only words. */
+            /* Links as high as a thumb on touch screens */
             .bar a {
               display: inline-flex;
               align-items: center;
@@ -71,7 +71,7 @@ extension PageFile {
               padding-left: 1.4rem;
             }
 
-            /* So that nobody loses count when they write them down. */
+            /* Numbered, so that nobody loses count while writing the codes down. */
             .codes {
               grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr));
               counter-reset: code;
@@ -87,14 +87,14 @@ extension PageFile {
               font-variant-numeric: tabular-nums;
             }
 
-            /* What is to be typed stands in one line. */
+            /* Text to type, on one line */
             p > .code {
               display: block;
               margin-top: 0.3rem;
               font-size: 0.85rem;
             }
 
-            /* A name and its button beside each other. */
+            /* A name beside its button */
             form.rename {
               flex-direction: row;
               gap: 0.5rem;
@@ -113,7 +113,7 @@ extension PageFile {
               color: var(--accent);
             }
 
-            /* In a low frame the page matters more. */
+            /* Less space around the page in a low frame */
             @media (max-height: 30rem) {
               footer { padding-block: 0.2rem; }
             }
@@ -124,14 +124,14 @@ extension PageFile {
                 padding-block: 0.25rem;
               }
 
-              /* Beside the name, and not on a line of its own. */
+              /* Beside the name, not on its own line */
               .bar nav form {
                 position: absolute;
                 top: 0.25rem;
                 right: 0.5rem;
               }
 
-              /* The ways on are below each other, and of one width. */
+              /* Buttons below each other, with equal widths */
               main > .row {
                 flex-direction: column;
                 align-items: stretch;

@@ -3,13 +3,13 @@ extension PageFile {
     static let shopJS = PageFile(
         "shop.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // Comfort for the sample website's pages; each of them works without it.
+            // Improves the sample website's pages. Each of them also works without this script.
             "use strict";
 
             let isSent = false;
             addEventListener("submit", () => { isSent = true; });
 
-            // A page that waits asks the server, which holds the question until there is something to say.
+            // A waiting page polls the server, which holds the request until something changes.
             async function wait(path) {
               const state = document.getElementById("state");
               for (;;) {
@@ -17,17 +17,17 @@ extension PageFile {
                 try {
                   const answer = await fetch(path);
                   const told = await answer.json();
-                  // A form on its way brings the next page, perhaps with another session: nothing may take its place.
+                  // A form is being sent and leads to the next page, perhaps with another session. Do not load another page.
                   if (isSent) return;
                   if (told.over) {
                     location.replace(told.go);
                     return;
                   }
-                  // Said again only if it is something else: screen readers read what is written here.
+                  // Write only changes: screen readers read this text aloud.
                   if (told.say && state.textContent !== told.say) state.textContent = told.say;
                   pause = told.pause ?? 0.2;
                 } catch {
-                  // The website is away for a moment.
+                  // The website cannot be reached at the moment.
                 }
                 await new Promise((resolve) => setTimeout(resolve, pause * 1000));
               }
@@ -46,7 +46,7 @@ extension PageFile {
             const awaited = document.getElementById("main").dataset.await;
             if (awaited) wait(awaited);
 
-            // What somebody has said yes to on the phone goes on by itself.
+            // After an approval on the phone, the page continues by itself.
             for (const form of document.querySelectorAll("form.at-once")) form.requestSubmit();
 
             for (const button of document.querySelectorAll("button.copy")) {
@@ -57,7 +57,7 @@ extension PageFile {
                   await navigator.clipboard.writeText(source.innerText.trim());
                   button.textContent = button.dataset.done;
                 } catch {
-                  // Not allowed in this frame: it is marked, to be copied by hand.
+                  // Not allowed in this frame: select the text, so that the user can copy it.
                   getSelection().selectAllChildren(source);
                 }
               });

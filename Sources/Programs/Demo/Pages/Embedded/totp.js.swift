@@ -3,7 +3,7 @@ extension PageFile {
     static let totpJS = PageFile(
         "totp.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // Codes that the time makes (RFC 6238), and the URI by which an authenticator is told of one.
+            // Time-based codes (RFC 6238), and the URI that adds one to an authenticator.
 
             import { decodeBase32, unescape } from "./bytes.js";
 
@@ -44,19 +44,19 @@ extension PageFile {
               return value;
             }
 
-            /** The secret as a key that can be used, and not read: {…, key} in place of {…, secret}. */
+            /** Replaces the secret by a key that can be used but not read: {…, key} instead of {…, secret}. */
             export async function holdOTP({ secret, ...rest }) {
               const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: hashes[rest.algorithm] }, false, ["sign"]);
               return { ...rest, key };
             }
 
-            /** The code of that moment (milliseconds since 1970), and the seconds for which it is shown. */
+            /** The code at a time (milliseconds since 1970), and its remaining seconds. */
             export async function codeAt(now, { key, digits, period }) {
               const seconds = Math.max(0, Math.floor(now / 1000));
               const counter = new DataView(new ArrayBuffer(8));
               counter.setBigUint64(0, BigInt(Math.floor(seconds / period)));
               const mac = new DataView(await crypto.subtle.sign("HMAC", key, counter.buffer));
-              // RFC 4226, section 5.3: where in the digest the number stands is said by its last half byte.
+              // RFC 4226, section 5.3: the last four bits of the digest are the offset of the number.
               const number = mac.getUint32(mac.getUint8(mac.byteLength - 1) & 15) & 0x7fffffff;
               return { code: String(number % 10 ** digits).padStart(digits, "0"), left: period - (seconds % period) };
             }
