@@ -71,13 +71,13 @@ struct PagesTests {
     }
 
     @Test func onlyEmbeddedFilesAreServed() {
-        let house = PageResponder(files: [.phoneJS])
+        let responder = PageResponder(files: [.phoneJS])
         #expect(
-            house.file(for: Request(method: "GET", path: "/phone.js"))?.fields["content-type"]?.hasPrefix(
+            responder.file(for: Request(method: "GET", path: "/phone.js"))?.fields["content-type"]?.hasPrefix(
                 "text/javascript") == true)
         for path in ["/phone.css", "/PHONE.JS", "/phone.js/", "/../phone.js", "/"] {
-            #expect(house.file(for: Request(method: "GET", path: path)) == nil, "\(path)")
+            #expect(responder.file(for: Request(method: "GET", path: path)) == nil, "\(path)")
         }
-        #expect(house.file(for: Request(method: "POST", path: "/phone.js")) == nil)
+        #expect(responder.file(for: Request(method: "POST", path: "/phone.js")) == nil)
     }
 }

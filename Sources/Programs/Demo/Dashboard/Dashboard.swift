@@ -32,8 +32,7 @@ final class Dashboard: Pages {
 
     static let files: [PageFile] = [
         .baseCSS, .iconSVG, .dashboardExplanationsJS, .dashboardCSS, .dashboardGuideJS, .dashboardJS,
-        .dashboardSwitchesJS,
-        .dashboardMessagesCSS, .dashboardMessagesJS, .dashboardTextsJS,
+        .dashboardSwitchesJS, .dashboardMessagesCSS, .dashboardMessagesJS, .dashboardTextsJS,
     ]
 
     func answer(_ request: Request) async -> Response {

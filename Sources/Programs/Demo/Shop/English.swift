@@ -72,7 +72,7 @@ extension ShopText {
         case .locked: "There were too many wrong answers, so your account is locked."
         case .frozen: "Your phone has reported fraud, so your account is frozen."
         case .notProved:
-            "The login service says yes, but without a valid signature from your phone. Nothing was done. Please tell us about it."
+            "The login service reports an approval, but without a valid signature from your phone. Nothing was done. Please tell us about it."
 
         case .enterCode: "Enter a code"
         case .code: "Code"

@@ -74,7 +74,7 @@ extension ShopText {
         case .locked: "Es gab zu viele falsche Antworten. Ihr Konto ist deshalb gesperrt."
         case .frozen: "Ihr Telefon hat einen Betrug gemeldet. Ihr Konto ist deshalb gesperrt."
         case .notProved:
-            "Der Anmeldedienst meldet ein Ja, aber ohne gültige Signatur Ihres Telefons. Es wurde nichts ausgeführt. Bitte sagen Sie uns Bescheid."
+            "Der Anmeldedienst meldet eine Bestätigung, aber ohne gültige Signatur Ihres Telefons. Es wurde nichts ausgeführt. Bitte sagen Sie uns Bescheid."
 
         case .enterCode: "Code eingeben"
         case .code: "Code"

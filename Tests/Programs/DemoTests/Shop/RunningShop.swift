@@ -50,7 +50,7 @@ final class RunningShop: Sendable {
             key: Secret(try TextFile.bytes(relay.directory("shop.key"))))
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         let loop = group.loops[0]
-        let house = PageResponder(framedBy: "http://localhost:9", files: Shop.files)
+        let responder = PageResponder(framedBy: "http://localhost:9", files: Shop.files)
         // What a hash costs is no matter here, but for the tests of the hash itself.
         let cost = PasswordHash.Cost(logarithmOfN: 4, r: 8, p: 1) ?? .usual
         typealias Started = (shop: Shop, server: LoopBound<HTTP1Server>, port: UInt16)
@@ -60,7 +60,7 @@ final class RunningShop: Sendable {
                     throw Child.Problem(description: "no address")
                 }
                 let shop = try Shop(
-                    access, responder: house, port: 0, loop: loop, randomness: SystemRandomness(), cost: cost,
+                    access, responder: responder, port: 0, loop: loop, randomness: SystemRandomness(), cost: cost,
                     observer: { _ in }, shown: { _ in })
                 let server = try HTTP1Server(
                     loop: loop, address: address, pages: shop, log: Log(minimum: .error))
