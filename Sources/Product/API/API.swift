@@ -79,7 +79,7 @@ public final class API: Handler {
         switch Self.table.match(request.method, request.path) {
         case .nothing: return refuse(request, route: "none", APIResponse(.notFound))
         case .wrongMethod(let pattern, let allow):
-            var problem = Problem(.methodNotAllowed, "This path takes \(allow)")
+            var problem = Problem(.methodNotAllowed, "This path accepts \(allow)")
             problem.allow = allow
             return refuse(request, route: pattern, APIResponse(problem))
         case .route(let route, let places):
@@ -123,7 +123,9 @@ public final class API: Handler {
     }
 
     private static func checkSize(_ request: Request) throws(Problem) {
-        guard request.query == nil else { throw Problem(.malformed, "There are no queries here: nothing follows a ?") }
+        guard request.query == nil else {
+            throw Problem(.malformed, "The relay accepts no query string: remove the ? and what follows it")
+        }
         guard request.body.count <= Request.bodyLimit else { throw .tooLarge }
     }
 

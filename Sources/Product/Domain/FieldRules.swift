@@ -9,7 +9,7 @@ public enum FieldRule {
         guard let hidden = text.unicodeScalars.first(where: isUnshowable) else { return nil }
         let number = String(hidden.value, radix: 16, uppercase: true)
         let name = "U+" + String(repeating: "0", count: max(0, 4 - number.count)) + number
-        return "must not hold control, text-direction or invisible characters: it holds \(name)"
+        return "must not contain control, text-direction or invisible characters: it contains \(name)"
     }
 
     public static func username(_ text: String) -> String? { line(text, limit: 64) }
@@ -85,7 +85,7 @@ public enum FieldRule {
             (1...64).contains(text.utf8.count) && text.utf8.first.map(isLetterOrDigit) == true
             && text.utf8.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".") }
             && text == text.lowercased()
-        return right ? nil : "must be 1 to 64 small letters, digits, dots and dashes, and begin with a letter or digit"
+        return right ? nil : "must be 1 to 64 characters of a-z, 0-9, dot and dash, and begin with a letter or digit"
     }
 
     /// Checks an IPv4 or IPv6 address. An IPv6 address is checked only by its characters and

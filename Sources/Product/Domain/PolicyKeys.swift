@@ -53,7 +53,7 @@ extension Policy {
         case "push-detail": pushDetail = try Self.word(key, text)
         case "push-limit": pushLimit = try Self.number(key, text, Self.pushLimits)
         default:
-            throw Fault(message: "\(key) is no policy; there are \(Self.keys.joined(separator: ", "))")
+            throw Fault(message: "\(key) is not a policy; the policies are \(Self.keys.joined(separator: ", "))")
         }
     }
 
@@ -100,9 +100,9 @@ extension Policy {
                 word.dropFirst(name.count).allSatisfy({ $0 == " " })
             else {
                 let words = Factor.choices.map(\.rawValue).joined(separator: ", ")
-                throw Fault(message: "\(key) must be a list of \(words), in the order in which they are to be tried")
+                throw Fault(message: "\(key) must be a list of \(words), in the order in which to try them")
             }
-            guard !factors.contains(factor) else { throw Fault(message: "\(key) must name \(name) once") }
+            guard !factors.contains(factor) else { throw Fault(message: "\(key) must name \(name) only once") }
             factors.append(factor)
         }
         return factors

@@ -151,7 +151,7 @@ import World
             .reply(
                 400,
                 [
-                    "type": "urn:twoefay:problem:invalid", "title": "The request has parameters that are not right",
+                    "type": "urn:twoefay:problem:invalid", "title": "Invalid parameters",
                     "status": 400, "code": "invalid", "detail": "ip must be an address",
                     "errors": [
                         [

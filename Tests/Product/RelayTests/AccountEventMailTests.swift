@@ -162,7 +162,7 @@ import World
         #expect(try scene.mails() == 0)
         #expect(
             try scene.rig.count(
-                "SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'no mail is set up'") == 1)
+                "SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'no mail server is set'") == 1)
         // An installation without mails is nothing to be alarmed about.
         let lines = scene.rig.sink.drain().filter { $0.contains("event=mail.") }
         #expect(lines.count == 1 && lines[0].contains("level=info event=mail.undeliverable"), "\(lines)")

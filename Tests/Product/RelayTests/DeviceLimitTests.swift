@@ -21,7 +21,7 @@ import World
         let code = try await person.furtherCode()
         let full = Refusal.conflict([
             FieldFault(
-                "id_token", .taken, "has 2 phones, as many as its website's policy allows: one must be unbound first")
+                "id_token", .taken, "already has 2 phones, the maximum of the website's policy: unbind one first")
         ])
         for _ in 0..<8 { #expect(await person.bind(third, code) == .failure(full)) }
         // A suspended phone keeps its slot: it may come back.

@@ -289,13 +289,13 @@ import World
             try await post.carry(entry)
             #expect(post.messages.sent.isEmpty)
             let step = try await post.step()
-            #expect(step.state == .undeliverable && step.reason == "what it was to say is gone")
+            #expect(step.state == .undeliverable && step.reason == "the content no longer exists")
             #expect(try post.left() == 0)
         }
         let post = try await CodeMessageFixture(store)
         let (other, entry) = (try post.rig.another(), try await post.write())
         try await post.rig.on { _ in await other.deliver(entry) }
         let step = try await post.step()
-        #expect(step.state == .undeliverable && step.reason == "no mail is set up")
+        #expect(step.state == .undeliverable && step.reason == "no mail server is set")
     }
 }

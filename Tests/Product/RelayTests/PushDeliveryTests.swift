@@ -204,7 +204,7 @@ import World
         try await attend(fixture.rig)
         #expect(fixture.rig.pushes.sent.count == 2)
         let steps = try await fixture.reported(asked).steps
-        #expect(steps.map(\.state) == [.undeliverable] && steps.map(\.reason) == ["no push token"])
+        #expect(steps.map(\.state) == [.undeliverable] && steps.map(\.reason) == ["no device token"])
         #expect(try fixture.rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
     }
 

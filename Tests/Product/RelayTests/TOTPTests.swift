@@ -42,7 +42,7 @@ import World
         #expect(audits == 1)
     }
 
-    private static let nothing = FieldFault("totp", .state, "has nothing that this code could be for")
+    private static let nothing = FieldFault("totp", .state, "has no factor that awaits or accepts this code")
 
     @Test(arguments: [Int64(-1), 0, 1], [false, true])
     func oneStepOfDriftIsAccepted(steps: Int64, isFurther: Bool) async throws {

@@ -100,7 +100,7 @@ import World
         let told = try await scene.tool(["device", "rename", phone.device, "--", "-"])
         #expect(told.output.contains("of ada at shop is now called -"), "\(told.output)")
         #expect(try scene.trail("device.changed", outcome: "operator", device: phone.device) == 2)
-        try await scene.refused(["device", "rename", phone.device, "a\u{202e}b"], 2, "NAME must not hold control")
+        try await scene.refused(["device", "rename", phone.device, "a\u{202e}b"], 2, "NAME must not contain control")
         let long = String(repeating: "x", count: 65)
         try await scene.refused(["device", "rename", phone.device, long], 2, "NAME must have at most 64 characters")
         _ = try await scene.json("device", "suspend", phone.device)

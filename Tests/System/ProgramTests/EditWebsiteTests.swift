@@ -56,7 +56,7 @@ import Testing
             (["edit", "shop"], 2, "there is nothing to change"),
             (["edit", "shop", "--lifetime", "10"], 2, "--lifetime must be a whole number from 60 to 600"),
             (["edit", "shop", "--webhook", "http://shop.example.com"], 2, "--webhook must be"),
-            (["edit", "shop", "--display-name", "default\u{202e}"], 2, "--display-name must not hold"),
+            (["edit", "shop", "--display-name", "default\u{202e}"], 2, "--display-name must not contain"),
             (["edit", "shop", "--colour", "red"], 2, "unknown option --colour"),
             (["edit"], 2, "NAME is missing"), (["edit", "shpo", "--number", "2"], 3, "there is no website shpo"),
             (["show", "Shop"], 3, "there is no website Shop"),

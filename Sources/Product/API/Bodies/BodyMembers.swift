@@ -39,9 +39,9 @@ enum BodyMembers {
     {
         let shown = String(String.UnicodeScalarView(name.unicodeScalars.prefix(64)))
         guard mayGuess, let nearest = Spelling.nearest(to: shown, among: names) else {
-            return FieldFault(prefix + shown, .unknown, "is not known here")
+            return FieldFault(prefix + shown, .unknown, "is not a known parameter")
         }
-        return FieldFault(prefix + shown, .unknown, "is not known here; did you mean \(nearest)?")
+        return FieldFault(prefix + shown, .unknown, "is not a known parameter; did you mean \(nearest)?")
     }
 
     /// The JSON Schema of an object with these parameters.

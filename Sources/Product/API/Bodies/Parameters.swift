@@ -43,7 +43,7 @@ enum Parameters {
     // Code factors.
     static let seed = Field.text(
         "secret", limit: 512, "The token's secret, 16 to 128 bytes: base32, or hexadecimal with the prefix hex:"
-    ) { TokenSeed.secret($0) == nil ? "must be 16 to 128 bytes as base32, or as hexadecimal behind hex:" : nil }
+    ) { TokenSeed.secret($0) == nil ? "must be 16 to 128 bytes: base32, or hexadecimal with the prefix hex:" : nil }
     static let counter = Field.integer(
         "counter", 0...(1 << 48), "The counter of the token's next code; default: 0")
     static let algorithm = Field<OTPAlgorithm>.word("algorithm", "The hash algorithm; default: sha1")

@@ -9,7 +9,7 @@ extension Form {
         var object = JSONObject()
         if !request.body.isEmpty {
             guard ["POST", "PATCH"].contains(method) else {
-                throw Problem(.malformed, "A \(method) request has no body")
+                throw Problem(.malformed, "A \(method) request must not have a body")
             }
             object = try Self.object(request)
         }
@@ -30,7 +30,7 @@ extension Form {
     ) {
         guard let value = values.first else { return }
         guard values.count == 1 else {
-            faults.append(FieldFault(name, .mismatch, "stands in the header more than once"))
+            faults.append(FieldFault(name, .mismatch, "is in the header more than once"))
             return
         }
         let said: JSONValue?
@@ -43,7 +43,7 @@ extension Form {
             return
         }
         if let said, said.string.map({ $0.utf8.elementsEqual(value.utf8) }) != true {
-            faults.append(FieldFault(name, .mismatch, "is not the same in the header and in the request"))
+            faults.append(FieldFault(name, .mismatch, "differs between the header and the body or path"))
         }
     }
 
@@ -52,13 +52,13 @@ extension Form {
     private static func object(_ request: Request) throws(Problem) -> JSONObject {
         let types = request.fields.values("content-type")
         guard types.count == 1, let type = types.first, isJSON(type), request.fields["content-encoding"] == nil else {
-            throw Problem(.unsupportedType, "Send the body as it is, with content-type: application/json")
+            throw Problem(.unsupportedType, "Send the body uncompressed, with content-type: application/json")
         }
         let value: JSONValue
         do {
             value = try JSONReader.read(request.body, limits: limits)
         } catch {
-            throw Problem(.malformed, "The body is not JSON as RFC 7493 has it: \(error.message)")
+            throw Problem(.malformed, "The body is not valid I-JSON (RFC 7493): \(error.message)")
         }
         guard let object = value.object else { throw Problem(.malformed, "The body must be a JSON object") }
         return object

@@ -37,23 +37,23 @@ struct Problem: Error, Sendable {
 
         var title: String {
             switch self {
-            case .malformed: "The request cannot be read"
-            case .invalid: "The request has parameters that are not right"
-            case .unauthenticated: "No proof of who is calling"
+            case .malformed: "Malformed request"
+            case .invalid: "Invalid parameters"
+            case .unauthenticated: "Not authenticated"
             case .forbidden: "Not allowed"
-            case .approvalRequired: "The user has to approve first"
+            case .approvalRequired: "The user must approve first"
             case .codesLocked: "Codes are locked"
             case .notFound: "Not found"
-            case .methodNotAllowed: "Not with this method"
-            case .conflict: "In conflict with what is there"
-            case .alreadyDecided: "The challenge has its end"
-            case .shownOnce: "Shown once, and not again"
+            case .methodNotAllowed: "Method not allowed"
+            case .conflict: "Conflict with the current state"
+            case .alreadyDecided: "The challenge has already ended"
+            case .shownOnce: "The answer is shown only once"
             case .tooLarge: "The body is too large"
-            case .unsupportedType: "Bodies are JSON"
-            case .idempotencyMismatch: "The Idempotency-Key was used for something else"
-            case .limited: "Too often"
-            case .internal: "A fault of the relay"
-            case .unavailable: "Not now"
+            case .unsupportedType: "Unsupported content type"
+            case .idempotencyMismatch: "The Idempotency-Key was used for another request"
+            case .limited: "Too many requests"
+            case .internal: "Internal error"
+            case .unavailable: "Temporarily unavailable"
             }
         }
     }

@@ -34,7 +34,9 @@ enum DPoP {
         _ request: Request, origin: String, nonces: Nonces, at now: Timestamp
     ) throws(Fault) -> PresentedProof {
         let values = request.fields.values(field)
-        guard let text = values.first, values.count == 1 else { throw .invalid("there must be one DPoP field") }
+        guard let text = values.first, values.count == 1 else {
+            throw .invalid("the request must have exactly one DPoP header field")
+        }
         let proof: JWSObject
         do {
             proof = try JWS.parse(text, maxBytes: 4096)

@@ -76,7 +76,8 @@ struct RequestContext: Sendable {
         guard form.isOriginal, case .website(let website) = caller, website.policy.answers != .website else {
             return nil
         }
-        return Problem(.forbidden, "This website's policy is answers: \(website.policy.answers.rawValue)")
+        return Problem(
+            .forbidden, "This website's policy does not allow this form: answers is \(website.policy.answers.rawValue)")
     }
 
     /// Runs a request under an idempotency key. If its answer is stored, that answer is returned
@@ -99,9 +100,9 @@ struct RequestContext: Sendable {
         case .shownOnce:
             throw .shownOnce
         case .stillRunning:
-            throw Problem(.conflict, "The first request under this Idempotency-Key is still running", retryAfter: 1)
+            throw Problem(.conflict, "The first request with this Idempotency-Key is still running", retryAfter: 1)
         case .mismatch:
-            throw Problem(.idempotencyMismatch, "Another request was made under this Idempotency-Key")
+            throw Problem(.idempotencyMismatch, "This Idempotency-Key was already used for another request")
         }
     }
 

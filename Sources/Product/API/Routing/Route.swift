@@ -31,13 +31,13 @@ struct Route: Sendable {
         if let form = own ?? forms.first(where: \.isForAnyone) { return form }
         switch claim {
         case .nobody where isForPhones:
-            throw Problem(.unauthenticated, "This needs a client certificate or, of a phone, a DPoP proof")
-        case .nobody: throw Problem(.unauthenticated, "This needs a client certificate")
-        case .unproved(.nonce): throw Problem(.unauthenticated, "The DPoP proof needs the nonce in DPoP-Nonce")
-        case .unproved(.invalid(let why)): throw Problem(.unauthenticated, "The DPoP proof does not hold: \(why)")
+            throw Problem(.unauthenticated, "This route requires a client certificate, or a DPoP proof of a phone")
+        case .nobody: throw Problem(.unauthenticated, "This route requires a client certificate")
+        case .unproved(.nonce): throw Problem(.unauthenticated, "The DPoP proof must contain the nonce from DPoP-Nonce")
+        case .unproved(.invalid(let why)): throw Problem(.unauthenticated, "The DPoP proof is invalid: \(why)")
         case .unusable: throw .unauthenticated
-        case .website: throw Problem(.forbidden, "This is for phones, not for websites")
-        case .phone, .key: throw Problem(.forbidden, "This is for websites, not for phones")
+        case .website: throw Problem(.forbidden, "This route is for phones, not for websites")
+        case .phone, .key: throw Problem(.forbidden, "This route is for websites, not for phones")
         }
     }
 }

@@ -31,7 +31,7 @@ enum Addresses {
                 answers: [
                     (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
                     (202, "without otp: a code is being sent"),
-                    (409, "the address waits for no code, now needs an approval, or belongs to another user"),
+                    (409, "the address awaits no code, now needs an approval, or belongs to another user"),
                     (429, "too many codes were sent to it, or too soon after a wrong code"),
                 ])),
     ]

@@ -8,7 +8,7 @@ enum Factors {
     typealias P = Parameters
 
     private static let approval = (403, "approval_required: the challenge, and number?, of the approval")
-    private static let dropped = [(204, "the user has no such factor any more")]
+    private static let dropped = [(204, "the user has no factor of this kind now")]
     private static let paused = (429, "too soon after a wrong code")
     private static let locked = (403, "codes_locked: too many wrong codes")
 
@@ -25,7 +25,7 @@ enum Factors {
                 .website(confirmTOTP), [P.otp.required],
                 answers: [
                     (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
-                    (409, "no app waits for a first code, or the user now has to approve it"), locked, paused,
+                    (409, "no app awaits its first code, or the user must now approve it"), locked, paused,
                 ])),
         Route(
             "DELETE", "/user/{username}/totp", "Deletes the authenticator app",

@@ -31,7 +31,7 @@ extension Refusal {
     ///
     /// - Parameter command: the command of `twoefay` that undoes it.
     static func stopped(_ command: String) -> Refusal {
-        .forbidden("An operator of the relay has stopped this, and only an operator undoes that: twoefay \(command)")
+        .forbidden("An operator has blocked this, and only an operator can lift the block: twoefay \(command)")
     }
 }
 

@@ -117,13 +117,13 @@ extension Relay {
         guard courier(for: address.kind) != nil else {
             throw .conflict([
                 FieldFault(
-                    parameter, .state, "cannot be confirmed: the operator of the relay has set nothing up to send to it"
+                    parameter, .state, "cannot be confirmed: the relay has no mail server or gateway for it"
                 )
             ])
         }
         guard address.kind != .sms || smsLimits.allows(address.text) else {
             throw .conflict([
-                FieldFault(parameter, .state, "cannot be confirmed: no text message may go to that number")
+                FieldFault(parameter, .state, "cannot be confirmed: the relay sends no text messages to this number")
             ])
         }
     }

@@ -106,5 +106,5 @@ extension Relay {
     /// The refusal of an approval. Challenges of other users or websites and unknown challenges get
     /// the same answer.
     static let noApproval = Refusal.forbidden(
-        "What was given as approval is none of this, did not succeed, or was used: leave it out to ask the user again")
+        "The approval is for something else, did not succeed, or was used: leave it out to ask the user again")
 }

@@ -181,7 +181,7 @@ extension Relay {
             throw .conflict([
                 FieldFault(
                     "id_token", .taken,
-                    "has \(most) phones, as many as its website's policy allows: one must be unbound first")
+                    "already has \(most) phones, the maximum of the website's policy: unbind one first")
             ])
         case .done:
             log.info(

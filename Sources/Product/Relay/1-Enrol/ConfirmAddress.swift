@@ -77,6 +77,6 @@ extension Relay {
     }
 
     private static let nothingWaits = Refusal.conflict([
-        FieldFault("address", .state, "is none that waits for a code")
+        FieldFault("address", .state, "does not await a code")
     ])
 }

@@ -175,7 +175,7 @@ extension Relay {
     public func revoke(code: String, from sender: String) async throws(Refusal) {
         guard RevocationCode.isOne(code) else {
             throw .invalid([
-                FieldFault("revocation_code", .format, "must be 20 letters, digits, - and _, as /verify gave it")
+                FieldFault("revocation_code", .format, "must be the code from /verify: 20 letters, digits, - and _")
             ])
         }
         let now = time.instant()

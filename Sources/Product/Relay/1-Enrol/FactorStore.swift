@@ -187,7 +187,7 @@ extension Relay {
         throw .conflict([
             FieldFault(
                 parameter, .state,
-                "was begun before the user had a factor of their own: begin it anew, and the user is asked to approve")
+                "was started before the user had a factor: start it again, and the relay asks the user to approve")
         ])
     }
 
@@ -198,7 +198,7 @@ extension Relay {
         _ enrolling: FactorEnrolment, for user: UserRow, by website: Website, as operation: Operation
     ) async throws(Refusal) -> [UInt8]? {
         let factor = enrolling.factor
-        let outcome = try await withStore("enrol") { () async throws(StoreFailure) in
+        let outcome = try await withStore("enrolFactor") { () async throws(StoreFailure) in
             try await store.enrol(enrolling, website: website.id, as: operation)
         }
         switch outcome {
@@ -211,7 +211,7 @@ extension Relay {
         case .barred(let state): throw Self.barred(state)
         case .taken:
             throw .conflict([
-                FieldFault(factor.kind.rawValue, .taken, "is there already: DELETE it first, or resynchronise it")
+                FieldFault(factor.kind.rawValue, .taken, "exists already: delete it first, or resynchronise it")
             ])
         case .refused:
             guard factor.approvedBy == nil else { throw Self.noApproval }
@@ -224,7 +224,7 @@ extension Relay {
     }
 
     static func barred(_ state: UserState) -> Refusal {
-        .forbidden("The user is \(state.rawValue), and gets no factor before that is lifted: POST /user/…/unlock")
+        .forbidden("The user is \(state.rawValue) and cannot get a factor: unlock the user first, POST /user/…/unlock")
     }
 }
 

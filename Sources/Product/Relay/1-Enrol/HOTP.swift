@@ -62,7 +62,7 @@ extension Relay {
         username: String, codes: [String], by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
         guard codes.count == 2, let first = codes.first, let second = codes.last else {
-            throw .invalid([FieldFault("otps", .length, "must be two codes, one after the other")])
+            throw .invalid([FieldFault("otps", .length, "must be two consecutive codes")])
         }
         let user = try await user(named: username, of: website)
         return try await trying("hotp", of: user, by: website, as: operation) { factors, _ in

@@ -41,7 +41,7 @@ extension Relay {
             guard user.state != .active else { return true }
             let now = time.now()
             guard let factor = try await factors(of: user.id).first(where: { $0.kind == .recovery }) else {
-                throw .conflict([FieldFault("otp", .state, "is for recovery codes, of which the user has none")])
+                throw .conflict([FieldFault("otp", .state, "must be a recovery code, and the user has none")])
             }
             if let pause = user.codes.pause(at: now) {
                 metrics.reached(.guess)

@@ -180,7 +180,7 @@ extension Relay {
             return (token, self.activation(code, token: token, website: website, expiresAt: expiresAt))
         case .taken(let username, let email, let phone):
             var faults: [FieldFault] = []
-            if username { faults.append(FieldFault("username", .taken, "is a user of this website already")) }
+            if username { faults.append(FieldFault("username", .taken, "is already a user of this website")) }
             if email { faults.append(FieldFault("email", .taken, "belongs to another user of this website")) }
             if phone { faults.append(FieldFault("phone", .taken, "belongs to another user of this website")) }
             throw .conflict(faults)
@@ -229,7 +229,7 @@ extension Relay {
     public func forget(username: String, by website: Website) async throws(Refusal) {
         let row = try await user(named: username, of: website)
         let operation = operations.new()
-        let ended = try await withStore("forget") { () async throws(StoreFailure) in
+        let ended = try await withStore("deleteUser") { () async throws(StoreFailure) in
             try await store.forget(row.id, website: website.id, at: time.now(), as: operation)
         }
         guard let ended else { throw .notFound }

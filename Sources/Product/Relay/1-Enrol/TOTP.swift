@@ -87,7 +87,7 @@ extension Relay {
     public func drop(_ kind: Factor, username: String, by website: Website) async throws(Refusal) {
         let user = try await user(named: username, of: website)
         let operation = operations.new()
-        let dropped = try await withStore("drop") { () async throws(StoreFailure) in
+        let dropped = try await withStore("deleteFactor") { () async throws(StoreFailure) in
             try await store.drop(kind, of: user.id, by: .website, at: time.now(), as: operation)
         }
         guard dropped else { return }

@@ -34,7 +34,7 @@ extension Relay {
             guard let factor = pick(factors, now),
                 let secret = try secret(of: factor, user: user.id, website: website.id)
             else {
-                throw .conflict([FieldFault(parameter, .state, "has nothing that this code could be for")])
+                throw .conflict([FieldFault(parameter, .state, "has no factor that awaits or accepts this code")])
             }
             try requireWord(for: factor, parameter, user, website)
             if let pause = user.codes.pause(at: now) {
@@ -64,6 +64,6 @@ extension Relay {
 
     /// Returns the audit event of this operation; nil if it has changed nothing.
     func recordedEvent(_ operation: Operation) async throws(Refusal) -> String? {
-        try await withStore("noted") { () async throws(StoreFailure) in try await store.recordCodeUse(operation.id) }
+        try await withStore("code") { () async throws(StoreFailure) in try await store.recordCodeUse(operation.id) }
     }
 }

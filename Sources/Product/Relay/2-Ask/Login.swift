@@ -109,7 +109,7 @@ extension Relay {
         // Compare bytes, as the store does: Swift treats different encodings of a character as
         // equal.
         if let name = request.username, !name.utf8.elementsEqual(subject.username.utf8) {
-            throw .invalid([FieldFault("username", .mismatch, "is not the name of the user that token names")])
+            throw .invalid([FieldFault("username", .mismatch, "names another user than token")])
         }
         let plan = try plan(request, about: subject, by: website, at: now, as: operation)
         // A flood costs only reads. An operation that may have run before is not refused here: its
@@ -193,7 +193,7 @@ extension Relay {
         let policy = website.policy
         let digits = policy.numberDigits(for: request.details)
         if let number = request.number, number.utf8.count != digits {
-            let message = digits == 0 ? "is not asked for by this website's policy" : "must have \(digits) digits"
+            let message = digits == 0 ? "must be left out under this policy" : "must have \(digits) digits"
             throw .invalid([FieldFault("number", .length, message)])
         }
         let expiresAt = now + .seconds(request.expiresIn ?? policy.lifetime)
@@ -242,15 +242,15 @@ extension Relay {
             throw .invalid([
                 FieldFault(
                     "factors", .mismatch,
-                    "names none that this website's policy allows with assurance \(wanted.minAssurance.rawValue): "
-                        + "factors is \(allowed)")
+                    "has no factor that this website's policy allows with assurance \(wanted.minAssurance.rawValue): "
+                        + "it allows \(allowed)")
             ])
         }
         let narrowed = policy.narrowed(to: request.factors, atLeast: request.minAssurance, asksNumber: asksNumber)
         guard !narrowed.factors.isEmpty else {
             let left = wanted.factors.map(\.rawValue).joined(separator: ", ")
             throw .invalid([
-                FieldFault("min_assurance", .mismatch, "is more than any of \(left) is worth for this login")
+                FieldFault("min_assurance", .mismatch, "is higher than the assurance of each of \(left) for this login")
             ])
         }
         return request.approves == nil ? narrowed : narrowed.strongest(of: means)

@@ -196,10 +196,10 @@ extension Relay {
             }
         case .forbidden:
             let allowed = policy.factors.map(\.rawValue).joined(separator: ", ")
-            throw .forbidden("\(factor.rawValue) is not allowed for this challenge: it takes \(allowed)")
+            throw .forbidden("\(factor.rawValue) is not allowed for this challenge: it accepts \(allowed)")
         case .unavailable:
             throw .conflict([
-                FieldFault("factor", .state, "the user has no \(factor.rawValue) that works now: begin another one")
+                FieldFault("factor", .state, "the user has no \(factor.rawValue) that works now: choose another one")
             ])
         case .limited(let moment):
             metrics.reached(.sending)

@@ -54,7 +54,7 @@ public struct LeasedEntry: Sendable, Equatable {
 public struct PushRow: Sendable, Equatable {
     public let challenge: ChallengeID
     public let device: DeviceID
-    /// The push token; empty if the phone cannot be pushed any more.
+    /// The device token; empty if the phone cannot be pushed any more.
     public let deviceToken: String
     public let environment: PushEnvironment
     public let policy: String

@@ -41,13 +41,13 @@ extension Relay {
 
     private func attempt(_ row: MessageRow) async {
         guard let courier = row.kind == .mail ? mail : texts else {
-            return await settle(row, .undeliverable, row.kind == .mail ? "no mail is set up" : "no text is set up")
+            return await settle(row, .undeliverable, row.kind == .mail ? "no mail server is set" : "no gateway is set")
         }
         // The reason of the last attempt explains why the message was not sent.
         guard time.now() < row.expiresAt else { return await settle(row, .expired, row.reason ?? "expired unsent") }
         guard let address = row.address else { return await settle(row, .undeliverable, "no address") }
         guard let content = content(of: row) else {
-            return await settle(row, .undeliverable, "what it was to say is gone")
+            return await settle(row, .undeliverable, "the content no longer exists")
         }
         if case .announcement = content, !notificationBudget.spend(row.id, of: row.user, at: time.instant()) {
             return await settle(row, .skipped, "limited")

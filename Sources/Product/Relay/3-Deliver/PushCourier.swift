@@ -50,9 +50,9 @@ public struct Push: Sendable, Equatable {
 /// A courier to a push service. An implementation answers within ten seconds, and before the push's
 /// `deliverBy`.
 public protocol PushCourier: Sendable {
-    /// Whether this service serves phones of this platform with this push token.
+    /// Whether this service serves phones of this platform with this device token.
     func serves(_ platform: Platform, pushToken: String) -> Bool
-    /// The fault in a push token that a phone of this platform presents; nil if the service knows
+    /// The fault in a device token that a phone of this platform presents; nil if the service knows
     /// of none.
     func fault(in pushToken: String, of platform: Platform) -> String?
     func send(_ push: Push) async -> DeliveryOutcome

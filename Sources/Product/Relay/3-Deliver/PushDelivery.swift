@@ -71,7 +71,7 @@ extension Relay {
         guard let courier = self.push else { return await settle(push, .undeliverable, "no push service") }
         // The phone was unbound or suspended, or its token was refused for good, since the
         // challenge was opened.
-        guard !push.deviceToken.isEmpty else { return await settle(push, .undeliverable, "no push token") }
+        guard !push.deviceToken.isEmpty else { return await settle(push, .undeliverable, "no device token") }
         guard time.now() < push.expiresAt else { return await settle(push, .expired, "expired unsent") }
         let outcome = await courier.send(push)
         metrics.pushed(outcome)

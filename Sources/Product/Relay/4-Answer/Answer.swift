@@ -186,7 +186,7 @@ extension Relay {
     func end(_ closing: ChallengeEnd, as operation: Operation) async throws(Refusal) -> Bool {
         let closed: ChallengeEndResult?
         do throws(Refusal) {
-            closed = try await withStore("close") { () async throws(StoreFailure) in
+            closed = try await withStore("endChallenge") { () async throws(StoreFailure) in
                 try await store.close(closing, as: operation)
             }
         } catch {

@@ -113,15 +113,15 @@ extension Relay {
         case (.policy, .signed) where answer.signed == nil:
             .invalid([FieldFault("answer", .missing, "must be given: this challenge's policy is answers: signed")])
         case (.policy, .signed):
-            .invalid([FieldFault("number", .unknown, "stands inside the answer where answers are signed")])
+            .invalid([FieldFault("number", .unknown, "belongs inside the signed answer")])
         case (.policy, .certificate) where answer.signed == nil && !phone.isCertified:
             .forbidden(
-                "this challenge's policy is answers: certificate: a plain answer needs the phone's certificate, "
-                    + "and a DPoP proof is none")
+                "this challenge's policy is answers: certificate: a plain answer requires the phone's certificate, "
+                    + "and a DPoP proof is not enough")
         case (.policy, let answers):
             .forbidden("this challenge's policy is answers: \(answers.rawValue)")
         case (.number, .certificate):
-            .invalid([FieldFault("number", .missing, "must be given: this challenge asks for a number")])
+            .invalid([FieldFault("number", .missing, "must be given: this challenge requires a number")])
         default: .invalid([FieldFault("answer", .mismatch, fault.message)])
         }
     }
@@ -136,14 +136,14 @@ extension Relay {
         if approves, !policy.factors.contains(.push) {
             throw await refused(
                 .policy, row.id, by: phone,
-                as: .forbidden("this challenge takes no phone's word: the website asked for \(Self.named(policy))"))
+                as: .forbidden("this challenge accepts no phone's approval: the website allows \(Self.named(policy))"))
         }
         if approves, uv < policy.minUV {
             throw await refused(
                 .verification, row.id, by: phone,
                 as: .forbidden(
-                    "the website asks that the phone makes sure of its owner by \(policy.minUV.rawValue), and signs so; "
-                        + "the answer says \(uv.rawValue). Nothing has changed: the phone may answer again"))
+                    "the website requires user verification by \(policy.minUV.rawValue), signed as uv, "
+                        + "and the answer has \(uv.rawValue). Nothing has changed: the phone may answer again"))
         }
         if approves, let wait = FailureDelay.wait(after: phone.failures, lastAt: phone.failedAt, at: now) {
             throw await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait))
@@ -215,11 +215,11 @@ extension Relay {
         guard let found = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
         let row = try await settled(found)
         guard try policy(of: row).answers == .website else {
-            throw .forbidden("this challenge's policy does not take the website's word for an answer")
+            throw .forbidden("this challenge's policy does not let the website answer for the user")
         }
         if decision == .approve, !(try policy(of: row).factors.contains(.push)) {
             throw .forbidden(
-                "this challenge takes no phone's word: it asked for \(Self.named(try policy(of: row)))")
+                "this challenge accepts no phone's approval: it allows \(Self.named(try policy(of: row)))")
         }
         let now = time.now()
         // The same request came again because its first answer was lost.

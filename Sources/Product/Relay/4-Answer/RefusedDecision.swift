@@ -39,7 +39,7 @@ extension Relay {
             fault: fault, website: phone.website.id, user: phone.user, device: phone.id, challenge: challenge, at: now)
         guard refusals.spend(operation.id, of: phone.id, at: time.instant()) else { return refusal }
         // The decision is refused even if this write fails.
-        _ = try? await withStore("refused") { () async throws(StoreFailure) in
+        _ = try? await withStore("refusedDecision") { () async throws(StoreFailure) in
             try await store.recordRefusal(refused, as: operation)
         }
         return refusal

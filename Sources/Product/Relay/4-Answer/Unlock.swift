@@ -28,8 +28,8 @@ extension Relay {
         guard now.state == .active || now.stoppedBy != .operator else { throw .stopped("user unlock") }
         guard now.state != .frozen else {
             throw .forbidden(
-                "The user said that a login was not theirs. Once that is cleared up, a recovery code of the user "
-                    + "lifts it, or the operator: twoefay user unlock")
+                "The user reported a login as fraud. When that is resolved, a recovery code of the user lifts the "
+                    + "freeze, or an operator does: twoefay user unlock")
         }
         try await reopenCodes(of: now, approval, isKnown, website, operation)
     }

@@ -53,7 +53,7 @@ extension Relay {
 
     func agree(_ row: ChallengeRow, _ token: UserToken?) throws(Refusal) {
         guard token == nil || token == row.token else {
-            throw .invalid([FieldFault("token", .mismatch, "is not the user whom challenge asks")])
+            throw .invalid([FieldFault("token", .mismatch, "names another user than challenge")])
         }
     }
 

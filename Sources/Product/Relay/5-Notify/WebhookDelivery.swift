@@ -57,7 +57,7 @@ extension Relay {
     /// Reads the backlog of all endpoints for the metrics.
     func recordWebhookBacklog() async {
         let now = time.now()
-        let backlog = try? await withStore("calls") { () async throws(StoreFailure) in
+        let backlog = try? await withStore("webhooks") { () async throws(StoreFailure) in
             try await store.webhookBacklog(at: now)
         }
         guard let backlog else { return }
@@ -68,7 +68,7 @@ extension Relay {
     private func runWebhookRound() async {
         repeat {
             let now = time.now()
-            let websites = try? await withStore("calls") { () async throws(StoreFailure) in
+            let websites = try? await withStore("webhooks") { () async throws(StoreFailure) in
                 try await store.dueEndpoints(at: now)
             }
             if websites?.isEmpty == false { webhooks.setHasEndpoints(hasEndpoints: true) }
@@ -86,7 +86,7 @@ extension Relay {
             id: operations.draw(), relay: id, website: website, now: now, leasedUntil: now + Self.webhookLease,
             limit: room
         )
-        let found = try? await withStore("calls") { () async throws(StoreFailure) in
+        let found = try? await withStore("webhooks") { () async throws(StoreFailure) in
             try await store.leaseWebhooks(lease)
         }
         await setAside(found?.failed ?? [], "calls")
@@ -146,7 +146,7 @@ extension Relay {
             return nil
         }
         guard let secrets = secrets(of: row) else {
-            log.error("webhook.sealed", fields(of: row, "its secrets do not open"))
+            log.error("webhook.sealed", fields(of: row, "the webhook secrets cannot be decrypted"))
             webhooks.queues.pause(row.website, at: now)
             spawn {
                 await self.requeue([.retry(row.id, at: now, failures: row.failures)], of: row.website, "not signed")
@@ -184,7 +184,7 @@ extension Relay {
     /// Records the outcome of a webhook once: the log reports only what the store has.
     private func write(_ known: CompletedAttempt, as operation: Operation) async {
         let row = known.row
-        let disabled = try? await withStore("calls") { () async throws(StoreFailure) in
+        let disabled = try? await withStore("webhooks") { () async throws(StoreFailure) in
             try await store.settle(known.settled, as: operation)
         }
         // This relay keeps the lease. The entry is due again when the lease ends.
@@ -226,7 +226,7 @@ extension Relay {
     {
         let settled = WebhookSettlement(
             website: website, url: nil, relay: id, at: time.now(), effects: effects, reason: reason, tried: .nothing)
-        let done = try? await withStore("calls") { () async throws(StoreFailure) in
+        let done = try? await withStore("webhooks") { () async throws(StoreFailure) in
             try await store.settle(settled, as: operations.new())
         }
         return done != nil

@@ -74,7 +74,7 @@ public struct DeviceRow: Sendable, Equatable {
 extension Relay {
     /// Returns the website with that name if the key of the connection is registered for it.
     public func website(named name: String, key: [UInt8]) async throws(Refusal) -> Website {
-        let row = try await withStore("identify") { () async throws(StoreFailure) in
+        let row = try await withStore("authentication") { () async throws(StoreFailure) in
             try await store.website(named: name, key: key)
         }
         guard let row else { throw .unauthenticated }
@@ -101,7 +101,7 @@ extension Relay {
     public func device(
         _ id: DeviceID, key: [UInt8], isCertified: Bool
     ) async throws(Refusal) -> PhoneCredential {
-        let row = try await withStore("identify") { () async throws(StoreFailure) in
+        let row = try await withStore("authentication") { () async throws(StoreFailure) in
             try await store.device(id, key: key)
         }
         guard let row, row.state == .active else { throw .unauthenticated }

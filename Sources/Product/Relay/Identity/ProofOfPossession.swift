@@ -229,7 +229,7 @@ extension Relay {
 
     private func activePhone(_ key: [UInt8]) async throws(Refusal) -> DeviceRow? {
         metrics.proofs.add(.lookup)
-        let row = try await withStore("identify") { () async throws(StoreFailure) in try await store.device(key: key) }
+        let row = try await withStore("proof") { () async throws(StoreFailure) in try await store.device(key: key) }
         guard let row, row.state == .active else { return nil }
         return row
     }

@@ -110,7 +110,7 @@ extension Relay {
                 try await store.sendHeartbeat(id, at: time.now())
             }
         } catch {
-            _ = peers.recordHeartbeat("nothing can be written")
+            _ = peers.recordHeartbeat("the heartbeat cannot be written")
             return
         }
         if peers.recordHeartbeat(nil) != nil { log.notice("relay.recovered") }
@@ -129,7 +129,7 @@ extension Relay {
     /// Removes this relay's row, and frees at once what the relay held. The daemon calls it when no
     /// more work runs here.
     public func deregister() async {
-        _ = try? await withStore("leave") { () async throws(StoreFailure) in
+        _ = try? await withStore("deregister") { () async throws(StoreFailure) in
             try await store.removeDeadRelay(id, at: nil, now: time.now())
         }
     }

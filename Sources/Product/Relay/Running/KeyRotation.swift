@@ -133,7 +133,7 @@ extension Relay {
             return true
         }
         guard isDue else { return }
-        let count = try? await withStore("signAnew") { () async throws(StoreFailure) in try await store.signAgain() }
+        let count = try? await withStore("rowMACs") { () async throws(StoreFailure) in try await store.signAgain() }
         if let count, count > 0 { log.notice("row.signed", [.keyID: sealer.currentID, .count: count]) }
         signing.withLock { signing in
             signing.isRunning = false
@@ -160,7 +160,7 @@ extension Relay {
     private func resealWebhookSecrets(
         of key: String, to sealer: Sealer, skipping stuck: Int
     ) async throws(Refusal) -> (done: Int, failed: Int) {
-        let rows = try await withStore("reseal") { () async throws(StoreFailure) in
+        let rows = try await withStore("keyRotation") { () async throws(StoreFailure) in
             try await store.webhooks(sealedBy: key, skipping: stuck)
         }
         let changes = rows.compactMap { row in
@@ -169,7 +169,7 @@ extension Relay {
             }
         }
         if !changes.isEmpty {
-            try await withStore("reseal") { () async throws(StoreFailure) in try await store.reseal(changes) }
+            try await withStore("keyRotation") { () async throws(StoreFailure) in try await store.reseal(changes) }
         }
         return (changes.count, rows.count - changes.count)
     }
@@ -183,7 +183,7 @@ extension Relay {
     func resealSome(
         of key: String, to sealer: Sealer, skipping stuck: Int
     ) async throws(Refusal) -> (done: Int, failed: Int) {
-        let rows = try await withStore("reseal") { () async throws(StoreFailure) in
+        let rows = try await withStore("keyRotation") { () async throws(StoreFailure) in
             try await store.factors(sealedBy: key, skipping: stuck)
         }
         var changes: [ResealedFactor] = []
@@ -193,7 +193,7 @@ extension Relay {
             changes.append(ResealedFactor(id: row.id, old: row.secret, new: sealed, key: sealer.currentID))
         }
         if !changes.isEmpty {
-            try await withStore("reseal") { () async throws(StoreFailure) in try await store.reseal(changes) }
+            try await withStore("keyRotation") { () async throws(StoreFailure) in try await store.reseal(changes) }
         }
         return (changes.count, rows.count - changes.count)
     }
