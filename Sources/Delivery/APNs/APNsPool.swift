@@ -97,7 +97,7 @@ final class APNsPool {
         }
         if queue.isEmpty, let connection = choose(), connection.begin(push) { return loopState.touch() }
         guard again || queue.count < shared.options.capacity else {
-            return leave(push, .retry(after: .seconds(1), reason: "\(queue.count) pushes wait already"), .full)
+            return leave(push, .retry(after: .seconds(1), reason: "\(queue.count) pushes are already queued"), .full)
         }
         if let next = unreachableUntil, next >= push.end { return leave(push, unreachable(next), .unreachable) }
         if again { queue.requeue(push) } else { queue.append(push) }

@@ -74,7 +74,7 @@ extension APNsAnswer {
             // The token is young and yet expired: one of the clocks is wrong, and another token
             // would be wrong too.
             APNsVerdict(
-                push: .settle(.misconfigured(.service, reason: text + ", is the clock right?")), connection: .replace,
+                push: .settle(.misconfigured(.service, reason: text + ": check the clock")), connection: .replace,
                 credential: .distrust, alarm: true)
         case .unrelatedKey where mayRepeat(state):
             APNsVerdict(push: .repeatElsewhere, connection: .replace)

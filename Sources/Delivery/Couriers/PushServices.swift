@@ -25,7 +25,7 @@ public final class PushServices: PushCourier {
     public func send(_ push: Push) async -> DeliveryOutcome {
         let token = push.deviceToken
         guard let service = services.first(where: { $0.serves(.other, pushToken: token) }) ?? services.first else {
-            return .misconfigured(.message, reason: "there is no push service")
+            return .misconfigured(.message, reason: "no push service serves this phone")
         }
         return await service.send(push)
     }

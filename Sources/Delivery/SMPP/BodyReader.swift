@@ -9,7 +9,7 @@ struct BodyReader {
         var description: String {
             switch self {
             case .ended: "it ends too early"
-            case .tooLong: "a text in it is too long"
+            case .tooLong: "it contains a text that is too long"
             }
         }
     }

@@ -60,19 +60,19 @@ public struct SMPPOptions: Sendable {
         func fits(_ text: some Collection<UInt8>, _ limit: Int) -> Bool {
             text.count <= limit && text.allSatisfy { (0x20...0x7e).contains($0) }
         }
-        if host.isEmpty { return "host must be named" }
+        if host.isEmpty { return "host must not be empty" }
         if port == 0 { return "port must be 1 to 65535" }
-        if systemID.isEmpty || !fits(systemID.utf8, 64) { return "system id must be 1 to 64 characters of ASCII" }
-        if !fits(password.reveal(), 64) { return "password must be at most 64 characters of ASCII" }
-        if !fits(systemType.utf8, 12) { return "system type must be at most 12 characters of ASCII" }
-        if let source, !fits(source.text.utf8, 20) { return "source must be at most 20 characters of ASCII" }
+        if systemID.isEmpty || !fits(systemID.utf8, 64) { return "system id must be 1 to 64 ASCII characters" }
+        if !fits(password.reveal(), 64) { return "password must be at most 64 ASCII characters" }
+        if !fits(systemType.utf8, 12) { return "system type must be at most 12 ASCII characters" }
+        if let source, !fits(source.text.utf8, 20) { return "source must be at most 20 ASCII characters" }
         if !(1...1000).contains(window) { return "window must be 1 to 1000" }
-        if !(0...10_000).contains(throughput) { return "throughput must be 0 (no limit) to 10000 parts a second" }
+        if !(0...10_000).contains(throughput) { return "throughput must be 0 (no limit) to 10000 parts per second" }
         if !(1...100_000).contains(queue) { return "queue must be 1 to 100000 messages" }
         if !(1...255).contains(maxParts) { return "parts must be 1 to 255" }
         let times: [(String, Duration)] = [
             ("enquire interval", enquireInterval), ("response timeout", responseTimeout),
-            ("connect timeout", connectTimeout), ("patience", queueTimeout),
+            ("connect timeout", connectTimeout), ("queue timeout", queueTimeout),
         ]
         for (name, time) in times where time < .seconds(1) || time > .seconds(3600) {
             return "\(name) must be 1 second to 1 hour"

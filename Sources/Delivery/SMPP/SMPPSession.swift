@@ -126,7 +126,7 @@ package struct SMPPSession {
             if isClosing { throw .undeliverable("the connection to the gateway is being closed") }
             if isDown, let fault { throw .undeliverable(fault) }
             guard queue.take(submission, id: message.id, within: message.limit, as: ticket, now) else {
-                settle([(ticket, .retry("\(options.queue) messages wait already"))])
+                settle([(ticket, .retry("\(options.queue) messages are already queued"))])
                 return
             }
         } catch {
@@ -171,7 +171,7 @@ package struct SMPPSession {
     private mutating func tickBound(_ now: Instant) {
         settle(queue.overdue(now))
         if let enquiry {
-            if enquiry <= now { abandon("the gateway is silent", now) }
+            if enquiry <= now { abandon("no answer to the enquire_link", now) }
         } else if heardAt + options.enquireInterval <= now {
             enquiry = now + options.responseTimeout
             write(PDU(.enquireLink, sequence: nextSequence()))

@@ -13,7 +13,7 @@ extension SMPPSession {
                 bindAnswered(sequence, status, now)
             case let command where command & PDU.Command.response == 0:
                 write(PDU(.genericNack, sequence: sequence, status: .wrongLength))
-            default: abandon("the gateway sent an answer that cannot be read: \(reason)", now)
+            default: abandon("the gateway sent a malformed answer: \(reason)", now)
             }
         }
     }
@@ -35,7 +35,7 @@ extension SMPPSession {
         case .enquireLinkResponse: backoff.succeeded()
         case .unbind:
             write(PDU(.unbindResponse, sequence: pdu.sequence))
-            abandon("the gateway has ended the session", now)
+            abandon("the gateway ended the session", now)
         case .unbindResponse: if phase == .unbinding { finish() }
         case .deliverResponse, .dataResponse: break
         // A client that sends messages does not serve these requests.

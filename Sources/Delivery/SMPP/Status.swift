@@ -47,18 +47,18 @@ public struct SMPPStatus: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         let number = "0x" + String(code, radix: 16)
         if let known = Self.words[code] { return "\(known.name), \(known.means) (\(number))" }
-        return (0x400...0x4ff).contains(code) ? "the gateway's own status \(number)" : "status \(number)"
+        return (0x400...0x4ff).contains(code) ? "vendor-specific status \(number)" : "status \(number)"
     }
 
     private static let words: [UInt32: (name: String, means: String)] = [
         0x00: ("ESME_ROK", "no error"),
-        0x01: ("ESME_RINVMSGLEN", "message length is invalid"),
-        0x02: ("ESME_RINVCMDLEN", "command length is invalid"),
+        0x01: ("ESME_RINVMSGLEN", "invalid message length"),
+        0x02: ("ESME_RINVCMDLEN", "invalid command length"),
         0x03: ("ESME_RINVCMDID", "invalid command"),
-        0x04: ("ESME_RINVBNDSTS", "not bound for this"),
+        0x04: ("ESME_RINVBNDSTS", "wrong bind state for this command"),
         0x05: ("ESME_RALYBND", "already bound"),
         0x06: ("ESME_RINVPRTFLG", "invalid priority"),
-        0x07: ("ESME_RINVREGDLVFLG", "receipts cannot be asked for so"),
+        0x07: ("ESME_RINVREGDLVFLG", "invalid registered_delivery flag"),
         0x08: ("ESME_RSYSERR", "system error"),
         0x0a: ("ESME_RINVSRCADR", "invalid source address"),
         0x0b: ("ESME_RINVDSTADR", "invalid destination"),
@@ -70,22 +70,22 @@ public struct SMPPStatus: Sendable, Hashable, CustomStringConvertible {
         0x15: ("ESME_RINVSERTYP", "invalid service type"),
         0x43: ("ESME_RINVESMCLASS", "invalid esm_class"),
         0x45: ("ESME_RSUBMITFAIL", "submit failed"),
-        0x48: ("ESME_RINVSRCTON", "invalid type of the source's number"),
-        0x49: ("ESME_RINVSRCNPI", "invalid plan of the source's number"),
-        0x50: ("ESME_RINVDSTTON", "invalid type of the destination's number"),
-        0x51: ("ESME_RINVDSTNPI", "invalid plan of the destination's number"),
+        0x48: ("ESME_RINVSRCTON", "invalid source TON"),
+        0x49: ("ESME_RINVSRCNPI", "invalid source NPI"),
+        0x50: ("ESME_RINVDSTTON", "invalid destination TON"),
+        0x51: ("ESME_RINVDSTNPI", "invalid destination NPI"),
         0x53: ("ESME_RINVSYSTYP", "wrong system type"),
         0x58: ("ESME_RTHROTTLED", "throttled"),
-        0x61: ("ESME_RINVSCHED", "invalid time of delivery"),
-        0x62: ("ESME_RINVEXPIRY", "invalid validity"),
-        0x64: ("ESME_RX_T_APPN", "failed for now"),
-        0x65: ("ESME_RX_P_APPN", "failed for good"),
+        0x61: ("ESME_RINVSCHED", "invalid scheduled delivery time"),
+        0x62: ("ESME_RINVEXPIRY", "invalid validity period"),
+        0x64: ("ESME_RX_T_APPN", "temporary failure"),
+        0x65: ("ESME_RX_P_APPN", "permanent failure"),
         0x66: ("ESME_RX_R_APPN", "rejected"),
-        0xc0: ("ESME_RINVOPTPARSTREAM", "error in the optional part"),
+        0xc0: ("ESME_RINVOPTPARSTREAM", "invalid optional parameters"),
         0xc1: ("ESME_ROPTPARNOTALLWD", "optional parameter not allowed"),
         0xc2: ("ESME_RINVPARLEN", "invalid parameter length"),
-        0xc3: ("ESME_RMISSINGOPTPARAM", "expected parameter missing"),
-        0xc4: ("ESME_RINVOPTPARAMVAL", "invalid optional parameter"),
+        0xc3: ("ESME_RMISSINGOPTPARAM", "expected optional parameter missing"),
+        0xc4: ("ESME_RINVOPTPARAMVAL", "invalid value of an optional parameter"),
         0xfe: ("ESME_RDELIVERYFAILURE", "delivery failed"),
         0xff: ("ESME_RUNKNOWNERR", "unknown error"),
     ]

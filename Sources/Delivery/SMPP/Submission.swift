@@ -18,11 +18,11 @@ struct Submission {
 
     init(_ message: SMPPMessage, _ options: SMPPOptions) throws(Fault) {
         guard let destination = SMPPAddress(message.to), destination.ton != 5 else {
-            throw .refused("not a telephone number")
+            throw .refused("the recipient is not a telephone number")
         }
         let text = MessageSegments(message.text)
         guard text.parts.count <= options.maxParts else {
-            throw .undeliverable("the text takes \(text.parts.count) parts, and \(options.maxParts) are allowed")
+            throw .undeliverable("the text has \(text.parts.count) SMS segments, the limit is \(options.maxParts)")
         }
         var body = ShortMessage()
         body.source = message.from ?? options.source ?? .none

@@ -194,7 +194,7 @@ struct SubmitQueue {
     /// there is one.
     mutating func fail(_ now: Instant, _ fault: String?) -> [(SMPPSession.Ticket, SMPPOutcome)] {
         guard let earliestGiveUp, earliestGiveUp <= now else { return [] }
-        return drop(fault.map(SMPPOutcome.undeliverable) ?? .retry("no turn in time")) { $0.giveUpAt <= now }
+        return drop(fault.map(SMPPOutcome.undeliverable) ?? .retry("queued for too long")) { $0.giveUpAt <= now }
     }
 
     /// Gives up all waiting messages as undeliverable.

@@ -121,13 +121,13 @@ package final class Transport {
                 switch tls.read(into: buffer) {
                 case .bytes(let count): return .bytes(Array(buffer[..<count]))
                 case .incomplete(let interest): return .incomplete(interest)
-                case .closed: return .ended("closed by the other side")
+                case .closed: return .ended("closed by the gateway")
                 case .failed(let failure): return .ended("TLS: \(failure)")
                 }
             }
             let count = recv(fd, buffer.baseAddress, buffer.count, 0)
             if count > 0 { return .bytes(Array(buffer[..<count])) }
-            if count == 0 { return .ended("closed by the other side") }
+            if count == 0 { return .ended("closed by the gateway") }
             return errno == EAGAIN || errno == EINTR
                 ? .incomplete(.read) : .ended(String(cString: strerror(errno)))
         }

@@ -91,11 +91,11 @@ public struct GenericHTTPDialect: HTTPGatewayDialect {
         let status = answer.status
         let says = { (text: String) in String(decoding: answer.body, as: UTF8.self).contains(text) }
         if rule.refused.contains(status) { return .refused("\(status)") }
-        if let text = rule.refusedText, says(text) { return .refused("\(status), with the text that refuses") }
+        if let text = rule.refusedText, says(text) { return .refused("\(status), with refused_text in the answer") }
         if rule.busy.contains(status) { return .busy(nil, "\(status)") }
         let isYes = rule.accepted.isEmpty ? (200..<300).contains(status) : rule.accepted.contains(status)
         guard isYes else { return .usual(answer) }
         guard let text = rule.acceptedText, !says(text) else { return .accepted }
-        return .unsuited("\(status) without the text that accepts")
+        return .unsuited("\(status), without accepted_text in the answer")
     }
 }

@@ -66,7 +66,7 @@ public final class HTTPGateway: SMSGateway {
 
     public func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome {
         guard let asking = dialect.request(for: message) else {
-            return .unsuited("it cannot be asked for this message")
+            return .unsuited("it cannot send this message")
         }
         let client: WebClient
         do {
@@ -107,12 +107,12 @@ extension GatewayOutcome {
         // A server that fails halfway may have sent the message before.
         case 500..<600 where status != 503: return .ambiguous("\(status)")
         case 429, 503: return .busy(pause(answer.fields), "\(status)")
-        case 401, 407: return .fault("\(status), it does not take us for who we say we are")
-        case 403: return .fault("403, it does not let us")
-        case 404, 405, 410: return .fault("\(status), is the URL right?")
+        case 401, 407: return .fault("\(status): check the username and password")
+        case 403: return .fault("403: the account may not send")
+        case 404, 405, 410: return .fault("\(status): check the URL")
         case 400..<500: return .unsuited("\(status)")
-        case 300..<400: return .fault("\(status), and redirects are not followed")
-        default: return .ambiguous("\(status), which says nothing")
+        case 300..<400: return .fault("\(status): redirects are not followed")
+        default: return .ambiguous("\(status), which has no meaning here")
         }
     }
 

@@ -67,8 +67,8 @@ public struct Kannel: HTTPGatewayDialect {
         case 200..<300:
             let isTaken = ["0:", "3:", "Sent"].contains { answer.body.starts(with: $0.utf8) }
             return isTaken ? .accepted : .usual(answer)
-        case 403 where says("routable"): return .unsuited("403, it has no route for this number")
-        case 400 where says("lists"): return .unsuited("400, its lists do not let this number through")
+        case 403 where says("routable"): return .unsuited("403: no route for this number")
+        case 400 where says("lists"): return .unsuited("400: its allow or deny lists refuse this number")
         default: return .usual(answer)
         }
     }

@@ -72,7 +72,7 @@ public struct RequestTemplate: Sendable, Equatable {
             if first == "{", !word.isEmpty, rest.dropFirst(1 + word.count).first == "}" {
                 guard let gap = Placeholder(rawValue: String(word)) else {
                     let known = Placeholder.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
-                    throw Malformed(message: "{\(word)} is nothing that can be filled in; there are \(known)")
+                    throw Malformed(message: "{\(word)} is not a placeholder; the placeholders are \(known)")
                 }
                 if !plain.isEmpty { pieces.append(.plain(plain)) }
                 plain = ""

@@ -141,7 +141,7 @@ public final class SMSDispatcher: Sendable {
     private func notAgain(
         _ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route], by bound: String
     ) -> DeliveryOutcome {
-        let reason = "\(bound): no answer before, and now: \(attempts.last?.outcome.reason ?? "left alone for a while")"
+        let reason = "\(bound): no answer before, and now: \(attempts.last?.outcome.reason ?? "circuit breaker open")"
         switch attempts.last?.outcome {
         // Only the earlier attempt reached the gateway; the next one may follow soon.
         case nil where !routes.isEmpty, .busy, .down:
@@ -168,13 +168,13 @@ public final class SMSDispatcher: Sendable {
     /// Returns the outcome when no gateway accepted the message.
     private func nothing(_ attempts: [SMSReport.Attempt], _ routes: [SMSRouting.Route]) -> DeliveryOutcome {
         guard !routes.isEmpty else {
-            return .misconfigured(.message, reason: "no gateway takes numbers of that country")
+            return .misconfigured(.message, reason: "no gateway accepts numbers of that country")
         }
         let now = time.instant()
         let waits = breakers.withLock { breakers in routes.compactMap { breakers[$0.gateway]?.wait(at: now) } }
         var reasons = attempts.map { "\($0.gateway): \($0.outcome.reason ?? "")" }
         reasons += routes.filter { route in !attempts.contains { $0.gateway == route.gateway } }
-            .map { "\($0.gateway): left alone for a while" }
+            .map { "\($0.gateway): circuit breaker open" }
         let reason = reasons.joined(separator: "; ")
         let isHopeless = attempts.count == routes.count && attempts.allSatisfy { $0.outcome.isLasting }
         if isHopeless { return .misconfigured(.message, reason: reason) }

@@ -48,7 +48,7 @@ public struct Twilio: HTTPGatewayDialect {
         let body = (try? JSONReader.read(answer.body))?.object
         if (200..<300).contains(answer.status) {
             // Without an id, the answer may come from an intermediary that accepts every request.
-            return body?["sid"]?.string == nil ? .ambiguous("\(answer.status) without a message's id") : .accepted
+            return body?["sid"]?.string == nil ? .ambiguous("\(answer.status) without a message id") : .accepted
         }
         guard answer.status < 500, let code = body?["code"]?.integer else { return .usual(answer) }
         let reason = "\(answer.status), error \(code)"

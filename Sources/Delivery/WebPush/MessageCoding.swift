@@ -23,7 +23,7 @@ public enum MessageCoding {
     static func seal(
         _ text: [UInt8], for subscription: PushSubscription, sender: P256PrivateKey, salt: [UInt8], padding: Int
     ) throws(CryptoFailure) -> [UInt8] {
-        guard text.count <= longest else { throw CryptoFailure("longer than a message may be") }
+        guard text.count <= longest else { throw CryptoFailure("too long for a push message") }
         let receiver = subscription.publicKey
         let key = keying(
             try sender.agree(with: receiver), auth: subscription.auth, receiver: receiver, sender: sender.publicKey)

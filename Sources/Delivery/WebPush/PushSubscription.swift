@@ -32,15 +32,15 @@ public struct PushSubscription: Sendable {
             let endpoint = whole["endpoint"]?.string, let keys = whole["keys"]?.object
         else { throw Fault("must be base64url of a Push API subscription: {endpoint, keys: {p256dh, auth}}") }
         guard endpoint.utf8.count <= Self.endpointBytes, let url = TransferURL(endpoint), url.secure else {
-            throw Fault("has an endpoint that is no https URL of at most \(Self.endpointBytes) bytes")
+            throw Fault("must have an endpoint that is an https URL of at most \(Self.endpointBytes) bytes")
         }
         self.endpoint = url
         guard let point = keys["p256dh"]?.string.flatMap({ Base64URL.decode($0) }),
             let publicKey = try? P256PublicKey(x963: point)
-        else { throw Fault("has a p256dh that is no point of P-256, 65 bytes as base64url") }
+        else { throw Fault("must have a p256dh that is a point of P-256, 65 bytes as base64url") }
         self.publicKey = publicKey
         guard let auth = keys["auth"]?.string.flatMap({ Base64URL.decode($0) }), auth.count == 16 else {
-            throw Fault("has an auth that is not 16 bytes as base64url")
+            throw Fault("must have an auth of 16 bytes as base64url")
         }
         self.auth = Secret(auth)
     }

@@ -13,7 +13,7 @@ enum WebPushAnswer {
         case 200, 201, 202, 204: return .accepted(by: nil)
         case 404, 410: return .unregistered(since: sentAt, reason: text)
         case 429, 500...: return .retry(after: pause(status, fields, now), reason: text)
-        case 300..<400: return .declined("\(status), and redirects are not followed")
+        case 300..<400: return .declined("\(status): redirects are not followed")
         // Users choose the services and thus control the answers, so none causes an alarm. This
         // includes 401 and 403, which also mean that the subscription was made for another key.
         default: return .declined(text)

@@ -86,7 +86,7 @@ import World
                 alarms: true),
             // Ours is young: no other is minted, and the clock is suspected.
             Row(
-                refuse(.expiredProviderToken), "credential: ExpiredProviderToken, is the clock right?", .replaced,
+                refuse(.expiredProviderToken), "credential: ExpiredProviderToken: check the clock", .replaced,
                 stops: true, alarms: true),
             Row(refuse(.unrelatedKeyIDInToken), "accepted", requests: 2, .replaced),
             Row(

@@ -131,7 +131,7 @@ import World
             #expect(
                 verdict
                     == APNsVerdict(
-                        push: .settle(.misconfigured(.service, reason: "ExpiredProviderToken, is the clock right?")),
+                        push: .settle(.misconfigured(.service, reason: "ExpiredProviderToken: check the clock")),
                         connection: .replace, credential: .distrust, alarm: true))
         }
     }

@@ -156,7 +156,7 @@ import World
             rig.apple.script("a1", .refuse(.expiredProviderToken))
             #expect(
                 await rig.send(rig.push())
-                    == .misconfigured(.service, reason: "ExpiredProviderToken, is the clock right?"))
+                    == .misconfigured(.service, reason: "ExpiredProviderToken: check the clock"))
             #expect(rig.count("apns.token.minted") == 0)
         }
     }

@@ -106,7 +106,7 @@ import World
             // Recorded when it came in: it is on its way.
             _ = try await rig.apple.nextRequest()
             let second = await rig.begin(rig.push())
-            #expect(await rig.send(rig.push()) == .retry(after: .seconds(1), reason: "1 pushes wait already"))
+            #expect(await rig.send(rig.push()) == .retry(after: .seconds(1), reason: "1 pushes are already queued"))
             #expect(rig.sender.snapshot().queued == 1)
             await rig.apple.stop()
             guard case .ambiguous = await first else {

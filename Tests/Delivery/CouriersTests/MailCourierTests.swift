@@ -102,8 +102,8 @@ import World
         #expect(
             try await send(test, messages) == [
                 .misconfigured(.message, reason: "expired unsent"),
-                .unregistered(since: nil, reason: "no address that SMTP can carry"),
-                .unregistered(since: nil, reason: "no address that SMTP can carry"),
+                .unregistered(since: nil, reason: "the address cannot be used in SMTP"),
+                .unregistered(since: nil, reason: "the address cannot be used in SMTP"),
             ])
         #expect(test.said.isEmpty)
     }

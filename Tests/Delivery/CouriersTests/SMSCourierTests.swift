@@ -97,7 +97,7 @@ import World
     @Test func numbersOutsideTheAllowedPrefixesGetNoSMS() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         let outcome = try await send(message(to: "+12025550123"), to: gateway)
-        #expect(outcome == .unregistered(since: nil, reason: "no text message goes to numbers of that country"))
+        #expect(outcome == .unregistered(since: nil, reason: "sms.allow does not allow numbers of that country"))
         #expect(gateway.asked.isEmpty && ledger.noted.withLock { $0.isEmpty })
     }
 
@@ -106,7 +106,7 @@ import World
         let news = Message.Content.announcement(.userFrozen, device: nil, at: time.now())
         #expect(
             try await send(message(news), to: gateway)
-                == .misconfigured(.message, reason: "only codes go as text messages"))
+                == .misconfigured(.message, reason: "only codes are sent as text messages"))
         #expect(try await send(message(left: .zero), to: gateway) == .retry(after: nil, reason: "expired unsent"))
         #expect(gateway.asked.isEmpty)
     }

@@ -171,7 +171,7 @@ import World
         ]
         for (code, meaning) in meanings { #expect(SMPPStatus(code).meaning == meaning, "\(SMPPStatus(code))") }
         #expect(SMPPStatus.throttled.description == "ESME_RTHROTTLED, throttled (0x58)")
-        #expect(SMPPStatus(0x401).description == "the gateway's own status 0x401")
+        #expect(SMPPStatus(0x401).description == "vendor-specific status 0x401")
         #expect(SMPPStatus(0x99).description == "status 0x99")
     }
 }

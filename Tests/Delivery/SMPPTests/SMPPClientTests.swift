@@ -146,7 +146,7 @@ private final class Rig: Sendable {
         var script = FakeSMSC.Script()
         script.answer = { $0.number == 1 ? .cut : .accept }
         let rig = try await Rig(script)
-        #expect(await rig.send() == .ambiguous("closed by the other side"))
+        #expect(await rig.send() == .ambiguous("closed by the gateway"))
         // It waits for the next session.
         #expect(await rig.send(id: "b") == .accepted(["m2"]))
         #expect(rig.smsc.record.connections == 2)
@@ -267,13 +267,13 @@ private final class Rig: Sendable {
         var options = SMPPOptions(host: "gateway.test", port: 2775, systemID: "relay", password: Secret(utf8: "x"))
         #expect(options.fault == nil)
         options.systemID = ""
-        #expect(options.fault == "system id must be 1 to 64 characters of ASCII")
+        #expect(options.fault == "system id must be 1 to 64 ASCII characters")
         options.systemID = "relay"
         options.window = 0
         #expect(options.fault == "window must be 1 to 1000")
         options.window = 1
         options.password = Secret(utf8: "pässwort")
-        #expect(options.fault == "password must be at most 64 characters of ASCII")
+        #expect(options.fault == "password must be at most 64 ASCII characters")
         options.password = Secret(utf8: "")
         options.enquireInterval = .milliseconds(10)
         #expect(options.fault == "enquire interval must be 1 second to 1 hour")

@@ -115,7 +115,7 @@ import World
         #expect(bench.disconnects == 0)
         bench.pass(.milliseconds(1))
         #expect(bench.disconnects == 1)
-        #expect(bench.session.fault == "the gateway is silent")
+        #expect(bench.session.fault == "no answer to the enquire_link")
         bench.pass(.milliseconds(1500))
         #expect(bench.connects == 2)
     }
@@ -188,7 +188,7 @@ import World
         bench.answer(.unbind, to: 10)
         #expect(bench.takeSent() == [PDU(.unbindResponse, sequence: 10)])
         #expect(bench.disconnects == 1)
-        #expect(bench.session.fault == "the gateway has ended the session")
+        #expect(bench.session.fault == "the gateway ended the session")
     }
 
     @Test func malformedPDUEndsTheSession() throws {

@@ -74,7 +74,7 @@ import World
             }
             bench.pass(.milliseconds(500))
         }
-        #expect(bench.settled[ticket] == .retry("no turn in time"))
+        #expect(bench.settled[ticket] == .retry("queued for too long"))
         // At once, and after 1, 2 and 4 seconds more.
         #expect(count == 4)
     }
@@ -87,7 +87,7 @@ import World
         #expect(bench.settled.isEmpty)
         // No turn in half of it; whose turn came at once has all of it.
         bench.pass(.milliseconds(1))
-        #expect(bench.settled == [second: .retry("no turn in time")])
+        #expect(bench.settled == [second: .retry("queued for too long")])
         bench.pass(.milliseconds(1999))
         #expect(bench.settled[first] == nil)
         bench.pass(.milliseconds(1))
@@ -99,7 +99,7 @@ import World
             (.wrongDestination, .refused("ESME_RINVDSTADR, invalid destination (0xb)")),
             (.systemError, .retry("ESME_RSYSERR, system error (0x8)")),
             (SMPPStatus(0x0a), .undeliverable("ESME_RINVSRCADR, invalid source address (0xa)")),
-            (SMPPStatus(0x410), .undeliverable("the gateway's own status 0x410")),
+            (SMPPStatus(0x410), .undeliverable("vendor-specific status 0x410")),
         ]
         for (status, outcome) in answers {
             var bench = Bench()
@@ -112,7 +112,7 @@ import World
         bench.bind()
         let ticket = bench.submit()
         bench.answer(.genericNack, to: try #require(bench.takeSent().first).sequence, .wrongLength)
-        #expect(bench.settled[ticket] == .undeliverable("ESME_RINVCMDLEN, command length is invalid (0x2)"))
+        #expect(bench.settled[ticket] == .undeliverable("ESME_RINVCMDLEN, invalid command length (0x2)"))
     }
 
     @Test func longTextIsAcceptedOnlyWithAllSegments() throws {
@@ -188,10 +188,10 @@ import World
         bench.session.submit(message, as: 1001, bench.now)
         bench.session.submit(message, as: 1002, bench.now)
         bench.look()
-        #expect(bench.settled[1] == .undeliverable("the text takes 3 parts, and 2 are allowed"))
-        #expect(bench.settled[1000] == .refused("not a telephone number"))
+        #expect(bench.settled[1] == .undeliverable("the text has 3 SMS segments, the limit is 2"))
+        #expect(bench.settled[1000] == .refused("the recipient is not a telephone number"))
         #expect(bench.settled[1001] == nil)
-        #expect(bench.settled[1002] == .retry("1 messages wait already"))
+        #expect(bench.settled[1002] == .retry("1 messages are already queued"))
     }
 
     /// SMPP 3.4 §5.3.2.22 to 24.

@@ -61,7 +61,7 @@ import World
             let german = SMSRouting.Route(gateway: "first", prefixes: [NumberPrefix.country(of: "+49")])
             let exchange = scene.exchange([ScriptedGateway("first")], [german])
             let outcome = await scene.send(message(1, to: "+12025550123"), over: exchange).outcome
-            #expect(outcome == .misconfigured(.message, reason: "no gateway takes numbers of that country"))
+            #expect(outcome == .misconfigured(.message, reason: "no gateway accepts numbers of that country"))
         }
     }
 
@@ -203,7 +203,7 @@ import World
             let (first, second, exchange) = pair(scene) { _ in .ambiguous("no answer in time") }
             for number in 1...3 { _ = await scene.send(message(number), over: exchange) }
             scene.time.advance(by: .seconds(1))
-            let reason = "first: no answer before, and now: left alone for a while"
+            let reason = "first: no answer before, and now: circuit breaker open"
             for number in 1...3 {
                 let outcome = await scene.send(message(number), over: exchange).outcome
                 #expect(outcome == .retry(after: .seconds(4), reason: reason))

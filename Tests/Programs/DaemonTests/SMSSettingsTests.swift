@@ -206,7 +206,7 @@ private func complaints(_ text: String) -> [String] {
             ),
             (
                 "name: a, kind: http, url: \"https://x/?t={text}&to={phone}\"",
-                "gateway a: url: {phone} is nothing that can be filled in; there are {to}, {number}, {text}"
+                "gateway a: url: {phone} is not a placeholder; the placeholders are {to}, {number}, {text}"
             ),
             ("name: a, kind: http, url: \"https://x/?to={to}\"", "5:7: gateway a: neither url nor body holds {text}"),
             ("name: a, kind: http, url: \"https://x/?t={text}\"", "neither url nor body holds {to} or {number}"),

@@ -49,7 +49,7 @@ public final class MailCourier: MessageCourier {
         // The store may hold any address. Addresses with non-ASCII letters need SMTPUTF8, which few
         // servers support.
         guard FieldRule.email(message.to) == nil else {
-            return (.unregistered(since: nil, reason: "no address that SMTP can carry"), nil)
+            return (.unregistered(since: nil, reason: "the address cannot be used in SMTP"), nil)
         }
         let rendered = catalog.current.letter(
             message.mailTemplate, message.values(left: left), language: message.language)

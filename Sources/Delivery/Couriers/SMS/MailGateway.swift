@@ -53,7 +53,7 @@ public final class MailGateway: SMSGateway {
 
     public func send(_ message: SMSMessage, within limit: Duration) async -> GatewayOutcome {
         let to = fill(form.address, message)
-        guard FieldRule.email(to) == nil else { return .fault("its address is none that SMTP can carry") }
+        guard FieldRule.email(to) == nil else { return .fault("the address of the number cannot be used in SMTP") }
         let mail = InternetMessage(
             from: from, senderName: nil, to: to, subject: form.subject.map { fill($0, message) } ?? "",
             date: time.now(), id: "\(message.id)@\(from.domain)", language: nil,

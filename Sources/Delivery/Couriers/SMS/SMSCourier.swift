@@ -38,10 +38,10 @@ public final class SMSCourier: MessageCourier {
 
     public func send(_ message: Message) async -> DeliveryOutcome {
         guard limits.allows(message.to) else {
-            return .unregistered(since: nil, reason: "no text message goes to numbers of that country")
+            return .unregistered(since: nil, reason: "sms.allow does not allow numbers of that country")
         }
         guard let text = text(of: message) else {
-            return .misconfigured(.message, reason: "only codes go as text messages")
+            return .misconfigured(.message, reason: "only codes are sent as text messages")
         }
         let left = message.expiresAt - time.now()
         guard left > .zero else { return .retry(after: nil, reason: "expired unsent") }

@@ -37,7 +37,7 @@ public final class WebPushCourier: PushCourier {
         let subscription: PushSubscription
         do throws(PushSubscription.Fault) {
             subscription = try PushSubscription(token: push.deviceToken)
-        } catch { return .declined("the push token \(error)") }
+        } catch { return .declined("the device token \(error)") }
         return await sender.send(
             WebPushMessage(
                 subscription: subscription, text: push.webPayload,
