@@ -24,15 +24,15 @@ struct CatalogReader {
     private mutating func take(_ entry: POEntry) {
         guard let context = entry.context else {
             if entry.id == "" { return takeHeader(entry) }
-            return fault(entry.line, "has no msgctxt, which says what it is a text for")
+            return fault(entry.line, "has no msgctxt, which names the text")
         }
         guard let key = TextKey.all.first(where: { $0.name == context }) else {
             let near = Spelling.nearest(to: context, among: TextKey.all.map(\.name)).map { "did you mean \($0)?" }
             let all = TextKey.all.map(\.name).joined(separator: ", ")
-            return fault(entry.line, "\(context) is no text that is sent; \(near ?? "there are \(all)")")
+            return fault(entry.line, "\(context) is not the name of a text; \(near ?? "the names are \(all)")")
         }
         guard lines.updateValue(entry.line, forKey: key) == nil else {
-            return fault(entry.line, "\(context) is there a second time")
+            return fault(entry.line, "\(context) appears twice")
         }
         // As in gettext, these entries are not yet translated or not yet reviewed.
         if entry.isFuzzy || entry.strings.values.allSatisfy(\.isEmpty) { return }
@@ -43,10 +43,10 @@ struct CatalogReader {
         let wanted = entry.hasForms ? Array(0..<rule.forms) : [0]
         guard entry.strings.keys.sorted() == wanted, !entry.strings.values.contains("") else {
             let forms = wanted.map { "msgstr[\($0)]" }.joined(separator: ", ")
-            return fault(entry.line, "\(key.name) must have " + (entry.hasForms ? "all of \(forms)" : "msgstr alone"))
+            return fault(entry.line, "\(key.name) must have " + (entry.hasForms ? "all of \(forms)" : "msgstr only"))
         }
         if entry.hasForms, !key.placeholders.contains(.minutes) {
-            return fault(entry.line, "\(key.name) counts nothing, and needs no msgid_plural")
+            return fault(entry.line, "\(key.name) has no plural: remove msgid_plural")
         }
         var forms: [Template] = []
         for form in wanted {
@@ -60,14 +60,14 @@ struct CatalogReader {
     }
 
     private mutating func takeHeader(_ entry: POEntry) {
-        guard texts.isEmpty else { return fault(entry.line, "the heading must come first") }
+        guard texts.isEmpty else { return fault(entry.line, "the header must come first") }
         for line in (entry.strings[0] ?? "").split(separator: "\n") {
             guard let colon = line.firstIndex(of: ":") else { continue }
             let value = line[line.index(after: colon)...].drop { $0 == " " }
             switch line[..<colon].lowercased() {
             case "plural-forms":
                 guard let rule = PluralRule(String(value)) else {
-                    fault(entry.line, "Plural-Forms must be as in: nplurals=2; plural=(n != 1);")
+                    fault(entry.line, "Plural-Forms must have the form nplurals=2; plural=(n != 1);")
                     continue
                 }
                 self.rule = rule
@@ -75,7 +75,7 @@ struct CatalogReader {
                 guard let charset = value.lowercased().split(separator: "charset=", maxSplits: 1).dropFirst().first,
                     charset.filter({ $0 != "\"" && $0 != " " }) != "utf-8"
                 else { continue }
-                fault(entry.line, "Content-Type must say charset=UTF-8")
+                fault(entry.line, "Content-Type must have charset=UTF-8")
             default: continue
             }
         }

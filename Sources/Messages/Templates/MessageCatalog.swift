@@ -53,7 +53,7 @@ public struct MessageCatalog: Sendable {
             }
             let tag = language.lowercased()
             if let other = seen.updateValue(file.path, forKey: tag) {
-                faults.append(CatalogFault(file.path, 1, "is of the same language as \(other)"))
+                faults.append(CatalogFault(file.path, 1, "has the same language as \(other)"))
             }
             let read = CatalogReader.read(file)
             faults += read.faults
@@ -62,7 +62,7 @@ public struct MessageCatalog: Sendable {
             for key in TextKey.all where read.texts[key] != nil {
                 guard let partner = key.partner, all[partner] == nil else { continue }
                 faults.append(
-                    CatalogFault(file.path, read.lines[key] ?? 1, "\(key.name) is there, but not \(partner.name)"))
+                    CatalogFault(file.path, read.lines[key] ?? 1, "\(key.name) also needs \(partner.name)"))
             }
             words[tag] = LanguageTexts(language: language, texts: all)
         }

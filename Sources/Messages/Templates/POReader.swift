@@ -56,14 +56,14 @@ struct POReader {
             return
         }
         if text.hasPrefix("\"") {
-            guard let part else { throw fault("a text without msgctxt, msgid or msgstr before it") }
+            guard let part else { throw fault("a text must follow msgctxt, msgid or msgstr") }
             return append(try quoted(text), to: part)
         }
         let end = text.firstIndex { $0 == "\"" || $0 == " " || $0 == "\t" } ?? text.endIndex
         let next = try part(named: text[..<end])
         let isNew = next == .context || (next == .id && entry.context == nil) || (next == .id && isWhole)
         if isNew, isWhole || next == .context && (entry.context != nil || entry.id != nil) { try close() }
-        if isFilled(next) { throw fault("\(text[..<end]) stands here a second time") }
+        if isFilled(next) { throw fault("\(text[..<end]) appears twice") }
         if entry.line == 0 { entry.line = line }
         part = next
         append(try quoted(text[end...].drop { $0 == " " || $0 == "\t" }), to: next)
@@ -117,11 +117,11 @@ struct POReader {
     private func quoted(_ text: Substring) throws(Fault) -> String {
         var rest = text
         while let last = rest.last, last.isWhitespace { rest.removeLast() }
-        guard rest.count >= 2, rest.first == "\"", rest.last == "\"" else { throw fault("a text must stand in quotes") }
+        guard rest.count >= 2, rest.first == "\"", rest.last == "\"" else { throw fault("a text must be in quotes") }
         rest = rest.dropFirst().dropLast()
         var result = ""
         while let sign = rest.popFirst() {
-            if sign == "\"" { throw fault("a quote within a text is written \\\"") }
+            if sign == "\"" { throw fault("a quote inside a text must be written \\\"") }
             guard sign == "\\" else {
                 result.append(sign)
                 continue
@@ -131,7 +131,7 @@ struct POReader {
             case "t": result.append("\t")
             case "\"": result.append("\"")
             case "\\": result.append("\\")
-            default: throw fault("a backslash may be followed by n, t, a quote or a backslash")
+            default: throw fault("after a backslash only n, t, a quote or a backslash is allowed")
             }
         }
         return result

@@ -19,7 +19,7 @@ struct Template: Sendable {
             throw Fault(message: "is longer than \(key.characters) characters")
         }
         guard !text.unicodeScalars.contains(where: { $0 != "\n" && $0.properties.generalCategory == .control }) else {
-            throw Fault(message: "must not hold control characters, such as tabs")
+            throw Fault(message: "must not contain control characters such as tabs")
         }
         var lines: [[Piece]] = []
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
@@ -37,11 +37,11 @@ struct Template: Sendable {
         if key.bringsCode, !least.contains("{code}") {
             throw Fault(
                 message: text.contains("{code}")
-                    ? "leaves {code} out where something else in its line or brackets is not known"
-                    : "must hold {code}")
+                    ? "loses {code} if another value in the same line or brackets is unknown"
+                    : "must contain {code}")
         }
         if least.allSatisfy(\.isWhitespace) {
-            throw Fault(message: "says nothing where the address, place, service and phone are not known")
+            throw Fault(message: "is empty if the address, place, service and phone are unknown")
         }
     }
 
@@ -104,12 +104,12 @@ struct Template: Sendable {
                 case "]" where inBrackets: return pieces + withText(nil)
                 default:
                     throw Fault(
-                        message: "has a \(sign) that closes nothing; one that is meant as such is \(sign)\(sign)")
+                        message: "has a \(sign) without an opening one; write a literal \(sign) as \(sign)\(sign)")
                 }
                 text = ""
             }
             if inBrackets {
-                throw Fault(message: "has a [ that is not closed in its line; one that is meant as such is [[")
+                throw Fault(message: "has a [ that is not closed in its line; write a literal [ as [[")
             }
             return pieces + withText(nil)
         }
@@ -117,20 +117,20 @@ struct Template: Sendable {
         private mutating func inner() throws(Fault) -> [Piece] {
             depth += 1
             defer { depth -= 1 }
-            guard depth <= 8 else { throw Fault(message: "has brackets within too many brackets") }
+            guard depth <= 8 else { throw Fault(message: "has brackets nested too deeply") }
             return try pieces(inBrackets: true)
         }
 
         private mutating func placeholder() throws(Fault) -> Placeholder {
             guard let end = rest.firstIndex(of: "}") else {
-                throw Fault(message: "has a { that is not closed in its line; one that is meant as such is {{")
+                throw Fault(message: "has a { that is not closed in its line; write a literal { as {{")
             }
             let name = String(rest[..<end])
             rest = rest[rest.index(after: end)...]
             guard let found = Placeholder(rawValue: name), key.placeholders.contains(found) else {
                 let known = key.placeholders.map { "{\($0.rawValue)}" }.joined(separator: ", ")
-                let why = name == "code" && key.isOneLine ? ", because subjects stand in the logs of mail servers" : ""
-                throw Fault(message: "may not hold {\(name)}\(why); there are \(known)")
+                let why = name == "code" && key.isOneLine ? ", because mail servers log subjects" : ""
+                throw Fault(message: "must not contain {\(name)}\(why); allowed are \(known)")
             }
             return found
         }

@@ -20,12 +20,12 @@ extension WebhookFault: CustomStringConvertible {
     public var description: String {
         switch self {
         case .missing(let field): "\(field.rawValue) is missing"
-        case .repeated(let field): "\(field.rawValue) is there more than once"
-        case .malformed(let field): "\(field.rawValue) is none"
+        case .repeated(let field): "\(field.rawValue) appears more than once"
+        case .malformed(let field): "\(field.rawValue) is malformed"
         case .tooOld: "the webhook was sent too long ago"
-        case .tooNew: "the webhook was sent later than it is by this clock"
-        case .signature: "the webhook is signed with none of the secrets, or was changed since"
-        case .body(let why): "the body is no event: \(why)"
+        case .tooNew: "the webhook was sent in the future; check the clock"
+        case .signature: "the webhook is not signed with any of the secrets, or was changed"
+        case .body(let why): "the body is not an event: \(why)"
         }
     }
 }

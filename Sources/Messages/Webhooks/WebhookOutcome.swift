@@ -65,8 +65,8 @@ extension WebhookOutcome {
         case .unanswered(.unknownHost): "unknown host"
         case .unanswered(.unreachable): "not reached"
         case .unanswered(.untrusted): "certificate not trusted"
-        case .unanswered(.broken): "connection broke"
-        case .unsent: "busy here"
+        case .unanswered(.broken): "connection lost"
+        case .unsent: "the relay was busy"
         }
     }
 }

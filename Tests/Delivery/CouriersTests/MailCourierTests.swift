@@ -56,7 +56,7 @@ import World
         #expect(mail.data.contains("\r\nMessage-ID: <0123456789abcdef0123456789abcdef@shop.example>\r\n"))
         #expect(mail.data.contains("\r\nContent-Language: de\r\n"))
         #expect(mail.data.contains("\r\n042137\r\n"))
-        #expect(mail.data.contains("4 Minuten lang"))
+        #expect(mail.data.contains("4 Minuten g=C3=BCltig"))
         #expect(mail.data.contains("K=C3=B6ln"))
     }
 

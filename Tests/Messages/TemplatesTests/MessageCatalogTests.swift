@@ -95,7 +95,7 @@ import World
     @Test func unknownValuesAreOmitted() {
         let bare = TemplateValues(website: "Example", code: Secret(utf8: "1"), minutes: 5, ip: "", place: " ")
         let text = MessageCatalog.builtIn.letter(.loginCode, bare, language: "en").text
-        for word in ["Service", "Address", "Place", "\n\n\n"] { #expect(!text.contains(word)) }
+        for word in ["Service", "IP address", "Place", "\n\n\n"] { #expect(!text.contains(word)) }
     }
 
     // MARK: Languages
@@ -117,7 +117,7 @@ import World
 
             # by somebody
             msgctxt "sms.login"
-            msgid "{code} is your login code for {website}, valid for {minutes} minute. Give it to nobody."
+            msgid "{code} is your login code for {website}, valid for {minutes} minute. Do not share it."
             msgid_plural "…"
             msgstr[0] "{code} – kod do {website}, ważny {minutes} minutę."
             msgstr[1] "{code} – kod do {website}, ważny "
@@ -164,38 +164,38 @@ import World
     // MARK: What is refused
 
     @Test(arguments: [
-        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"Hello\"\n", "fr.po:1: sms.login must hold {code}"),
+        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"Hello\"\n", "fr.po:1: sms.login must contain {code}"),
         (
             "\n# c\nmsgctxt \"sms.logni\"\nmsgid \"x\"\nmsgstr \"y\"",
-            "fr.po:3: sms.logni is no text that is sent; did you mean sms.login?"
+            "fr.po:3: sms.logni is not the name of a text; did you mean sms.login?"
         ),
         ("msgid \"x\"\nmsgstr \"y\"", "fr.po:1: has no msgctxt"),
         ("msgctxt \"sms.login\"\nmsgid \"x\"\n", "fr.po:1: has no msgstr"),
         ("msgctxt \"sms.login\"\nmsgstr \"x\"\n", "fr.po:1: has no msgid"),
-        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr {code}\n", "fr.po:3: a text must stand in quotes"),
-        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"{code}\n", "fr.po:3: a text must stand in quotes"),
-        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"a\"b\"\n", "fr.po:3: a quote within a text"),
-        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"\\x\"\n", "fr.po:3: a backslash may be followed"),
-        ("\"x\"\n", "fr.po:1: a text without msgctxt"), ("msgfoo \"x\"\n", "fr.po:1: msgfoo is neither"),
+        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr {code}\n", "fr.po:3: a text must be in quotes"),
+        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"{code}\n", "fr.po:3: a text must be in quotes"),
+        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"a\"b\"\n", "fr.po:3: a quote inside a text"),
+        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"\\x\"\n", "fr.po:3: after a backslash only"),
+        ("\"x\"\n", "fr.po:1: a text must follow msgctxt"), ("msgfoo \"x\"\n", "fr.po:1: msgfoo is neither"),
         ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr[12] \"x\"\n", "fr.po:3: msgstr[12] is neither"),
-        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgid \"x\"\n", "fr.po:3: msgid stands here a second time"),
+        ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgid \"x\"\n", "fr.po:3: msgid appears twice"),
         (
             "msgctxt \"sms.login\"\nmsgid \"x\"\nmsgid_plural \"x\"\nmsgstr[0] \"{code}\"\n",
             "fr.po:1: sms.login must have all of msgstr[0], msgstr[1]"
         ),
         (
             "msgctxt \"mail.login.text\"\nmsgid \"x\"\nmsgstr \"{code}\"\n",
-            "fr.po:1: mail.login.text is there, but not mail.login.subject"
+            "fr.po:1: mail.login.text also needs mail.login.subject"
         ),
         (
             "msgctxt \"mail.user.locked.subject\"\nmsgid \"x\"\nmsgid_plural \"x\"\nmsgstr[0] \"a\"\nmsgstr[1] \"a\"\n",
-            "fr.po:1: mail.user.locked.subject counts nothing"
+            "fr.po:1: mail.user.locked.subject has no plural"
         ),
-        ("msgid \"\"\nmsgstr \"Plural-Forms: nonsense\\n\"\n", "fr.po:1: Plural-Forms must be as in"),
-        ("msgid \"\"\nmsgstr \"Content-Type: text/plain; charset=ISO-8859-1\\n\"\n", "fr.po:1: Content-Type must say"),
+        ("msgid \"\"\nmsgstr \"Plural-Forms: nonsense\\n\"\n", "fr.po:1: Plural-Forms must have the form"),
+        ("msgid \"\"\nmsgstr \"Content-Type: text/plain; charset=ISO-8859-1\\n\"\n", "fr.po:1: Content-Type must have"),
         (
             "msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"{code}\"\nmsgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"{code}\"\n",
-            "fr.po:4: sms.login is there a second time"
+            "fr.po:4: sms.login appears twice"
         ),
     ])
     func malformedCatalogFileIsRefused(_ text: String, _ message: String) throws {
@@ -208,7 +208,7 @@ import World
         #expect(faults(file("words/french-words.txt", "")).map { $0.prefix(23) } == ["words/french-words.txt:"])
         #expect(faults(file("a.po", "")).count == 1)
         #expect(
-            faults(file("pt-BR.po", ""), file("pt_BR.po", "")) == ["pt_BR.po:1: is of the same language as pt-BR.po"])
+            faults(file("pt-BR.po", ""), file("pt_BR.po", "")) == ["pt_BR.po:1: has the same language as pt-BR.po"])
         #expect(faults(CatalogFile(path: "fr.po", bytes: Array("# a\n# ".utf8) + [0xff])) == ["fr.po:2: is not UTF-8"])
     }
 

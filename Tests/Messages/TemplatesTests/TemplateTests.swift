@@ -43,12 +43,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{code} {tpyo}", "may not hold {tpyo}"), ("{code} {device}", "may not hold {device}"),
+        ("{code} {tpyo}", "must not contain {tpyo}"), ("{code} {device}", "must not contain {device}"),
         ("{code} {", "not closed"), ("{code} {ip", "not closed"), ("{code} {ip\n}", "not closed"),
-        ("{code} [{ip}", "not closed"), ("{code} }", "closes nothing"), ("{code} ]", "closes nothing"),
-        ("Hello", "must hold {code}"), ("{code} from {ip}", "leaves {code} out"),
-        ("[{code} {place}]", "leaves {code} out"),
-        ("{code}\tx", "control"), ("{code}\u{0}", "control"), ("", "must hold"),
+        ("{code} [{ip}", "not closed"), ("{code} }", "without an opening one"), ("{code} ]", "without an opening one"),
+        ("Hello", "must contain {code}"), ("{code} from {ip}", "loses {code}"),
+        ("[{code} {place}]", "loses {code}"),
+        ("{code}\tx", "control"), ("{code}\u{0}", "control"), ("", "must contain"),
     ])
     func malformedTemplateIsRefused(_ text: String, _ why: String) throws {
         let message = try #require(fault(text))
@@ -56,10 +56,10 @@ import Testing
     }
 
     @Test func subjectHasOneLineAndNoCode() throws {
-        #expect(try #require(fault("Your code {code}", of: .subject(.loginCode))).contains("logs of mail servers"))
+        #expect(try #require(fault("Your code {code}", of: .subject(.loginCode))).contains("mail servers log subjects"))
         #expect(try #require(fault("a\nb", of: .subject(.loginCode))).contains("one line"))
         #expect(try #require(fault("{code}\nb", of: .note(.loginCode))).contains("one line"))
-        #expect(try #require(fault("{device}", of: .subject(.deviceBound))).contains("says nothing"))
+        #expect(try #require(fault("{device}", of: .subject(.deviceBound))).contains("is empty"))
         #expect(fault("New phone[: {device}]", of: .subject(.deviceBound)) == nil)
     }
 
@@ -67,6 +67,6 @@ import Testing
         #expect(fault("{code}" + String(repeating: "x", count: 474), of: .note(.loginCode)) == nil)
         #expect(fault("{code}" + String(repeating: "x", count: 475), of: .note(.loginCode)) != nil)
         let deep = String(repeating: "[ ", count: 2000)
-        #expect(try #require(fault("{code}" + deep)).contains("too many brackets"))
+        #expect(try #require(fault("{code}" + deep)).contains("nested too deeply"))
     }
 }

@@ -47,8 +47,8 @@ import Webhooks
             (.unanswered(.unknownHost), .failed(isOverloaded: false, retryAfter: nil), "unknown host"),
             (.unanswered(.unreachable), .failed(isOverloaded: false, retryAfter: nil), "not reached"),
             (.unanswered(.untrusted), .failed(isOverloaded: false, retryAfter: nil), "certificate not trusted"),
-            (.unanswered(.broken), .failed(isOverloaded: false, retryAfter: nil), "connection broke"),
-            (.unsent, .notAttempted, "busy here"),
+            (.unanswered(.broken), .failed(isOverloaded: false, retryAfter: nil), "connection lost"),
+            (.unsent, .notAttempted, "the relay was busy"),
         ] as [(WebhookOutcome, WebhookOutcome.Meaning, String?)])
     func outcomeHasItsMeaning(outcome: WebhookOutcome, meaning: WebhookOutcome.Meaning, reason: String?) {
         #expect(outcome.meaning == meaning)

@@ -35,17 +35,18 @@ import Testing
             let phone = try await Phone(in: scene, token: token, code: code)
             try await news(
                 "kim.news", "Ein Telefon wurde Ihrem Konto bei Bücher & Mehr hinzugefügt", "Telefon: Bob's phone\n",
-                "Wenn Sie das nicht waren, wenden Sie sich sofort an Bücher & Mehr")
+                "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an Bücher & Mehr")
             _ = try await CodeLogin(shop, "kim.news")
             let (challenge, answer) = try await phone.sign("fraud", in: scene)
             let said = try await phone.party.curl(
                 "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said["login"] == "failure", "\(said)")
-            try await news("kim.news", "Ihr Konto bei Bücher & Mehr ist gesperrt", "als fremd gemeldet", "\nZeit: ")
+            try await news(
+                "kim.news", "Ihr Konto bei Bücher & Mehr ist gesperrt", "die nicht von Ihnen stammt", "\nZeitpunkt: ")
             let gone = try await shop.curl("DELETE", "/user/kim.news/devices/\(phone.device)")
             #expect(gone.status == 204, "\(gone)")
             try await news(
-                "kim.news", "Ein Telefon wurde von Ihrem Konto bei Bücher & Mehr entfernt", "Telefon: Bob's phone\n")
+                "kim.news", "Ein Telefon wurde aus Ihrem Konto bei Bücher & Mehr entfernt", "Telefon: Bob's phone\n")
 
             try await shop.register("ann.news", with: ["email": "ann.news@example.org", "language": "en"])
             let secret: JSONObject = ["secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"]

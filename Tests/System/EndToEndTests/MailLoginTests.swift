@@ -15,16 +15,18 @@ import World
         static let german = Words(
             subject: "Ihr Anmeldecode für Bücher & Mehr",
             lines: [
-                "Ihr Code für die Anmeldung bei Bücher & Mehr:", "Er gilt 5 Minuten lang und nur einmal.",
-                "Dienst: Käse & Brot", "Adresse: 203.0.113.7",
-                "Geben Sie den Code niemandem: Bücher & Mehr wird Sie nie danach fragen.",
+                "Ihr Code für die Anmeldung bei Bücher & Mehr:",
+                "Der Code ist 5 Minuten gültig und kann nur einmal verwendet werden.",
+                "Dienst: Käse & Brot", "IP-Adresse: 203.0.113.7",
+                "Geben Sie den Code nicht weiter. Bücher & Mehr wird Sie nie danach fragen.",
             ])
         static let english = Words(
             subject: "Your login code for Bücher & Mehr",
             lines: [
-                "Your code for logging in to Bücher & Mehr:", "It holds for 5 minutes and can be used once.",
-                "Service: Käse & Brot", "Address: 203.0.113.7",
-                "Give the code to nobody: Bücher & Mehr will never ask you for it.",
+                "Your code for logging in to Bücher & Mehr:",
+                "The code is valid for 5 minutes and can be used only once.",
+                "Service: Käse & Brot", "IP address: 203.0.113.7",
+                "Do not share this code with anyone. Bücher & Mehr will never ask you for it.",
             ])
     }
 

@@ -6,8 +6,8 @@ import World
 
 /// Codes that came as text messages through what others have written log in.
 @Suite("A code by text message", .timeLimit(.minutes(15)), .mayBlock) struct SMSLoginTests {
-    private static let german = " ist Ihr Anmeldecode für Bücher & Mehr, 5 Minuten gültig. Geben Sie ihn niemandem."
-    private static let english = " is your login code for Bücher & Mehr, valid for 5 minutes. Give it to nobody."
+    private static let german = " ist Ihr Anmeldecode für Bücher & Mehr, 5 Minuten gültig. Bitte nicht weitergeben."
+    private static let english = " is your login code for Bücher & Mehr, valid for 5 minutes. Do not share it."
 
     private func shop(_ scene: Fixture) async throws -> Party {
         try await scene.website("shop", ["--display-name", "Bücher & Mehr"])

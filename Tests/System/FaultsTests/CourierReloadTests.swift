@@ -133,7 +133,7 @@ import Testing
         #expect(try await told("carl", 3).hasPrefix("Salut "))
         try TextFile.write("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"Nothing\"\n", to: words)
         scene.relay.signal(SIGHUP)
-        #expect(try await scene.relay.logged("event=daemon.reload ").contains("sms.login must hold {code}"))
+        #expect(try await scene.relay.logged("event=daemon.reload ").contains("sms.login must contain {code}"))
         #expect(try await told("dora", 4).hasPrefix("Salut "))
     }
 }

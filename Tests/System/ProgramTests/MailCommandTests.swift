@@ -70,7 +70,7 @@ import Testing
         let bad = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
         #expect(bad.status == 1)
         #expect(bad.errors.contains("relay/mail.password: No such file"), "\(bad.errors)")
-        #expect(bad.errors.contains("relay/words/fr.po:1: sms.login must hold {code}"), "\(bad.errors)")
+        #expect(bad.errors.contains("relay/words/fr.po:1: sms.login must contain {code}"), "\(bad.errors)")
 
         try TextFile.write("two\nlines\n", to: "\(relay)/mail.password")
         try TextFile.write(

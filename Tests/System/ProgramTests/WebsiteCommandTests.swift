@@ -97,7 +97,7 @@ import Testing
             (["shop", "--webhook", "https:///x"], "--webhook must be"),
             (["shop", "--answers", "trusted"], "--answers must be one of signed, certificate, website"),
             (["shop", "--lifetime", "10"], "--lifetime must be a whole number from 60 to 600"),
-            (["shop", "--display-name", "a\u{202e}b"], "--display-name must not hold"),
+            (["shop", "--display-name", "a\u{202e}b"], "--display-name must not contain"),
         ])
     func invalidWebsiteAddIsRefused(arguments: [String], message: String) async throws {
         let installed = try await Installed()
