@@ -35,8 +35,8 @@ public struct SystemKernel: HardeningKernel {
     }
 
     public var filterShortcoming: String? {
-        if hasSanitizer { return "a sanitizer is built in, which starts processes" }
-        return seccomp_api_get() >= 1 ? nil : "the kernel filters no system calls (CONFIG_SECCOMP_FILTER)"
+        if hasSanitizer { return "the program contains a sanitizer, which starts processes" }
+        return seccomp_api_get() >= 1 ? nil : "the kernel has no seccomp filter (CONFIG_SECCOMP_FILTER)"
     }
 
     public func restrictFiles(_ rules: LandlockRules) throws(HardeningFault) {

@@ -47,7 +47,7 @@ public struct DataKeys: Sendable {
 
     init(list: JSONObject, bytes: Secret) throws(KeyServiceFailure) {
         guard let names = list["sealing"]?.array, bytes.count == (2 * names.count + 2) * Self.keyBytes else {
-            throw .malformed("the key service answers with another number of keys than it lists")
+            throw .malformed("the key service listed another number of keys than it sent")
         }
         let keys = bytes.withBytes { buffer in
             (0..<2 * names.count + 2).map { index in
@@ -58,7 +58,7 @@ public struct DataKeys: Sendable {
         var sealing: [Sealer.Key] = []
         for (name, key) in zip(names, keys) {
             guard let id = name.object?["id"]?.string, let isNext = name.object?["next"]?.bool else {
-                throw .malformed("the key service answers with a key that has no id")
+                throw .malformed("the key service sent a key without an id")
             }
             sealing.append(Sealer.Key(id: id, key: key, isNext: isNext))
         }

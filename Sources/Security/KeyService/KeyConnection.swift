@@ -26,7 +26,7 @@ final class KeyConnection {
         watch = try server.loop.watch(fd: fd, .read) { [weak self] _ in self?.ready() }
         deadline = server.loop.schedule(after: server.limits.request) { [weak self] in
             self?.deadline = nil
-            self?.drop("the time for one request is over")
+            self?.drop("the request timed out")
         }
     }
 
@@ -47,7 +47,7 @@ final class KeyConnection {
         guard count > 0 else {
             if count < 0, [EAGAIN, EINTR].contains(errno) { return }
             // A peer may connect only to check that the service listens. It sends nothing.
-            return input.isEmpty ? server.ended(self) : drop("the request is not whole")
+            return input.isEmpty ? server.ended(self) : drop("the request is incomplete")
         }
         input.append(chunk[..<count])
         do throws(KeyServiceFailure) {

@@ -9,7 +9,7 @@ enum KeyFrame {
     static let headerBytes = 4
 
     static func encode(_ message: [UInt8]) -> [UInt8] {
-        precondition(message.count <= limit, "our own message is too long")
+        precondition(message.count <= limit, "the outgoing message is too long")
         var frame: [UInt8] = []
         frame.reserveCapacity(headerBytes + message.count)
         appendHeader(message.count, to: &frame)
@@ -24,7 +24,7 @@ enum KeyFrame {
     /// Reads the length at the beginning of a frame.
     static func length(_ header: some Collection<UInt8>) throws(KeyServiceFailure) -> Int {
         let length = Int(header.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
-        guard length <= limit else { throw .malformed("a message of \(length) bytes; the limit is \(limit)") }
+        guard length <= limit else { throw .malformed("a message has \(length) bytes; the limit is \(limit)") }
         return length
     }
 }

@@ -31,7 +31,7 @@ public enum KeyRequest: Sendable, Equatable {
                 let key = try? P256PublicKey(x963: bytes)
             else { throw .malformed("an issue without the id or the key of a phone") }
             self = .issue(device: device, key: key)
-        case "unwrap", "issue": throw .malformed("members that \(verb) does not have")
+        case "unwrap", "issue": throw .malformed("members that \(verb) does not allow")
         default: throw .malformed("an unknown verb")
         }
     }
@@ -81,7 +81,7 @@ public enum KeyReply: Sendable {
     /// Reads the first frame of an answer. Throws if it reports an error.
     static func object(_ message: [UInt8]) throws(KeyServiceFailure) -> JSONObject {
         guard let object = (try? JSONReader.read(message))?.object else {
-            throw .malformed("the key service answers something else than JSON")
+            throw .malformed("the answer of the key service is not JSON")
         }
         if let reason = object["error"]?.string { throw .refused("the key service says: \(reason)") }
         return object

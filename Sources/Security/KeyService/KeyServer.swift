@@ -106,7 +106,7 @@ public final class KeyServer {
         let found = UnixSocket.peer(of: fd)
         guard let peer = found, users.contains(peer.user) else {
             let user = found.map { "user \($0.user)" } ?? "an unknown user"
-            log.warning("keys.stranger", [.reason: "\(user) may not ask"])
+            log.warning("keys.stranger", [.reason: "\(user) may not use this service"])
             Glibc.close(fd)
             return
         }

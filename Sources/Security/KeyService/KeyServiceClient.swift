@@ -54,7 +54,7 @@ public struct KeyServiceClient: Sendable {
         try connection.send(.issue(device: device, key: key))
         guard let pem = try KeyReply.object(try connection.receive())["certificate"]?.string,
             let issued = try? Certificate(pem: Array(pem.utf8)), issued.spkiThumbprint == key.spkiThumbprint
-        else { throw .malformed("the key service answers without a certificate for this key") }
+        else { throw .malformed("the answer of the key service has no certificate for this key") }
         return pem
     }
 
@@ -90,7 +90,7 @@ private struct Connection {
     let time: any TimeSource
 
     static let closed = KeyServiceFailure.unavailable(
-        "the key service has closed the connection; its log says why, and --peer must name the user of this process")
+        "the key service closed the connection; read its log, and check that --peer names the user of this process")
 
     func close() { Glibc.close(fd) }
 
@@ -132,7 +132,7 @@ private struct Connection {
         guard ![EPIPE, ECONNRESET].contains(failure.code) else { throw Self.closed }
         guard [EAGAIN, EINTR].contains(failure.code) else { throw .unavailable("the key service: \(failure)") }
         let left = (deadline - time.instant()).wholeMilliseconds
-        guard left > 0 else { throw .unavailable("the key service does not answer in time") }
+        guard left > 0 else { throw .unavailable("the key service did not answer in time") }
         var socket = pollfd(fd: fd, events: Int16(event), revents: 0)
         poll(&socket, 1, Int32(clamping: left))
     }

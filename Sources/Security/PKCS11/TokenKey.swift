@@ -49,7 +49,7 @@ public final class TokenKey: AuthorityKey {
         }
         let probe = Array("twoefay".utf8)
         guard publicKey.verify(signature: try sign(probe), over: probe) else {
-            throw CryptoFailure("the key \(place.key) on the token \(place.token) is not the one in the certificate")
+            throw CryptoFailure("the key \(place.key) on the token \(place.token) does not match the certificate")
         }
     }
 
@@ -75,7 +75,7 @@ public final class TokenKey: AuthorityKey {
     private func open(_ state: inout State) throws(TokenFailure) -> TokenSession {
         guard !state.isPINWrong else {
             throw TokenFailure(
-                "the token \(place.token) has refused the PIN before, and it is not tried again; "
+                "the token \(place.token) refused the PIN earlier, and the PIN is not sent again; "
                     + "correct pkcs11.pin_file, then restart twoefay-keys")
         }
         do throws(TokenFailure) {

@@ -18,7 +18,7 @@ struct TokenFailure: Error, Sendable, CustomStringConvertible {
             case CKR_PIN_LOCKED: "the PIN is locked"
             case CKR_PIN_EXPIRED: "the PIN has expired"
             case CKR_PIN_LEN_RANGE: "the PIN has the wrong length"
-            case CKR_TOKEN_NOT_PRESENT: "the token is not there"
+            case CKR_TOKEN_NOT_PRESENT: "the token is not present"
             case CKR_DEVICE_REMOVED: "the token was removed"
             default: "error 0x" + String(code, radix: 16)
             }
@@ -41,7 +41,7 @@ struct TokenModule {
                 UnsafeMutablePointer<UnsafeMutablePointer<CK_FUNCTION_LIST>?>?
             ) -> CK_RV
         guard let symbol = dlsym(library, "C_GetFunctionList") else {
-            throw TokenFailure("\(path) is no PKCS#11 module: it has no C_GetFunctionList")
+            throw TokenFailure("\(path) is not a PKCS#11 module: it has no C_GetFunctionList")
         }
         var list: UnsafeMutablePointer<CK_FUNCTION_LIST>?
         let code = unsafeBitCast(symbol, to: GetFunctionList.self)(&list)

@@ -73,7 +73,7 @@ struct TokenSession {
         var count = CK_ULONG(signature.count)
         try module.check(
             "C_Sign", functions.pointee.C_Sign(handle, &digest, CK_ULONG(digest.count), &signature, &count))
-        guard count == 64 else { throw TokenFailure("the token's signature is not one of P-256") }
+        guard count == 64 else { throw TokenFailure("the token's signature is not a P-256 signature") }
         return signature
     }
 }

@@ -9,7 +9,7 @@ import Testing
 
 private struct OldKernel: HardeningKernel {
     var landlockVersion: Int? { nil }
-    var filterShortcoming: String? { "the kernel filters no system calls" }
+    var filterShortcoming: String? { "the kernel has no seccomp filter" }
 
     func restrictFiles(_ rules: LandlockRules) throws(HardeningFault) { throw HardeningFault("never asked") }
     func install(_ filter: SyscallFilter) throws(HardeningFault) { throw HardeningFault("never asked") }
@@ -38,7 +38,7 @@ private struct NewKernel: HardeningKernel {
         let failure = #expect(throws: Failure.self) { try settings.restrictProcess(on: OldKernel(), log: log) }
         let message = failure?.message ?? ""
         #expect(message.contains("landlock: the kernel has no Landlock"), "\(message)")
-        #expect(message.contains("seccomp: the kernel filters no system calls"), "\(message)")
+        #expect(message.contains("seccomp: the kernel has no seccomp filter"), "\(message)")
         #expect(throws: Failure.self) { try settings.requireHardening(of: OldKernel()) }
         #expect(try settings.restrictProcess(on: NewKernel(), log: log)?.missing.isEmpty == true)
     }

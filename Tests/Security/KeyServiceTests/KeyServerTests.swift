@@ -79,7 +79,7 @@ import World
         #expect(peer.rest().isEmpty)
         await served.sink.lines(of: "keys.stranger", count: 1)
         let refused = #expect(throws: KeyServiceFailure.self) { try served.client.unwrap(waiting: .zero) }
-        #expect(refused?.description.contains("has closed the connection") == true)
+        #expect(refused?.description.contains("closed the connection") == true)
         await served.stop()
     }
 
@@ -93,7 +93,7 @@ import World
         let (key, device) = (try P256PrivateKey.generate().publicKey, try #require(ServedKeys.device()))
         let client = KeyServiceClient(path: listener.path, time: time)
         #expect(client.fault == nil)
-        #expect(throws: KeyServiceFailure.unavailable("the key service does not answer in time")) {
+        #expect(throws: KeyServiceFailure.unavailable("the key service did not answer in time")) {
             try client.issue(for: key, of: device, until: time.instant() + .milliseconds(20))
         }
     }
@@ -125,7 +125,7 @@ import World
         }
         let (key, device) = (try P256PrivateKey.generate().publicKey, try #require(ServedKeys.device()))
         let deadline = served.time.instant() + .seconds(60)
-        #expect(throws: KeyServiceFailure.malformed("the key service answers without a certificate for this key")) {
+        #expect(throws: KeyServiceFailure.malformed("the answer of the key service has no certificate for this key")) {
             try served.client.issue(for: key, of: device, until: deadline)
         }
         await served.stop()

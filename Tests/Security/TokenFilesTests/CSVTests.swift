@@ -51,20 +51,20 @@ import TokenFiles
         ("totp,,u,,,,", "2: secret: is missing"),
         ("otp,hex:31,u,,,,", "2: kind: must be totp or hotp"),
         ("totp,31,u,,,,", "2: secret: write hex: or base32:"),
-        ("totp,hex:3,u,,,,", "2: secret: is no hex"),
-        ("totp,base32:1,u,,,,", "2: secret: is no base32"),
+        ("totp,hex:3,u,,,,", "2: secret: must be hex"),
+        ("totp,base32:1,u,,,,", "2: secret: must be base32"),
         ("totp,hex:31,u,md5,,,", "2: algorithm: must be"),
         ("totp,hex:31,u,,5,,", "2: digits: must be"),
         ("totp,hex:31,u,,six,,", "2: digits: must be a whole number"),
         ("totp,hex:31,u,,,0,", "2: period: must be"),
-        ("totp,hex:31,u,,,,1", "2: counter: codes of a time"),
-        ("hotp,hex:31,u,,,30,", "2: period: codes of a counter"),
+        ("totp,hex:31,u,,,,1", "2: counter: must be empty"),
+        ("hotp,hex:31,u,,,30,", "2: period: must be empty"),
         ("hotp,hex:31,u,,,,-1", "2: counter: must be a whole number"),
         ("hotp,hex:31,u,,,,9223372036854775807", "2: counter: must be at most 281474976710656"),
-        ("hotp,hex:31,,,,,", "2: neither username nor serial"),
-        ("hotp,hex:31,u", "2: has 3 fields, where the first line names 7"),
-        ("hotp,\"hex:31,u,,,,", "2: a quote is opened here"),
-        ("hotp,\"hex:31\"x,u,,,,", "2: something follows the closing quote"),
+        ("hotp,hex:31,,,,,", "2: username or serial must be given"),
+        ("hotp,hex:31,u", "2: has 3 fields, but the first line names 7"),
+        ("hotp,\"hex:31,u,,,,", "2: a quote opens here"),
+        ("hotp,\"hex:31\"x,u,,,,", "2: text follows the closing quote"),
     ]) func csvFaultNamesItsLine(row: String, message: String) {
         let found = messages("kind,secret,username,algorithm,digits,period,counter\n\(row)\n")
         #expect(found.count == 1 && found[0].hasPrefix(message), "\(found)")
@@ -76,23 +76,23 @@ import TokenFiles
     }
 
     @Test func columnsAreNamedByTheFirstLine() {
-        #expect(messages("") == ["1: it is empty; its first line must name the columns"])
-        #expect(messages("ana,hotp,hex:31\n").first?.hasPrefix("1: ana is no column") == true)
+        #expect(messages("") == ["1: the file is empty; line 1 must name the columns"])
+        #expect(messages("ana,hotp,hex:31\n").first?.hasPrefix("1: ana is not a column") == true)
         // The first token, where names were expected.
         #expect(
-            messages("hex:3132333435363738,ana,hotp\n").first?.hasPrefix("1: what stands at place 1 here is no column")
+            messages("hex:3132333435363738,ana,hotp\n").first?.hasPrefix("1: field 1 of this line is not a column")
                 == true)
         #expect(
-            messages("secret,GEZDGNBVGY3TQOJQ,hotp\n").first?.hasPrefix("1: what stands at place 2 here is no column")
+            messages("secret,GEZDGNBVGY3TQOJQ,hotp\n").first?.hasPrefix("1: field 2 of this line is not a column")
                 == true)
-        #expect(messages("kind,sekret\n").first?.hasSuffix("; secret may be meant") == true)
-        #expect(messages("kind,kind\n") == ["1: the column kind stands there twice"])
+        #expect(messages("kind,sekret\n").first?.hasSuffix("; did you mean secret?") == true)
+        #expect(messages("kind,kind\n") == ["1: the column kind appears twice"])
         #expect(messages("kind,username\n") == ["1: the column secret is missing"])
-        #expect(messages("kind,secret\n") == ["1: no token follows the line of column names"])
+        #expect(messages("kind,secret\n") == ["1: the file has column names but no token"])
     }
 
     @Test func invalidUTF8IsRefused() {
-        #expect(messages(Array("kind,secret\nhotp,".utf8) + [0xff, 0x0a]).first?.hasPrefix("2: no UTF-8") == true)
+        #expect(messages(Array("kind,secret\nhotp,".utf8) + [0xff, 0x0a]).first?.hasPrefix("2: not UTF-8") == true)
         #expect(messages([0]).count == 1)
         #expect(
             messages("kind,secret\nhotp,\(String(repeating: "a", count: 5000))\n").first?.contains("longer than")
@@ -103,7 +103,7 @@ import TokenFiles
         let users = try CSVTokenReader.readMap(Array("username,serial\nana,1\nben,2\n".utf8))
         #expect(users == ["1": "ana", "2": "ben"])
         for (text, message) in [
-            ("serial,username\n1,ana\n1,ben\n", "3: the serial 1 stands here a second time"),
+            ("serial,username\n1,ana\n1,ben\n", "3: the serial 1 appears twice"),
             ("serial,username\n1,\n", "2: both serial and username must be given"),
             ("serial\n1\n", "1: the column username is missing"),
         ] {

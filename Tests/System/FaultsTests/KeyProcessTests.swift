@@ -94,7 +94,7 @@ import Testing
             #expect(answer.contains("sealing") == isAllowed, "\(answer)")
             if !isAllowed {
                 let line = try await keys.logged("event=keys.stranger")
-                #expect(line.contains("user 12345 may not ask"), "\(line)")
+                #expect(line.contains("user 12345 may not use this service"), "\(line)")
             }
             await keys.end(SIGTERM)
         }

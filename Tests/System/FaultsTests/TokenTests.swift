@@ -44,7 +44,7 @@ struct TokenTests {
             ("pkcs11.module", "/nowhere.so", "/nowhere.so"),
             ("pkcs11.module", "libc.so.6", "has no C_GetFunctionList"),
             ("pkcs11.pin_file", "wrong-pin", "the PIN is wrong"),
-            ("tls.phones", "website-ca.pem", "is not the one in the certificate"),
+            ("tls.phones", "website-ca.pem", "does not match the certificate"),
             ("hardening", "required", "a process with a PKCS#11 module cannot be restricted"),
         ])
     func tokenFaultIsReported(setting: String, value: String, message: String) async throws {

@@ -53,7 +53,7 @@ struct CSVReader {
         if at < bytes.count, bytes[at] == 0x0d { at += 1 }
         guard at < bytes.count else { return }
         guard bytes[at] == 0x0a else {
-            throw SeedFault(line: line, "something follows the closing quote of a field; quotes inside are doubled")
+            throw SeedFault(line: line, "text follows the closing quote of a field; double the quotes inside a field")
         }
         at += 1
         line += 1
@@ -65,7 +65,7 @@ struct CSVReader {
         if at < bytes.count, bytes[at] == UInt8(ascii: "\"") {
             at += 1
             while true {
-                guard at < bytes.count else { throw SeedFault(line: start, "a quote is opened here and never closed") }
+                guard at < bytes.count else { throw SeedFault(line: start, "a quote opens here and is never closed") }
                 let byte = bytes[at]
                 at += 1
                 if byte == UInt8(ascii: "\"") {
@@ -84,7 +84,7 @@ struct CSVReader {
             }
         }
         guard let text = String(validating: value, as: UTF8.self) else {
-            throw SeedFault(line: start, "no UTF-8; save the file in that encoding")
+            throw SeedFault(line: start, "not UTF-8; save the file in this encoding")
         }
         return text
     }

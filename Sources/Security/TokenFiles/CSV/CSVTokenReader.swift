@@ -11,7 +11,7 @@ public enum CSVTokenReader {
         var harvest = SeedCollector()
         do throws(SeedFault) {
             guard bytes.count <= mostBytes else {
-                throw SeedFault(line: 1, "larger than \(mostBytes >> 20) MiB; cut it into several files")
+                throw SeedFault(line: 1, "larger than \(mostBytes >> 20) MiB; split it into several files")
             }
             var reader = CSVReader(bytes)
             let header = try Header(try reader.next(), known: columns, needed: ["kind", "secret"])
@@ -25,7 +25,7 @@ public enum CSVTokenReader {
         } catch {
             throw SeedFaults([error])
         }
-        return try harvest.file(empty: "no token follows the line of column names")
+        return try harvest.file(empty: "the file has column names but no token")
     }
 
     /// Reads the owners of tokens: the columns `serial` and `username`. Returns user names by
@@ -41,7 +41,7 @@ public enum CSVTokenReader {
                     throw row.fault("both serial and username must be given")
                 }
                 guard users.updateValue(username, forKey: serial) == nil else {
-                    throw row.fault("the serial \(serial) stands here a second time")
+                    throw row.fault("the serial \(serial) appears twice")
                 }
             }
         } catch {
@@ -54,14 +54,14 @@ public enum CSVTokenReader {
         let kind: Seed.Kind
         switch row["kind"]?.lowercased() {
         case "totp":
-            guard row["counter"] == nil else { throw row.fault("counter: codes of a time (totp) have none") }
+            guard row["counter"] == nil else { throw row.fault("counter: must be empty for totp") }
             let period = try row.number("period") ?? 30
             guard let seconds = Int(exactly: period), SeedBounds.period.contains(seconds) else {
                 throw row.fault("period: must be from 1 to \(SeedBounds.period.upperBound) seconds")
             }
             kind = .totp(period: seconds)
         case "hotp":
-            guard row["period"] == nil else { throw row.fault("period: codes of a counter (hotp) have none") }
+            guard row["period"] == nil else { throw row.fault("period: must be empty for hotp") }
             let counter = try row.number("counter") ?? 0
             guard SeedBounds.counter.contains(counter) else {
                 throw row.fault("counter: must be at most \(SeedBounds.counter.upperBound)")
@@ -78,7 +78,7 @@ public enum CSVTokenReader {
             throw row.fault("algorithm: must be sha1, sha256 or sha512")
         }
         guard row["username"] != nil || row["serial"] != nil else {
-            throw row.fault("neither username nor serial says whose token this is")
+            throw row.fault("username or serial must be given")
         }
         return Seed(
             secret: try secret(row), kind: kind, hash: hash, digits: digits, username: row["username"],
@@ -91,7 +91,7 @@ public enum CSVTokenReader {
         var encoding = row["encoding"]?.lowercased()
         for prefix in ["hex", "base32"] where text.lowercased().hasPrefix(prefix + ":") {
             guard encoding ?? prefix == prefix else {
-                throw row.fault("secret: begins with \(prefix): where the column encoding says something else")
+                throw row.fault("secret: begins with \(prefix): but the column encoding has another value")
             }
             encoding = prefix
             text = String(text.dropFirst(prefix.count + 1))
@@ -101,11 +101,11 @@ public enum CSVTokenReader {
         switch encoding {
         case "hex": bytes = Hex.decode(letters.lowercased())
         case "base32": bytes = Base32.decode(letters)
-        case nil: throw row.fault("secret: write hex: or base32: before it, or have a column encoding that says so")
+        case nil: throw row.fault("secret: write hex: or base32: before it, or add a column encoding")
         default: throw row.fault("encoding: must be hex or base32")
         }
         guard let bytes, SeedBounds.secretBytes.contains(bytes.count) else {
-            throw row.fault("secret: is no \(encoding ?? "") of 1 to \(SeedBounds.secretBytes.upperBound) bytes")
+            throw row.fault("secret: must be \(encoding ?? "") of 1 to \(SeedBounds.secretBytes.upperBound) bytes")
         }
         return Secret(bytes)
     }
@@ -116,18 +116,19 @@ public enum CSVTokenReader {
         private let count: Int
 
         init(_ record: CSVReader.Record?, known: [String], needed: [String]) throws(SeedFault) {
-            guard let record else { throw SeedFault(line: 1, "it is empty; its first line must name the columns") }
+            guard let record else { throw SeedFault(line: 1, "the file is empty; line 1 must name the columns") }
             var places: [String: Int] = [:]
             for (place, field) in record.fields.enumerated() {
                 let name = Row.trimmed(field).lowercased()
                 guard known.contains(name) else {
-                    let meant = Spelling.nearest(to: name, among: known).map { "; \($0) may be meant" } ?? ""
+                    let all = known.joined(separator: ", ")
+                    let meant = Spelling.nearest(to: name, among: known).map { "; did you mean \($0)?" } ?? ""
                     throw SeedFault(
                         line: record.line,
-                        "\(Self.called(name, place)) is no column; there are \(known.joined(separator: ", "))\(meant)")
+                        "\(Self.called(name, place)) is not a column; the columns are \(all)\(meant)")
                 }
                 guard places.updateValue(place, forKey: name) == nil else {
-                    throw SeedFault(line: record.line, "the column \(name) stands there twice")
+                    throw SeedFault(line: record.line, "the column \(name) appears twice")
                 }
             }
             for name in needed where places[name] == nil {
@@ -142,13 +143,13 @@ public enum CSVTokenReader {
         private static func called(_ name: String, _ place: Int) -> String {
             let isWord =
                 (1...12).contains(name.utf8.count) && name.utf8.allSatisfy { (0x61...0x7a).contains($0 | 0x20) }
-            return isWord ? name : "what stands at place \(place + 1) here"
+            return isWord ? name : "field \(place + 1) of this line"
         }
 
         func row(_ record: CSVReader.Record) throws(SeedFault) -> Row {
             guard record.fields.count == count else {
                 throw SeedFault(
-                    line: record.line, "has \(record.fields.count) fields, where the first line names \(count) columns")
+                    line: record.line, "has \(record.fields.count) fields, but the first line names \(count) columns")
             }
             return Row(line: record.line, values: places.mapValues { Row.trimmed(record.fields[$0]) })
         }

@@ -37,12 +37,12 @@ struct PSKCEncryption {
             if case .password(let password) = given { key = try Self.derive(derived, from: password) }
         } else if element["X509Data"] != nil || element["KeyValue"] != nil {
             throw element.fault(
-                "it is encrypted for the owner of a certificate (RSA), which is not read here; ask whoever made it for one "
-                    + "under a pre-shared key or a password (RFC 6030, 6.1 and 6.2)")
+                "encryption for the owner of a certificate (RSA) is not supported; ask the manufacturer for a file "
+                    + "encrypted with a pre-shared key or a password (RFC 6030, 6.1 and 6.2)")
         } else {
             need = .key(element["KeyName"]?.content)
             if case .password = given {
-                throw element.fault("it is encrypted under a pre-shared key, and not under a password")
+                throw element.fault("it is encrypted with a pre-shared key, not with a password")
             }
         }
     }
@@ -51,15 +51,15 @@ struct PSKCEncryption {
 
     private static func derive(_ element: XMLElement, from password: Secret) throws(SeedFault) -> Secret {
         guard let method = element["KeyDerivationMethod"] else {
-            throw element.fault("it does not say how its key follows from the password")
+            throw element.fault("it does not say how its key is derived from the password")
         }
         guard method.attributes["Algorithm"]?.hasSuffix("#pbkdf2") == true,
             let parameters = method["PBKDF2-params"]
         else {
-            throw method.fault("its key follows from the password otherwise than by PBKDF2, the only way read here")
+            throw method.fault("its key is not derived from the password by PBKDF2, the only supported function")
         }
         guard let salt = parameters["Salt", "Specified"]?.base64 else {
-            throw parameters.fault("the salt of PBKDF2 is missing or is no base64")
+            throw parameters.fault("the salt of PBKDF2 is missing or is not base64")
         }
         guard let iterations = parameters["IterationCount"]?.integer, (1...mostIterations).contains(iterations) else {
             throw parameters.fault("IterationCount must be a number from 1 to \(mostIterations)")
@@ -71,7 +71,7 @@ struct PSKCEncryption {
         case nil, "hmac-sha1": function = .sha1
         case "hmac-sha256": function = .sha256
         case "hmac-sha512": function = .sha512
-        case .some(let other): throw parameters.fault("the function of PBKDF2, \(other), is not known here")
+        case .some(let other): throw parameters.fault("the function of PBKDF2, \(other), is not supported")
         }
         do throws(CryptoFailure) {
             return try PBKDF2.derive(
@@ -108,8 +108,8 @@ struct PSKCEncryption {
             let algorithm = Authentication(rawValue: name)
         else {
             throw element.fault(
-                "its values are authenticated by \(element.attributes["Algorithm"] ?? "nobody knows what"); "
-                    + "HMAC with SHA-1, SHA-256 or SHA-512 is read here")
+                "its MAC algorithm, \(element.attributes["Algorithm"] ?? "none"), is not supported; "
+                    + "HMAC with SHA-1, SHA-256 or SHA-512 is")
         }
         var secret: Secret?
         if let wrapped = element["MACKey"], let key {
@@ -129,17 +129,17 @@ struct PSKCEncryption {
     func open(_ value: XMLElement, in field: XMLElement) throws(SeedFault) -> [UInt8] {
         guard let key else { throw value.fault("encrypted, and no key was given") }
         guard let authentication, let codeKey = authentication.key else {
-            throw value.fault("encrypted, but the file has no MACMethod before it that would tell changes")
+            throw value.fault("encrypted, but the file has no MACMethod before it, so changes could not be detected")
         }
         guard let code = field["ValueMAC"]?.base64 else {
-            throw field.fault("encrypted without a ValueMAC, so that changes could not be told")
+            throw field.fault("encrypted without a ValueMAC, so changes could not be detected")
         }
         let bytes = try Self.cipherValue(value)
         guard Secret.matches(authentication.algorithm.code(codeKey, bytes), code) else {
-            throw field.fault("its ValueMAC does not fit: the key or password is another one, or the file was changed")
+            throw field.fault("its ValueMAC does not match: the key or password is wrong, or the file was changed")
         }
         guard let opened = try Self.decrypt(value, bytes, under: key) else {
-            throw value.fault("what it decrypts to has no end as XML encryption wants it")
+            throw value.fault("its decrypted value has no valid padding of XML encryption")
         }
         return opened.reveal()
     }
@@ -147,7 +147,7 @@ struct PSKCEncryption {
     private static func cipherValue(_ element: XMLElement) throws(SeedFault) -> [UInt8] {
         guard let bytes = element["CipherData", "CipherValue"]?.base64, bytes.count >= 32,
             bytes.count.isMultiple(of: 16)
-        else { throw element.fault("its CipherValue is missing, no base64, or of no length that AES-CBC has") }
+        else { throw element.fault("its CipherValue is missing, not base64, or has a wrong length for AES-CBC") }
         return bytes
     }
 
@@ -160,10 +160,10 @@ struct PSKCEncryption {
         let algorithm = element["EncryptionMethod"]?.attributes["Algorithm"]
         guard let size = algorithm.flatMap({ keyBytes[fragment($0)] }) else {
             throw element.fault(
-                "encrypted by \(algorithm ?? "nobody knows what"); AES-128, -192 and -256 in CBC are read here")
+                "encrypted by \(algorithm ?? "an unnamed cipher"); AES-128, -192 and -256 in CBC are supported")
         }
         guard key.count == size else {
-            throw element.fault("encrypted under a key of \(size) bytes; the one given has \(key.count)")
+            throw element.fault("encrypted with a key of \(size) bytes; the given key has \(key.count)")
         }
         guard let plain = CBC.open(Array(bytes.dropFirst(16)), key: key, vector: Array(bytes.prefix(16))),
             let padding = plain.last, (1...16).contains(padding)

@@ -46,10 +46,10 @@ struct PSKCKeyReader {
             // The relay accepts a drift of one time step. With a larger one, codes would be refused
             // from the first day.
             guard try number("TimeDrift") ?? 0 <= 1 else {
-                throw fault(data?["TimeDrift"], "its clock is more than one step wrong; have the token replaced")
+                throw fault(data?["TimeDrift"], "its clock is off by more than one time step; replace the token")
             }
             kind = .totp(period: seconds)
-        case .some(let other): throw fault(nil, "\(other) is no algorithm of codes that is known here (hotp, totp)")
+        case .some(let other): throw fault(nil, "the algorithm \(other) is not supported (hotp, totp)")
         case nil: throw fault(nil, "it has no Algorithm")
         }
         return Seed(
@@ -65,12 +65,12 @@ struct PSKCKeyReader {
             let reference = key["KeyReference"]?.content.map { " (KeyReference \($0))" } ?? ""
             throw fault(
                 nil,
-                "its secret is not in the file but follows from a key of its maker\(reference); "
-                    + "ask for a file that holds the secrets")
+                "its secret is not in the file but derived from a key of the manufacturer\(reference); "
+                    + "ask for a file that contains the secrets")
         }
         guard let bytes = try value(field, plain: \.base64), SeedBounds.secretBytes.contains(bytes.count) else {
             throw fault(
-                field, "its secret is missing, no base64, or has more than \(SeedBounds.secretBytes.upperBound) bytes")
+                field, "its secret is missing, not base64, or has more than \(SeedBounds.secretBytes.upperBound) bytes")
         }
         return Secret(bytes)
     }
@@ -104,10 +104,10 @@ struct PSKCKeyReader {
     private func digits(_ format: XMLElement?) throws(SeedFault) -> Int {
         guard let format else { return 6 }
         guard format.attributes["Encoding"] ?? "DECIMAL" == "DECIMAL" else {
-            throw fault(format, "its codes are \(format.attributes["Encoding"] ?? ""), and only decimal ones are taken")
+            throw fault(format, "its codes are \(format.attributes["Encoding"] ?? ""); they must be decimal")
         }
         guard ["false", "0"].contains(format.attributes["CheckDigits"] ?? "false") else {
-            throw fault(format, "its codes end with a check digit, which is not understood here")
+            throw fault(format, "its codes end with a check digit, which is not supported")
         }
         guard let digits = format.attributes["Length"].flatMap({ Int($0) }), SeedBounds.digits.contains(digits) else {
             throw fault(format, "codes must have 6 to 8 digits")
@@ -123,7 +123,7 @@ struct PSKCKeyReader {
             words.hasPrefix("hmac") || words.hasPrefix("hotp") || words.hasPrefix("totp")
             ? String(words.dropFirst(4)) : words
         guard let hash = Seed.Hash(rawValue: name) else {
-            throw fault(suite, "its Suite, \(text), is not known here (HMAC-SHA1, HMAC-SHA256, HMAC-SHA512)")
+            throw fault(suite, "its Suite, \(text), is not supported (HMAC-SHA1, HMAC-SHA256, HMAC-SHA512)")
         }
         return hash
     }
@@ -140,21 +140,21 @@ struct PSKCKeyReader {
                 guard try date(rule) <= now else { throw fault(rule, "it is not valid before \(rule.content ?? "")") }
             case "ExpiryDate":
                 guard try date(rule) > now else {
-                    throw fault(rule, "it was valid until \(rule.content ?? ""); take it out of the file")
+                    throw fault(rule, "it was valid until \(rule.content ?? ""); remove it from the file")
                 }
             case "KeyUsage":
                 // There may be several; one of them must be OTP.
                 guard policy.all("KeyUsage").contains(where: { $0.content == "OTP" }) else {
-                    throw fault(rule, "its policy does not let it make codes (KeyUsage)")
+                    throw fault(rule, "its policy does not allow one-time codes (KeyUsage)")
                 }
             case "PINPolicy":
                 // In the mode Local the token checks the PIN before it shows a code. In other modes
                 // the PIN is part of the code.
                 guard rule.attributes["PINUsageMode"] ?? "Local" == "Local" else {
-                    throw fault(rule, "a PIN is part of its codes, which is not understood here")
+                    throw fault(rule, "its codes contain a PIN, which is not supported")
                 }
             default:
-                throw fault(rule, "its policy says \(rule.name), which is not understood here and so permits nothing")
+                throw fault(rule, "its policy has \(rule.name), which is not supported, so the key must not be used")
             }
         }
     }
@@ -162,7 +162,7 @@ struct PSKCKeyReader {
     private func date(_ rule: XMLElement) throws(SeedFault) -> Timestamp {
         // A time without a zone is read as UTC.
         guard let text = rule.content, let date = Timestamp(rfc3339: text) ?? Timestamp(rfc3339: text + "Z") else {
-            throw fault(rule, "\(rule.name) must be a time in UTC, as 2026-05-31T00:00:00Z")
+            throw fault(rule, "\(rule.name) must be a time in UTC, such as 2026-05-31T00:00:00Z")
         }
         return date
     }

@@ -15,11 +15,11 @@ public enum PSKCReader {
             try XMLReader.read(bytes) { root throws(SeedFault) in
                 guard root.name == "KeyContainer" else {
                     throw root.fault(
-                        "no key container of RFC 6030 (urn:ietf:params:xml:ns:keyprov:pskc); "
-                            + "files of its drafts must be converted first")
+                        "not a key container of RFC 6030 (urn:ietf:params:xml:ns:keyprov:pskc); "
+                            + "convert files of its drafts first")
                 }
                 guard root.attributes["Version"] == "1.0" else {
-                    throw root.fault("Version must be 1.0, and is \(root.attributes["Version"] ?? "missing")")
+                    throw root.fault("Version must be 1.0, but is \(root.attributes["Version"] ?? "missing")")
                 }
             } child: { element throws(SeedFault) in
                 try container.read(element)
@@ -27,7 +27,7 @@ public enum PSKCReader {
         } catch {
             throw SeedFaults([error], need: container.need)
         }
-        return try container.collector.file(empty: "it holds no key that makes codes")
+        return try container.collector.file(empty: "the file has no key for one-time codes")
     }
 }
 
@@ -51,7 +51,7 @@ private struct PSKCContainer {
         case "KeyPackage":
             for key in element.all("Key") { try read(key: key, of: element["DeviceInfo"]) }
         case "Signature":
-            collector.remark("The file is signed; the signature is not verified here (xmlsec1 --verify does that).")
+            collector.remark("The file is signed; this command does not verify the signature. Use xmlsec1 --verify.")
         default: break
         }
     }
@@ -59,7 +59,7 @@ private struct PSKCContainer {
     private mutating func read(key: XMLElement, of device: XMLElement?) throws(SeedFault) {
         let reading = PSKCKeyReader(key: key, device: device, lock: lock, now: now)
         guard reading.algorithm != "pin" else {
-            collector.remark("The file holds PINs too, which tokens check themselves: they are left out.")
+            collector.remark("The file also contains PINs, which the tokens check themselves; they are not imported.")
             return
         }
         // If one value cannot be decrypted, none can, so the reading ends.

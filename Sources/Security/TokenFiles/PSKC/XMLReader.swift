@@ -18,10 +18,10 @@ enum XMLReader {
         child: (XMLElement) throws(SeedFault) -> Void
     ) throws(SeedFault) {
         guard bytes.count <= mostBytes else {
-            throw SeedFault(line: 1, "larger than \(mostBytes >> 20) MiB; cut it into several files")
+            throw SeedFault(line: 1, "larger than \(mostBytes >> 20) MiB; split it into several files")
         }
         guard let parser = XML_ParserCreateNS(nil, Building.separator) else {
-            throw SeedFault(line: 1, "no memory to read it")
+            throw SeedFault(line: 1, "not enough memory to read the file")
         }
         defer { XML_ParserFree(parser) }
         let building = Building(parser)
@@ -30,7 +30,7 @@ enum XMLReader {
             parser, { Building.of($0)?.start($1, $2) }, { data, _ in Building.of(data)?.end() })
         XML_SetCharacterDataHandler(parser) { Building.of($0)?.text($1, $2) }
         XML_SetStartDoctypeDeclHandler(parser) { data, _, _, _, _ in
-            Building.of(data)?.stop("a document type is declared here; key packages have none")
+            Building.of(data)?.stop("a document type is not allowed in a key package")
         }
         var told = false
         var start = 0
@@ -44,7 +44,7 @@ enum XMLReader {
             if let fault = building.fault { throw fault }
             guard status == XML_STATUS_OK else {
                 let reason = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) }
-                throw SeedFault(line: building.line, "no XML: \(reason ?? "cannot be read")")
+                throw SeedFault(line: building.line, "not valid XML: \(reason ?? "cannot be read")")
             }
             if !told, let element = building.root {
                 try root(element)
@@ -99,7 +99,7 @@ private final class Building {
         guard fault == nil, let name else { return }
         elements = open.count <= 1 ? 1 : elements + 1
         guard open.count < XMLReader.mostDepth, elements <= XMLReader.mostElements else {
-            return stop("more elements are nested here than a key package has")
+            return stop("more elements, or deeper ones, than a key package has")
         }
         var values: [String: String] = [:]
         if var at = attributes {
