@@ -97,7 +97,7 @@ public final class LockedMemory: Sendable {
 
     /// Ends the process, as Swift does if an allocation fails. Mapping and unprotecting private
     /// pages fail only if the system has no memory left.
-    private static func endForWantOfMemory() -> Never { fatalError("out of memory for keys: errno \(errno)") }
+    private static func endForWantOfMemory() -> Never { fatalError("no locked memory for keys: errno \(errno)") }
 
     private func map(atLeast count: Int) -> Region {
         let page = sysconf(Int32(_SC_PAGESIZE))

@@ -26,7 +26,7 @@ public struct Certificate: Sendable, Hashable {
             return (parsed, start.map { $0 - (der.baseAddress ?? $0) } ?? 0)
         }
         let certificate = try Owned(parsed, else: what) { X509_free($0) }
-        guard used == der.count else { throw CryptoFailure("\(what): something follows it") }
+        guard used == der.count else { throw CryptoFailure("\(what): bytes follow the certificate") }
         try self.init(reading: certificate.pointer, der: der)
     }
 

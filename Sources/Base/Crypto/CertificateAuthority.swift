@@ -24,7 +24,7 @@ public final class CertificateAuthority: Sendable {
         certificate: Certificate, key: any AuthorityKey, randomness: any Randomness = SystemRandomness()
     ) throws(CryptoFailure) {
         guard certificate.spki == key.publicKey.spki else {
-            throw CryptoFailure("the authority's key is not the one in its certificate")
+            throw CryptoFailure("the authority's key does not match its certificate")
         }
         self.certificate = certificate
         self.key = key
@@ -112,7 +112,7 @@ public final class CertificateAuthority: Sendable {
 
     private static func signed(_ body: [UInt8], by key: any AuthorityKey) throws(CryptoFailure) -> [UInt8] {
         guard let signature = ECDSASignature.der(fromRaw: try key.sign(body)) else {
-            throw CryptoFailure("the authority's key made a signature that is none")
+            throw CryptoFailure("the authority's key made an invalid signature")
         }
         return DER.sequence(body, X509Identifier.ecdsaWithSHA256, DER.bits(signature))
     }

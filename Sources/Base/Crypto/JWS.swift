@@ -15,10 +15,10 @@ public enum JWSError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .tooLong: "the JWS is too long"
-        case .malformed: "a JWS has three parts in base64url"
+        case .malformed: "the JWS must have three parts in base64url"
         case .header(let why): "the header of the JWS: \(why)"
-        case .algorithm: "the JWS has another algorithm than belongs here"
-        case .signatureLength: "the signature of the JWS has another length than its algorithm gives"
+        case .algorithm: "the JWS has an algorithm that is not allowed here"
+        case .signatureLength: "the signature of the JWS has a wrong length for its algorithm"
         }
     }
 }

@@ -68,7 +68,7 @@ public final class P256PrivateKey: Sendable {
     /// Signs a message by ECDSA with SHA-256. Returns r‖s, 64 bytes.
     public func sign(_ message: [UInt8]) throws(CryptoFailure) -> [UInt8] {
         guard let raw = ECDSASignature.raw(fromDER: try signDER(message)) else {
-            throw CryptoFailure("OpenSSL made a signature that is none")
+            throw CryptoFailure("OpenSSL made an invalid signature")
         }
         return raw
     }

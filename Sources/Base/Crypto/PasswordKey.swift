@@ -20,7 +20,7 @@ package enum PBKDF2 {
     ) throws(CryptoFailure) -> Secret {
         guard let rounds = Int32(exactly: iterations), rounds > 0, (1...1024).contains(count),
             let size = Int32(exactly: salt.count), let length = Int32(exactly: password.count)
-        else { throw CryptoFailure("no parameters of PBKDF2") }
+        else { throw CryptoFailure("invalid parameters for PBKDF2") }
         var key = [UInt8](repeating: 0, count: count)
         // An empty array may have a null address, which OpenSSL does not take for an empty
         // password.

@@ -41,9 +41,9 @@ public struct Sealer: Sendable {
     /// - Parameter keys: keys of 32 bytes, each with a different id of at most 64 bytes.
     public init(keys: [Key]) throws(CryptoFailure) {
         guard let first = keys.first(where: { !$0.isNext }) else { throw CryptoFailure("sealing needs a key") }
-        for key in keys where key.key.count != 32 { throw CryptoFailure("the sealing key \(key.id) has not 32 bytes") }
+        for key in keys where key.key.count != 32 { throw CryptoFailure("the sealing key \(key.id) needs 32 bytes") }
         guard keys.allSatisfy({ !$0.id.isEmpty && $0.id.utf8.count <= 64 }), Set(keys.map(\.id)).count == keys.count
-        else { throw CryptoFailure("sealing keys need ids of their own, at most 64 bytes long") }
+        else { throw CryptoFailure("sealing keys must have different ids of at most 64 bytes") }
         self.keys = keys
         self.current = first
     }

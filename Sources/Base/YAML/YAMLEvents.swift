@@ -87,7 +87,7 @@ struct YAMLEvents: ~Copyable {
         }
         let mark = parser.pointee.problem_mark
         if text.byte(line: mark.line, column: mark.column) == UInt8(ascii: "\t") {
-            return YAMLError("a tab stands where only spaces may indent", at: place(mark))
+            return YAMLError("a tab is not allowed for indentation; use spaces", at: place(mark))
         }
         let context = parser.pointee.context.map { String(cString: $0) + ", " } ?? ""
         return YAMLError(context + problem, at: place(mark))

@@ -29,10 +29,10 @@ public enum YAMLReader {
             switch event.kind {
             case .streamStart, .documentEnd: break
             case .documentStart:
-                guard root == nil else { throw YAMLError("a second document begins here", at: event.place) }
+                guard root == nil else { throw YAMLError("a second document is not allowed", at: event.place) }
                 root = try node(&events, try events.next(), depth: 1)
             case .streamEnd: return root ?? YAMLNode(content: .scalar("", isPlain: true), place: event.place)
-            default: throw YAMLError("something stands outside of the document", at: event.place)
+            default: throw YAMLError("text outside of the document is not allowed", at: event.place)
             }
         }
     }
@@ -41,8 +41,8 @@ public enum YAMLReader {
         _ events: inout YAMLEvents, _ event: YAMLEvent, depth: Int
     ) throws(YAMLError) -> YAMLNode {
         guard depth <= maxDepth else { throw YAMLError("nested too deeply", at: event.place) }
-        if event.isAnchored { throw YAMLError("anchors and aliases are not understood here", at: event.place) }
-        if event.isTagged { throw YAMLError("tags are not understood here", at: event.place) }
+        if event.isAnchored { throw YAMLError("anchors and aliases are not supported", at: event.place) }
+        if event.isTagged { throw YAMLError("tags are not supported", at: event.place) }
         switch event.kind {
         case .scalar(let text, let isPlain):
             return YAMLNode(content: .scalar(text, isPlain: isPlain), place: event.place)
@@ -73,7 +73,7 @@ public enum YAMLReader {
                 throw YAMLError("a name must be text", at: event.place)
             }
             if let line = lines.updateValue(event.place.line, forKey: Array(name.utf8)) {
-                throw YAMLError("\"\(name)\" stands already in line \(line)", at: event.place)
+                throw YAMLError("\"\(name)\" is already set in line \(line)", at: event.place)
             }
             let value = try node(&events, try events.next(), depth: depth + 1)
             members.append(YAMLNode.Member(name: name, place: event.place, value: value))

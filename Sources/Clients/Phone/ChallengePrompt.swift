@@ -43,7 +43,7 @@ public struct ChallengePrompt: Sendable {
             throw Refused(challenge: challenge, reason: error.description)
         }
         guard context.website == website else {
-            throw Refused(challenge: challenge, reason: "it is of another website than this phone is bound to")
+            throw Refused(challenge: challenge, reason: "it is from a website to which this phone is not bound")
         }
         self.challenge = challenge
         self.nonce = nonce

@@ -36,7 +36,7 @@ public final class Enroller: Sendable {
         witness: RelayConnection.Observer? = nil
     ) throws(CallFailure) {
         guard case .asked(let code, let websiteKey) = enrolment.state else {
-            throw .unable("the phone is bound already")
+            throw .unable("the phone is already bound")
         }
         self.enrolment = enrolment
         var body: JSONObject = [

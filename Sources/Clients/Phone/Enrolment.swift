@@ -121,7 +121,7 @@ extension Enrolment {
         } catch {
             throw Malformed(description: error.message)
         }
-        guard let object = value.object else { throw Malformed(description: "it is no JSON object") }
+        guard let object = value.object else { throw Malformed(description: "it is not a JSON object") }
         try self.init(object)
     }
 
@@ -131,13 +131,13 @@ extension Enrolment {
             return text
         }
         guard object["v"]?.integer == Self.version else {
-            throw Malformed(description: "it is of another version than \(Self.version)")
+            throw Malformed(description: "its version is not \(Self.version)")
         }
         guard let relay = WebAddress(try text("relay")), let pin = Base64URL.decode(try text("pin")), pin.count == 32,
             let madeAt = Timestamp(rfc3339: try text("made_at")),
             let platform = Platform(rawValue: try text("platform")),
             let environment = PushService(rawValue: try text("environment"))
-        else { throw Malformed(description: "relay, pin, made_at, platform or environment is none") }
+        else { throw Malformed(description: "relay, pin, made_at, platform or environment is not valid") }
         self.relay = relay
         self.pin = pin
         self.madeAt = madeAt

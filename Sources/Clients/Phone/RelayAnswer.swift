@@ -35,7 +35,7 @@ public struct RelayAnswer: Sendable {
     /// other text on a screen or in a command.
     func id(_ name: String) throws(CallFailure) -> String {
         let id = try text(name)
-        guard Self.isID(id) else { throw odd("with a \(name) that is none") }
+        guard Self.isID(id) else { throw odd("with an invalid \(name)") }
         return id
     }
 
@@ -54,7 +54,7 @@ public struct RelayAnswer: Sendable {
         guard let value = try accepted()["number"], !value.isNull else { return nil }
         guard let number = value.string, (1...9).contains(number.utf8.count),
             number.utf8.allSatisfy({ (0x30...0x39).contains($0) })
-        else { throw odd("with a number that is none") }
+        else { throw odd("with an invalid number") }
         return number
     }
 
@@ -62,7 +62,7 @@ public struct RelayAnswer: Sendable {
     func certificate(for key: P256PrivateKey) throws(CallFailure) -> Certificate {
         let text = try text("certificate")
         guard let certificate = try? Certificate(pem: Array(text.utf8)) else {
-            throw odd("with a certificate that cannot be read")
+            throw odd("with an invalid certificate")
         }
         guard certificate.spkiThumbprint == key.publicKey.spkiThumbprint else {
             throw odd("with a certificate for another key")

@@ -54,7 +54,7 @@ public struct ShownContext: Sendable, Equatable {
             throw Malformed(description: "its context cannot be read: \(error.message)")
         }
         guard object["v"]?.integer == Self.version else {
-            throw Malformed(description: "its context is of a version that this phone does not know; a newer one may")
+            throw Malformed(description: "its context has a version that this phone does not know; update the app")
         }
         let reading = ContextReader(object: object)
         website = try reading.needed("website")
@@ -89,7 +89,7 @@ public struct ShownContext: Sendable, Equatable {
         add("place", place)
         add("ip", ip)
         add("with", userAgent)
-        lines.append(Line("asked at", createdAt.rfc3339))
+        lines.append(Line("requested at", createdAt.rfc3339))
         return lines
     }
 }
@@ -101,7 +101,7 @@ private struct ContextReader {
 
     func text(_ name: String) throws(ShownContext.Malformed) -> String? {
         guard let value = object[name], !value.isNull else { return nil }
-        guard let text = value.string else { throw malformed("\(name) is no text") }
+        guard let text = value.string else { throw malformed("\(name) is not a text") }
         try check(text, name)
         return text
     }
@@ -113,14 +113,14 @@ private struct ContextReader {
 
     func moment(_ name: String) throws(ShownContext.Malformed) -> Timestamp {
         guard let moment = object[name]?.string.flatMap({ Timestamp(rfc3339: $0) }) else {
-            throw malformed("\(name) is no time")
+            throw malformed("\(name) is not a time")
         }
         return moment
     }
 
     func details() throws(ShownContext.Malformed) -> [ShownContext.Line] {
         guard let value = object["details"], !value.isNull else { return [] }
-        guard let array = value.array else { throw malformed("details is no list") }
+        guard let array = value.array else { throw malformed("details is not a list") }
         var lines: [ShownContext.Line] = []
         for entry in array {
             guard let label = entry.object?["label"]?.string, let value = entry.object?["value"]?.string else {
@@ -142,13 +142,13 @@ private struct ContextReader {
             case 0..<0x20, 0x7f..<0xa0, 0xad, 0x34f, 0x61c, 0x115f...0x1160, 0x17b4...0x17b5, 0x180b...0x180f,
                 0x200b...0x200f, 0x2028...0x202e, 0x2060...0x206f, 0x3164, 0xfe00...0xfe0f, 0xfeff, 0xffa0,
                 0xfff0...0xfffb, 0x1bca0...0x1bca3, 0x1d173...0x1d17a, 0xe0000...0xe0fff:
-                throw malformed("\(name) holds a character that cannot be shown")
+                throw malformed("\(name) contains a character that cannot be shown")
             default: break
             }
         }
     }
 
     private func malformed(_ what: String) -> ShownContext.Malformed {
-        ShownContext.Malformed(description: "its context is not as it must be: \(what)")
+        ShownContext.Malformed(description: "its context is malformed: \(what)")
     }
 }

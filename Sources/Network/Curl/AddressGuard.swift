@@ -51,8 +51,8 @@ public struct AddressGuard: Sendable, Equatable {
             // Translators and tunnels forward these to the embedded IPv4 address.
             if Self.translated.contains(address) { return refusal(of: Array(address.suffix(4))) }
             if Self.sixToFour.contains(address) { return refusal(of: Array(address[2..<6])) }
-            return Self.global.contains(address) ? nil : "no address of the internet"
-        default: return "no address of the internet"
+            return Self.global.contains(address) ? nil : "not public"
+        default: return "not public"
         }
     }
 

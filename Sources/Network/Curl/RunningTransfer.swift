@@ -135,7 +135,7 @@ public final class RunningTransfer {
         case CURLE_COULDNT_CONNECT:
             switch refusal {
             case .address(let what): return (.refusedAddress, "the host is at an address that is \(what)")
-            case .insecure: return (.insecure, "https alone is allowed to the host's address")
+            case .insecure: return (.insecure, "only https is allowed to the host's address")
             case nil: return (.unreachable, text)
             }
         case CURLE_COULDNT_RESOLVE_HOST: return (.unknownHost, text)

@@ -87,7 +87,7 @@ public final class WebClient {
         new.isUnreached = !reached.contains(transfer.url.origin)
         if new.isUnreached { unreached += 1 }
         guard prepare(easy, new), curl_multi_add_handle(multi, easy) == CURLM_OK else {
-            finish(new, .failure(TransferFailure(.malformed, mayHaveArrived: false, "libcurl does not take this")))
+            finish(new, .failure(TransferFailure(.malformed, mayHaveArrived: false, "libcurl refused the request")))
             return new
         }
         new.timer = loop.schedule(after: transfer.deadline) { [weak self, weak new] in
@@ -102,17 +102,17 @@ public final class WebClient {
         let refused = { TransferFailure($0, mayHaveArrived: false, $1) }
         if isClosed { return refused(.cancelled, "closed") }
         guard transfer.url.secure || options.plainHTTP != .never else {
-            return refused(.insecure, "https alone is allowed")
+            return refused(.insecure, "only https is allowed")
         }
         guard Self.isToken(transfer.method), transfer.fields.all.allSatisfy(Self.isField) else {
-            return refused(.malformed, "no method, or a field that is none")
+            return refused(.malformed, "invalid method or header field")
         }
-        guard running.count < options.transfers else { return refused(.busy, "too many are under way") }
+        guard running.count < options.transfers else { return refused(.busy, "too many open requests") }
         guard perServer[transfer.url.origin, default: 0] < options.transfersPerServer else {
-            return refused(.busy, "too many are under way to this server")
+            return refused(.busy, "too many open requests to this server")
         }
         guard unreached < options.transfersUnreached || reached.contains(transfer.url.origin) else {
-            return refused(.busy, "too many wait for connections")
+            return refused(.busy, "too many requests wait for a connection")
         }
         return nil
     }

@@ -13,7 +13,7 @@ enum PEM {
             return endedCleanly()
         }
         guard complete else { throw .collected("certificate cannot be read") }
-        guard !found.isEmpty else { throw TLSFailure("certificate cannot be read", ["there is none"]) }
+        guard !found.isEmpty else { throw TLSFailure("certificate cannot be read", ["the file contains none"]) }
         return found
     }
 
@@ -26,7 +26,7 @@ enum PEM {
             return endedCleanly()
         }
         guard complete else { throw .collected("revocation list cannot be read") }
-        guard !found.isEmpty else { throw TLSFailure("revocation list cannot be read", ["there is none"]) }
+        guard !found.isEmpty else { throw TLSFailure("revocation list cannot be read", ["the file contains none"]) }
         return found
     }
 
@@ -37,7 +37,7 @@ enum PEM {
         guard let key else { throw .collected("private key cannot be read") }
         defer { EVP_PKEY_free(key) }
         guard SSL_CTX_use_PrivateKey(context, key) == 1, SSL_CTX_check_private_key(context) == 1 else {
-            throw .collected("private key does not belong to the certificate")
+            throw .collected("private key does not match the certificate")
         }
     }
 

@@ -51,7 +51,7 @@ public final class TLSClientContext: @unchecked Sendable {
     deinit { SSL_CTX_free(context) }
 
     private func believeTheMachine() throws(TLSFailure) {
-        guard SSL_CTX_set_default_verify_paths(context) == 1 else { throw .collected("the machine's roots") }
+        guard SSL_CTX_set_default_verify_paths(context) == 1 else { throw .collected("the system's root certificates") }
     }
 
     private func believe(_ pem: [UInt8]) throws(TLSFailure) {

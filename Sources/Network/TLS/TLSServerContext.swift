@@ -30,7 +30,7 @@ public final class TLSServerContext: @unchecked Sendable {
         let websiteDigests = Set(websites.map { certificateDigest($0.pointer) })
         let phoneDigests = Set(phones.map { certificateDigest($0.pointer) })
         guard websiteDigests.isDisjoint(with: phoneDigests) else {
-            throw TLSFailure("websites and phones must not have an authority in common")
+            throw TLSFailure("websites and phones must not share an authority")
         }
         let lists: [OwnedRevocationList]
         if let crl { lists = try PEM.revocationLists(crl) } else { lists = [] }

@@ -40,7 +40,7 @@ final class MemoryFile {
             }
             total += count
             guard total <= Self.largest else {
-                throw PlaceFinder.Fault(path: path, reason: "is larger than 1 GiB, as no database of places is")
+                throw PlaceFinder.Fault(path: path, reason: "is larger than 1 GiB, the limit for a database of places")
             }
             var written = 0
             while written < count {

@@ -35,7 +35,7 @@ public final class PlaceFinder: @unchecked Sendable {
         }
         let metadata = database.pointee.metadata
         let kind = metadata.database_type.flatMap { String(validatingCString: $0) } ?? ""
-        self.kind = FieldRule.line(kind, limit: 64) == nil ? kind : "of no kind that can be shown"
+        self.kind = FieldRule.line(kind, limit: 64) == nil ? kind : "of an unprintable kind"
         // The build time may be at most in the year 9999; a later one means that the file is
         // broken.
         madeAt = metadata.build_epoch < 253_402_300_800 ? Timestamp(seconds: Int64(metadata.build_epoch)) : nil
@@ -113,7 +113,7 @@ public final class PlaceFinder: @unchecked Sendable {
             throw Fault(path: path, reason: Self.reason(error.status))
         }
         throw Fault(
-            path: path, reason: "no place was found in it (it is \(kind)); it must be a database of cities or countries"
+            path: path, reason: "has no places (it is \(kind)); use a database of cities or countries"
         )
     }
 
@@ -153,8 +153,8 @@ public final class PlaceFinder: @unchecked Sendable {
     private static func reason(_ status: Int32) -> String {
         switch status {
         case MMDB_UNKNOWN_DATABASE_FORMAT_ERROR, MMDB_INVALID_METADATA_ERROR:
-            "is not a MaxMind database, or not a whole one (\(String(cString: MMDB_strerror(status))))"
-        default: "the MaxMind database is broken (\(String(cString: MMDB_strerror(status))))"
+            "is not a MaxMind database, or is incomplete (\(String(cString: MMDB_strerror(status))))"
+        default: "is a corrupt MaxMind database (\(String(cString: MMDB_strerror(status))))"
         }
     }
 }

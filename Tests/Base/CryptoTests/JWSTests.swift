@@ -71,8 +71,8 @@ import Testing
             (#"{"alg":["ES256"]}"#, .algorithm), (#"{}"#, .algorithm), (#"[]"#, .header("it is not an object")),
             (#"{"alg":"ES256","crit":["exp"]}"#, .header("crit is not understood")),
             (#"{"alg":"ES256","b64":true}"#, .header("b64 is not understood")),
-            (#"{"alg":"none","alg":"ES256"}"#, .header("the name \"alg\" stands twice in one object, at byte 14")),
-            (#"{"alg":"ES256"} x"#, .header("something follows the JSON value, at byte 16")),
+            (#"{"alg":"none","alg":"ES256"}"#, .header("the name \"alg\" appears twice in one object, at byte 14")),
+            (#"{"alg":"ES256"} x"#, .header("text follows the JSON value, at byte 16")),
         ])
     func malformedHeaderIsRefused(header: String, error: JWSError) {
         let signature = Base64URL.encode([UInt8](repeating: 1, count: 64))

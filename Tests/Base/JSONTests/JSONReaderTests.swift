@@ -191,6 +191,6 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
     @Test func errorNamesItsOffset() {
         #expect(failure("[1 2]")?.message == "unexpected '2', at byte 3")
         #expect(failure("[\u{1}]")?.message == "unexpected byte 0x01, at byte 1")
-        #expect(failure("{\"a\":1,\"a\":2}")?.message == "the name \"a\" stands twice in one object, at byte 7")
+        #expect(failure("{\"a\":1,\"a\":2}")?.message == "the name \"a\" appears twice in one object, at byte 7")
     }
 }

@@ -104,40 +104,40 @@ import World
     }
 
     @Test(arguments: [
-        ("latncy: 3s", "control:1:1: latncy means nothing in the control file; did you mean latency?"),
+        ("latncy: 3s", "control:1:1: latncy is not a key of the control file; did you mean latency?"),
         (
             "latency: 3",
-            "control:1:10: latency must be a time with its unit, as in 250ms, 3s, 2m or 1h, and at most a day"
+            "control:1:10: latency must be a time with a unit, such as 250ms, 3s, 2m or 1h, and at most a day"
         ),
         (
             "latency: 25h",
-            "control:1:10: latency must be a time with its unit, as in 250ms, 3s, 2m or 1h, and at most a day"
+            "control:1:10: latency must be a time with a unit, such as 250ms, 3s, 2m or 1h, and at most a day"
         ),
         ("tokens: {aa: Unregisterd}", "control:1:14: Unregisterd is unknown; did you mean Unregistered?"),
         (
             "tokens: {xyz: accept}",
-            "control:1:10: xyz is no beginning of a device token: hexadecimal digits in small letters, or all"
+            "control:1:10: xyz is not a token prefix: it must be lower-case hexadecimal digits, or all"
         ),
-        ("tokens: {aa: []}", "control:1:14: an answer is missing, or several in a list"),
-        ("tokens: [accept]", "control:1:9: tokens must hold keys, each with a value"),
+        ("tokens: {aa: []}", "control:1:14: must be an answer, or a list of answers"),
+        ("tokens: [accept]", "control:1:9: tokens must contain keys with values"),
         (
             "tokens: {aa: {after: 2s}}",
             "control:1:14: answer is missing, as in {answer: Unregistered, after: 2s}"
         ),
         (
             "tokens: {aa: {answer: accept, timestamp: 5}}",
-            "control:1:31: timestamp means nothing in the answer accept; there are answer, after"
+            "control:1:31: timestamp is not a key of the answer accept; the keys are answer, after"
         ),
         (
             "tokens: {aa: {answer: Unregistered, timestamp: soon}}",
-            "control:1:48: timestamp must be a time as in 2026-01-31T12:00:00Z, or milliseconds since 1970"
+            "control:1:48: timestamp must be a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970"
         ),
         (
             "tokens: {aa: {answer: reset, accepted: true}}",
-            "control:1:40: REFUSED_STREAM says that nothing was done with it: name another code"
+            "control:1:40: REFUSED_STREAM says that the request was not processed: use another code"
         ),
-        ("every: [accept]", "control:1:9: as in {requests: 500, answer: ServiceUnavailable}"),
-        ("every: [{answer: accept}]", "control:1:9: requests is missing: one in how many gets this answer"),
+        ("every: [accept]", "control:1:9: must have the form {requests: 500, answer: ServiceUnavailable}"),
+        ("every: [{answer: accept}]", "control:1:9: requests is missing: one request in this number gets the answer"),
         (
             "every: [{requests: 0, answer: accept}]",
             "control:1:20: requests must be a number from 1 to 1000000000"
@@ -145,19 +145,19 @@ import World
         ("streams: -1", "control:1:10: the limit of streams (or none) must be a number from 0 to 4294967295"),
         (
             "streams: {steps: [{limit: 0, requests: 5}]}",
-            "control:1:19: with a limit of 0 no request comes that could be counted: say for"
+            "control:1:19: with a limit of 0 there are no requests to count: use for"
         ),
         (
             "streams: {steps: [1, 5]}",
-            "control:1:18: step 1 never ends, and so the next never begins: say requests or for"
+            "control:1:18: step 1 never ends, so the next one never begins: add requests or for"
         ),
-        ("streams: {steps: [{limit: 1, for: 0s}]}", "control:1:35: for must be longer than nothing"),
+        ("streams: {steps: [{limit: 1, for: 0s}]}", "control:1:35: for must be greater than 0"),
         (
             "connections: exspired",
             "control:1:14: exspired is unknown; did you mean expired?"
         ),
         ("frozen: 2", "control:1:9: frozen must be a list"),
-        ("latency: 3s\nlatency: 4s", "control:2:1: \"latency\" stands already in line 1"),
+        ("latency: 3s\nlatency: 4s", "control:2:1: \"latency\" is already set in line 1"),
     ]) func problemIsReportedWithItsPosition(text: String, fault: String) {
         #expect(faults(text) == [fault])
     }

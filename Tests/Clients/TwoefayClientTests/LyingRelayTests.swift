@@ -55,7 +55,7 @@ import TwoefayClient
             Issue.record("believed")
             return
         }
-        #expect(why.contains("stands twice"))
+        #expect(why.contains("appears twice"))
     }
 
     /// A website that chooses the number wants no relay to: not by another in the answer, not by none.

@@ -62,7 +62,7 @@ import TwoefayClient
         for binding in [signed, unsigned] {
             var device = honest.device
             device["binding"] = .string(binding)
-            #expect(throws: BindingFault.malformed("the JWS has another algorithm than belongs here")) {
+            #expect(throws: BindingFault.malformed("the JWS has an algorithm that is not allowed here")) {
                 try check.pinned(device, token: Binding.token, k: honest.k)
             }
         }

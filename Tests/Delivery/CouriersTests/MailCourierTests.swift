@@ -164,7 +164,7 @@ import World
             _ = await ended.next()
             return (first, trouble)
         }
-        #expect(first == .retry(after: nil, reason: "connection: too many mails wait"))
+        #expect(first == .retry(after: nil, reason: "connection: too many queued mails"))
         #expect(trouble != nil)
     }
 }

@@ -188,7 +188,7 @@ private func everything() throws -> Settings {
             ("proxies: 0.0.0.0/0", "proxies must not be every address"),
             ("proxies: '10.0.0.5, ::ffff:10.0.0.6'", "proxies must name an address of IPv4 as such"),
             ("fax: {url: 'smtp://127.0.0.1'}", "t.yaml:4:1: fax is no setting; there are origin, listen,"),
-            ("origin: https://b.example", "t.yaml:4:1: \"origin\" stands already in line 1"),
+            ("origin: https://b.example", "t.yaml:4:1: \"origin\" is already set in line 1"),
             ("- a", "t.yaml:4:1:"),
         ])
     func invalidSettingsLineIsReported(line: String, message: String) {

@@ -85,7 +85,7 @@ import Testing
         #expect(webhooks.certificate == nil)
         #expect(problems.count == 1)
         #expect(problems.first?.hasPrefix(place("other.key") + ": cannot be used with " + place("relay.pem")) == true)
-        #expect(problems.first?.contains("does not belong to the certificate") == true, "\(problems)")
+        #expect(problems.first?.contains("does not match the certificate") == true, "\(problems)")
     }
 
     @Test func faultyFileIsReportedOnce() throws {

@@ -38,10 +38,10 @@ import Testing
         try file.write(to: path)
         #expect(
             fault(path)
-                == "\(path): no place was found in it (it is GeoLite2-ASN); it must be a database of cities or countries"
+                == "\(path): has no places (it is GeoLite2-ASN); use a database of cities or countries"
         )
         try MaxMindFile().write(to: path)
-        #expect(try #require(fault(path)).contains("no place was found in it (it is GeoLite2-City)"))
+        #expect(try #require(fault(path)).contains("has no places (it is GeoLite2-City)"))
     }
 
     private var sample: MaxMindFile {

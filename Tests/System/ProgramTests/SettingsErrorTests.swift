@@ -47,7 +47,7 @@ import Testing
         for part in [
             "server.key: can be read by others", "ca.pem: No such file",
             "master.key: line 1 must be 64 hexadecimal digits",
-            "device-ca.key: the authority's key is not the one in its certificate",
+            "device-ca.key: the authority's key does not match its certificate",
         ] {
             #expect(checked.errors.contains(part), "\(part) is not in \(checked.errors)")
         }

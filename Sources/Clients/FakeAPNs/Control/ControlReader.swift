@@ -58,13 +58,13 @@ public struct ControlReader {
             else {
                 problem(
                     member.place,
-                    "\(member.name) is no beginning of a device token: hexadecimal digits in small letters, or all")
+                    "\(member.name) is not a token prefix: it must be lower-case hexadecimal digits, or all")
                 continue
             }
             let nodes = member.value.sequence ?? [member.value]
             let answers = nodes.compactMap { answer($0) }
             guard !nodes.isEmpty else {
-                problem(member.value.place, "an answer is missing, or several in a list")
+                problem(member.value.place, "must be an answer, or a list of answers")
                 continue
             }
             control.scripts.append((digits, answers))
@@ -74,11 +74,11 @@ public struct ControlReader {
     private mutating func readRules(_ node: YAMLNode) {
         for rule in items(of: node, "every") {
             guard rule.mapping != nil else {
-                problem(rule.place, "as in {requests: 500, answer: ServiceUnavailable}")
+                problem(rule.place, "must have the form {requests: 500, answer: ServiceUnavailable}")
                 continue
             }
             guard let count = rule["requests"] else {
-                problem(rule.place, "requests is missing: one in how many gets this answer")
+                problem(rule.place, "requests is missing: one request in this number gets the answer")
                 continue
             }
             let requests = number(count, "requests", 1...1_000_000_000)
@@ -113,7 +113,7 @@ public struct ControlReader {
     /// - Parameter knows: the known names; nil if the caller checks the names itself.
     mutating func members(of node: YAMLNode, _ what: String, knows: [String]? = nil) -> [YAMLNode.Member] {
         guard let members = node.mapping else {
-            problem(node.place, "\(what) must hold keys, each with a value")
+            problem(node.place, "\(what) must contain keys with values")
             return []
         }
         guard let knows else { return members }
@@ -122,7 +122,7 @@ public struct ControlReader {
             let near = Spelling.nearest(to: member.name, among: knows).map { "did you mean \($0)?" }
             problem(
                 member.place,
-                "\(member.name) means nothing in \(what); \(near ?? "there are \(knows.joined(separator: ", "))")")
+                "\(member.name) is not a key of \(what); \(near ?? "the keys are \(knows.joined(separator: ", "))")")
             return false
         }
     }
@@ -150,12 +150,12 @@ public struct ControlReader {
 
     mutating func word<Value>(_ node: YAMLNode, _ what: String, _ words: [(String, Value)]) -> Value? {
         guard let text = node.string, !node.isNull else {
-            problem(node.place, "\(what) one word: \(words.map(\.0).joined(separator: ", "))")
+            problem(node.place, "\(what) one of: \(words.map(\.0).joined(separator: ", "))")
             return nil
         }
         if let found = words.first(where: { $0.0 == text }) { return found.1 }
         let near = Spelling.nearest(to: text, among: words.map(\.0)).map { "did you mean \($0)?" }
-        problem(node.place, "\(text) is unknown; \(near ?? "there are \(words.map(\.0).joined(separator: ", "))")")
+        problem(node.place, "\(text) is unknown; \(near ?? "allowed are \(words.map(\.0).joined(separator: ", "))")")
         return nil
     }
 
@@ -168,7 +168,7 @@ public struct ControlReader {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let unit = Self.units.first { $0.0 == text.dropFirst(digits.count) }
         guard let unit, let count = Int64(digits), count <= 86_400_000 / unit.1 else {
-            problem(node.place, "\(what) must be a time with its unit, as in 250ms, 3s, 2m or 1h, and at most a day")
+            problem(node.place, "\(what) must be a time with a unit, such as 250ms, 3s, 2m or 1h, and at most a day")
             return nil
         }
         return .milliseconds(count * unit.1)

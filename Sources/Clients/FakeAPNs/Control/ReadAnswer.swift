@@ -72,7 +72,7 @@ extension ControlReader {
         case .word(.reset):
             let code = node["code"].flatMap { word($0, "code is", ErrorCode.names) } ?? .refusedStream
             if accepts, code == .refusedStream, let place = node["accepted"]?.place {
-                problem(place, "REFUSED_STREAM says that nothing was done with it: name another code")
+                problem(place, "REFUSED_STREAM says that the request was not processed: use another code")
             }
             return .reset(code, accepts: accepts)
         case .word(.goaway):
@@ -87,7 +87,7 @@ extension ControlReader {
     private mutating func timestamp(_ node: YAMLNode) -> Timestamp? {
         if let milliseconds = node.integer { return Timestamp(milliseconds: milliseconds) }
         if let text = node.string, let time = Timestamp(rfc3339: text) { return time }
-        problem(node.place, "timestamp must be a time as in 2026-01-31T12:00:00Z, or milliseconds since 1970")
+        problem(node.place, "timestamp must be a time such as 2026-01-31T12:00:00Z, or milliseconds since 1970")
         return nil
     }
 }

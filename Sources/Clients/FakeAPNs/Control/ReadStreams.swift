@@ -16,7 +16,7 @@ extension ControlReader {
         if steps.count > 1, let endless = steps.firstIndex(where: { $0.requests == nil && $0.duration == nil }),
             endless < steps.count - 1, let place = node["steps"]?.place
         {
-            problem(place, "step \(endless + 1) never ends, and so the next never begins: say requests or for")
+            problem(place, "step \(endless + 1) never ends, so the next one never begins: add requests or for")
         }
         return StreamLimits(unproved: unproved.map { UInt32($0) }, steps: steps)
     }
@@ -33,11 +33,11 @@ extension ControlReader {
         }
         let requests = node["requests"].flatMap { number($0, "requests", 1...1_000_000_000) }
         let time = node["for"].flatMap { duration($0, "for") }
-        if time == .zero, let place = node["for"]?.place { problem(place, "for must be longer than nothing") }
+        if time == .zero, let place = node["for"]?.place { problem(place, "for must be greater than 0") }
         let limit = limit(value)
         guard limit.isRight else { return nil }
         if limit.value == 0, requests != nil, time == nil {
-            problem(node.place, "with a limit of 0 no request comes that could be counted: say for")
+            problem(node.place, "with a limit of 0 there are no requests to count: use for")
         }
         return StreamLimits.Phase(limit.value, requests: requests, duration: time)
     }

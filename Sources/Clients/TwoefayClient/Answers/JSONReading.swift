@@ -21,19 +21,19 @@ extension JSONObject {
     func objects(_ name: String) throws(CallFault) -> [JSONObject] {
         guard let values = self[name]?.array else { throw .odd("it has no \(name)") }
         let objects = values.compactMap(\.object)
-        guard objects.count == values.count else { throw .odd("\(name) holds something else") }
+        guard objects.count == values.count else { throw .odd("\(name) has items of another type") }
         return objects
     }
 
     func texts(_ name: String) throws(CallFault) -> [String] {
         guard let values = self[name]?.array else { throw .odd("it has no \(name)") }
         let texts = values.compactMap(\.string)
-        guard texts.count == values.count else { throw .odd("\(name) holds something else") }
+        guard texts.count == values.count else { throw .odd("\(name) has items of another type") }
         return texts
     }
 
     func timestamp(_ name: String) throws(CallFault) -> Timestamp {
-        guard let moment = Timestamp(rfc3339: try text(name)) else { throw .odd("\(name) is no time") }
+        guard let moment = Timestamp(rfc3339: try text(name)) else { throw .odd("\(name) is not a time") }
         return moment
     }
 

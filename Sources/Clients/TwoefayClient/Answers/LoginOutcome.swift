@@ -48,7 +48,7 @@ public struct LoginOutcome: Sendable, Equatable {
 
     /// Reads an answer of `/auth` or `/backup`, or the `data` of a `login.decided` webhook.
     public init(_ json: JSONObject) throws(CallFault) {
-        guard let login = Login(rawValue: try json.text("login")) else { throw .odd("login is none") }
+        guard let login = Login(rawValue: try json.text("login")) else { throw .odd("login is unknown") }
         self.login = login
         self.json = json
         challenge = json["challenge"]?.string

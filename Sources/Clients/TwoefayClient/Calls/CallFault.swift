@@ -33,7 +33,7 @@ extension CallFault: CustomStringConvertible {
         case .refused(let problem): "the relay answered \(problem)"
         case .unreached(let reason): "the relay was not reached: \(reason)"
         case .unanswered(let reason): "the relay gave no answer: \(reason)"
-        case .odd(let reason): "what came back is no answer of a relay: \(reason)"
+        case .odd(let reason): "the answer is not valid: \(reason)"
         case .cancelled: "the call was cancelled"
         case .unable(let reason): reason
         }

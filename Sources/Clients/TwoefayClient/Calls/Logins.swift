@@ -18,7 +18,7 @@ extension RelayClient {
         // A website chooses the number itself so that the relay cannot choose it. If the user is
         // locked or frozen, the answer has no number.
         if let chosen = login.number, let answered, !answered.isExactly(chosen) {
-            throw .odd("its number is not the one that was chosen")
+            throw .odd("its number differs from the requested one")
         }
         let asked = LoginRecord(
             challenge: try answer.text("challenge"), username: login.username, request: request,

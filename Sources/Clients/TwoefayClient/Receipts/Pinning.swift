@@ -48,11 +48,11 @@ extension BindingFault: CustomStringConvertible {
         case .incomplete: "the device lacks its id, its key or its binding"
         case .malformed(let why): why
         case .code: "the binding was not made with the k of this activation"
-        case .type: "the JWS is no binding"
-        case .claims: "the binding lacks claims, or has a version that is not known here"
+        case .type: "the JWS is not a binding"
+        case .claims: "the binding lacks claims, or has an unknown version"
         case .audience: "the binding is for another website, or from another relay"
         case .token: "the binding is for another user"
-        case .key: "the relay reports another key than the phone does"
+        case .key: "the relay and the phone report different keys"
         }
     }
 }

@@ -21,7 +21,7 @@ struct ShownContext {
         } catch {
             throw .context(error.message)
         }
-        guard let object else { throw .context("it is no object") }
+        guard let object else { throw .context("it is not an object") }
         members = object
     }
 

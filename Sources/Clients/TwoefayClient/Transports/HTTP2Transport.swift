@@ -55,14 +55,14 @@ public actor HTTP2Transport: RelayTransport {
     ///   - key: the website's private key.
     public init(origin: String, authority: [UInt8], certificate: [UInt8], key: Secret) throws(CallFault) {
         guard let relay = WebAddress(origin) else {
-            throw .unable("the relay's origin is https://host:port, and '\(origin)' is not")
+            throw .unable("the relay's origin must be https://host:port, not '\(origin)'")
         }
         let tls = try Self.context(authority, certificate, key)
         let group: LoopGroup
         do throws(SystemFailure) {
             group = try LoopGroup.start(count: 1, time: SystemTime())
         } catch {
-            throw .unable("no thread can be had: \(error.description)")
+            throw .unable("cannot start a thread: \(error.description)")
         }
         self.init(loop: group.loops[0], group: group, relay: relay, tls: tls)
     }
@@ -123,7 +123,7 @@ public actor HTTP2Transport: RelayTransport {
         isClosed = true
         line?.close()
         for earlier in waiting.values.compactMap(\.line) { earlier.close() }
-        for number in waiting.keys { end(number, .failure(.unreached("the carrier is closed"))) }
+        for number in waiting.keys { end(number, .failure(.unreached("the transport is closed"))) }
     }
 
     private func next() -> UInt64 {
@@ -132,7 +132,7 @@ public actor HTTP2Transport: RelayTransport {
     }
 
     private func begin(_ number: UInt64) {
-        guard !isClosed else { return end(number, .failure(.unreached("the carrier is closed"))) }
+        guard !isClosed else { return end(number, .failure(.unreached("the transport is closed"))) }
         guard let line, line.isOpen else { return open() }
         guard let call = waiting[number]?.call else { return }
         waiting[number]?.line = line
@@ -200,7 +200,7 @@ public actor HTTP2Transport: RelayTransport {
         if isClosed { fresh.close() }
         // A relay that shuts down may have sent GOAWAY already. The retry policy decides about
         // another attempt.
-        guard fresh.state == .open else { return failed("the connection was closed as soon as it stood") }
+        guard fresh.state == .open else { return failed("the relay closed the connection at once") }
         for number in unsent { begin(number) }
     }
 

@@ -83,7 +83,7 @@ final class RunningMail {
             switch code {
             case CURLE_COULDNT_RESOLVE_HOST: (.unknownHost, text)
             case CURLE_COULDNT_CONNECT where isRefusedAddress:
-                (.insecure, "the host is not on this machine, and without TLS nothing is said to another one")
+                (.insecure, "TLS is required for a server on another machine")
             case CURLE_COULDNT_CONNECT, CURLE_SSL_CONNECT_ERROR: (.unreachable, text)
             case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE: (.untrusted, text)
             case CURLE_USE_SSL_FAILED: (.insecure, "the server does not offer STARTTLS")

@@ -67,14 +67,14 @@ public final class SMTPClient: Sendable {
     /// Queues a mail. Returns nil if it has failed already.
     private func start(_ transfer: SMTPTransfer, _ tell: @escaping @Sendable (Outcome) -> Void) -> UInt64? {
         guard transfer.isSayable else {
-            tell(.failure(SMTPFailure(.malformed, "the address cannot be said in SMTP")))
+            tell(.failure(SMTPFailure(.malformed, "the address cannot be used in SMTP")))
             return nil
         }
         let end = time.instant() + transfer.deadline
         do throws(SMTPFailure) {
             let (number, line) = try state.withLock { (state) throws(SMTPFailure) in
                 if state.isClosed { throw SMTPFailure(.cancelled, "closed") }
-                guard state.waiting.count < server.waiting else { throw SMTPFailure(.busy, "too many mails wait") }
+                guard state.waiting.count < server.waiting else { throw SMTPFailure(.busy, "too many queued mails") }
                 let line = try Self.line(&state, server)
                 state.last += 1
                 state.waiting.append(Job(number: state.last, transfer: transfer, end: end, tell: tell))
@@ -99,7 +99,7 @@ public final class SMTPClient: Sendable {
         } catch {
             // The existing connections will take the mail.
             if !state.lines.isEmpty { return nil }
-            throw SMTPFailure(.busy, "no thread can be started: \(error)")
+            throw SMTPFailure(.busy, "cannot start a thread: \(error)")
         }
     }
 

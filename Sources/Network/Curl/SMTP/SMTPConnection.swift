@@ -21,7 +21,7 @@ final class SMTPConnection: Sendable {
     /// Sends a mail. Call it on the worker.
     func send(_ transfer: SMTPTransfer, within left: @Sendable () -> Duration) -> Result<SMTPReply, SMTPFailure> {
         session.withLock { session in
-            session?.send(transfer, within: left) ?? .failure(SMTPFailure(.busy, "libcurl does not start"))
+            session?.send(transfer, within: left) ?? .failure(SMTPFailure(.busy, "libcurl cannot be started"))
         }
     }
 

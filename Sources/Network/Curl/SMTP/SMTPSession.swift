@@ -46,7 +46,7 @@ final class SMTPSession {
         let recipients = curl_slist_append(nil, "<\(transfer.to)>")
         defer { curl_slist_free_all(recipients) }
         guard let recipients, prepare(transfer, recipients, within: limit, fresh: fresh) else {
-            return (.failure(SMTPFailure(.malformed, "libcurl does not take this")), false)
+            return (.failure(SMTPFailure(.malformed, "libcurl refused the mail")), false)
         }
         let code = curl_easy_perform(easy)
         let result = sockets.isClosing && code != CURLE_OK ? mail.cancelled() : mail.outcome(code)
