@@ -130,15 +130,15 @@ private func complaints(_ text: String) -> [String] {
             ("address: sms@example.com", "address must be a mail address with {number} or {to}"),
             ("address: \"{number}\"", "address must be a mail address with {number} or {to}"),
             ("address: \"{number}.{text}@example.com\"", "address must be a mail address with {number} or {to}"),
-            ("address: \"{number}@e.com\", body: code", "neither subject nor body holds {text}"),
-            ("address: \"{number}@e.com\", body: \"{from} {text}\"", "body: {from} is no gap of a mail"),
+            ("address: \"{number}@e.com\", body: code", "subject or body must contain {text}"),
+            ("address: \"{number}@e.com\", body: \"{from} {text}\"", "body: {from} is not allowed in a mail"),
             ("address: \"{number}@e.com\", body: \"{password} {text}\"", "password_file is missing"),
-            ("address: \"{number}@e.com\", username: u", "username does nothing without url, or {username} in"),
-            ("address: \"{number}@e.com\", ca: c", "ca does nothing without url"),
-            ("address: \"{number}@e.com\", insecure: true", "insecure is no setting of kind mail"),
+            ("address: \"{number}@e.com\", username: u", "username has no effect without url, or {username} in"),
+            ("address: \"{number}@e.com\", ca: c", "ca has no effect without url"),
+            ("address: \"{number}@e.com\", insecure: true", "insecure is not a setting of kind mail"),
             ("address: \"{number}@e.com\", url: \"https://e.com/\"", "url must be smtp://HOST[:PORT] or smtps"),
             ("address: \"{number}@e.com\", url: \"smtp://e.com\", username: u", "must be set together"),
-            ("address: \"{number}@e.com\", from: Shop", "from must be whom its mails come from"),
+            ("address: \"{number}@e.com\", from: Shop", "from must be the sender of its mails"),
         ])
     func invalidMailGatewayIsReported(_ rest: String, _ message: String) {
         let mail = "mail: {url: \"smtp://127.0.0.1:25\", from: login@example.com}\n"
@@ -151,19 +151,21 @@ private func complaints(_ text: String) -> [String] {
         let said = { (more: String) in
             complaints("sms: {allow: [\"+\"], gateways: [{name: a, kind: mail, address: \"{to}@e.com\"\(more)}]}\n")
         }
-        #expect(said("").contains { $0.contains("gateway a: url is missing, or mail.url") })
+        #expect(said("").contains { $0.contains("gateway a: url is missing; set it, or mail.url") })
         #expect(
-            said(", url: \"smtp://127.0.0.1\"").contains { $0.contains("gateway a: from is missing, or mail.from") })
+            said(", url: \"smtp://127.0.0.1\"").contains {
+                $0.contains("gateway a: from is missing; set it, or mail.from")
+            })
         #expect(said(", url: \"smtp://127.0.0.1\", from: a@e.com").isEmpty)
     }
 
     @Test func allowedPrefixesAreRequired() {
         #expect(
             complaints("sms: {gateways: [\(Self.kannel)]}\n") == [
-                "t.yaml:4:6: sms.allow is missing: it says which numbers may get text messages, as in allow: [\"+49\"], or "
+                "t.yaml:4:6: sms.allow is missing: name the allowed number prefixes, as in allow: [\"+49\"], or "
                     + "[\"+\"] for all"
             ])
-        #expect(complaints("sms: {allow: [\"+49\"]}\n") == ["t.yaml:1:1: sms.allow does nothing without sms.gateways"])
+        #expect(complaints("sms: {allow: [\"+49\"]}\n") == ["t.yaml:1:1: sms.allow has no effect without sms.gateways"])
         #expect(complaints("sms: {allow: [\"+\"], gateways: [\(Self.kannel)]}\n").isEmpty)
     }
 
@@ -177,7 +179,7 @@ private func complaints(_ text: String) -> [String] {
             ),
             (
                 "name: a, kind: kannel, url: \"https://x/\", username: u, passwordfile: p",
-                "gateway a: passwordfile is no setting of kind kannel; did you mean password_file?"
+                "gateway a: passwordfile is not a setting of kind kannel; did you mean password_file?"
             ),
             ("name: a, kind: kannel, url: \"https://x/\", username: u", "5:7: gateway a: password_file is missing"),
             (
@@ -194,7 +196,7 @@ private func complaints(_ text: String) -> [String] {
             ),
             (
                 "name: a, kind: kannel, url: \"https://x/\", username: u, password_file: p, prefixes: [49]",
-                "gateway a: prefixes must be beginnings of numbers in quotes, such as \"+49\""
+                "gateway a: prefixes must be number prefixes in quotes, such as \"+49\""
             ),
             (
                 "name: a, kind: kannel, url: \"https://x/\", username: u, password_file: p, cost: 1,5",
@@ -208,15 +210,15 @@ private func complaints(_ text: String) -> [String] {
                 "name: a, kind: http, url: \"https://x/?t={text}&to={phone}\"",
                 "gateway a: url: {phone} is not a placeholder; the placeholders are {to}, {number}, {text}"
             ),
-            ("name: a, kind: http, url: \"https://x/?to={to}\"", "5:7: gateway a: neither url nor body holds {text}"),
-            ("name: a, kind: http, url: \"https://x/?t={text}\"", "neither url nor body holds {to} or {number}"),
+            ("name: a, kind: http, url: \"https://x/?to={to}\"", "5:7: gateway a: url or body must contain {text}"),
+            ("name: a, kind: http, url: \"https://x/?t={text}\"", "url or body must contain {to} or {number}"),
             (
                 "name: a, kind: http, url: \"https://x/?t={text}&to={to}&k={password}\"",
                 "5:7: gateway a: password_file is missing"
             ),
             (
                 "name: a, kind: http, url: \"https://x/?t={text}&to={to}\", headers: {\"X\": \"{text}\"}",
-                "a header has a name of letters, digits and dashes"
+                "a header needs a name of letters, digits and dashes"
             ),
             (
                 "name: a, kind: http, url: \"https://x/\", body: \"{to} {text}\", content_type: image/png",
@@ -224,11 +226,11 @@ private func complaints(_ text: String) -> [String] {
             ),
             (
                 "name: a, kind: http, url: \"https://x/\", body: \"{to} {text}\", headers: {Content-Type: text/plain}",
-                "what a body is says content_type"
+                "set content_type instead of a content-type header"
             ),
             (
                 "name: a, kind: twilio, account: A, password_file: p",
-                "gateway a: from or service is missing, or sms.from"
+                "gateway a: set from or service, or sms.from"
             ),
         ])
     func wrong(_ gateway: String, _ message: String) {
@@ -244,14 +246,14 @@ private func complaints(_ text: String) -> [String] {
 
     @Test func duplicateGatewayNameIsRefused() {
         let said = complaints("sms: {allow: [\"+\"], gateways: [\(Self.kannel), \(Self.kannel)]}\n")
-        #expect(said.count == 1 && said[0].hasSuffix("there are two gateways of the name one"))
+        #expect(said.count == 1 && said[0].hasSuffix("two gateways have the name one"))
     }
 
     @Test(arguments: [
-        ("allow: [49]", "sms.allow must be beginnings of numbers"),
-        ("allow: []", "must be one beginning of numbers or more"),
+        ("allow: [49]", "sms.allow must be number prefixes"),
+        ("allow: []", "must be one or more number prefixes"),
         ("limits: {user_hour: 0}", "must be a whole number from 1"), ("limits: {day: many}", "must be a whole number"),
-        ("gateways: {a: 1}", "sms.gateways must be a list"), ("gateways: [1]", "each gateway must hold keys"),
+        ("gateways: {a: 1}", "sms.gateways must be a list"), ("gateways: [1]", "each gateway must contain keys"),
     ])
     func invalidSMSSettingsAreReported(_ line: String, _ message: String) {
         let said = complaints("sms: {\(line)}\n")

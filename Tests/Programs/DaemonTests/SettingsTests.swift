@@ -118,13 +118,13 @@ private func everything() throws -> Settings {
             """
         #expect(
             complaints(text) == [
-                "t.yaml:1:1: orign is no setting; did you mean origin?",
-                "t.yaml:2:9: listen must be HOST:PORT, as in 0.0.0.0:8080 or [::1]:8080",
-                "t.yaml:4:16: tls.certificate must be one value",
-                "t.yaml:5:3: kee is no setting in tls; did you mean key?",
+                "t.yaml:1:1: orign is not a setting; did you mean origin?",
+                "t.yaml:2:9: listen must be HOST:PORT, such as 0.0.0.0:8080 or [::1]:8080",
+                "t.yaml:4:16: tls.certificate must be a single value",
+                "t.yaml:5:3: kee is not a setting in tls; did you mean key?",
                 "t.yaml:6:23: policies.lifetime must be a whole number from 60 to 600",
                 "t.yaml:6:36: policies.answers must be one of signed, certificate, website",
-                "t.yaml:7:7: push must hold keys, each with a value",
+                "t.yaml:7:7: push must contain keys with values",
                 "t.yaml:1:1: origin is missing, as in origin: https://login.example.com:8080",
                 "t.yaml:1:1: storage is missing, as in storage: sqlite:twoefay.db",
             ])
@@ -155,39 +155,42 @@ private func everything() throws -> Settings {
         arguments: [
             ("loops: -1", "t.yaml:4:8: loops must be a whole number from 0 to 256"),
             ("loops: many", "t.yaml:4:8: loops must be a whole number from 0 to 256"),
-            ("loops: [1]", "t.yaml:4:8: loops must be one value"),
+            ("loops: [1]", "t.yaml:4:8: loops must be a single value"),
             ("log: {level: inof}", "t.yaml:4:14: log.level must be one of"),
             ("tls: {key: ''}", "t.yaml:4:12: tls.key must name a file"),
-            ("push: {apns: {key: k, key_id: a, team_id: b}}", "push.apns.key does nothing without push.apns.topic"),
-            ("push: {apns: {topic: t}}", "needs key, key_id and team_id, or else certificate and certificate_key"),
-            ("push: {apns: {topic: t, key: k, key_id: a}}", "needs key, key_id and team_id"),
-            ("push: {apns: {topic: t, certificate: c, certificate_key: k, key: k}}", "needs key, key_id and team_id"),
-            ("push: {web: {allow: 10.0.0.0/8}}", "push.web.allow does nothing without push.web.key"),
+            ("push: {apns: {key: k, key_id: a, team_id: b}}", "push.apns.key has no effect without push.apns.topic"),
+            ("push: {apns: {topic: t}}", "needs either key, key_id and team_id, or certificate and certificate_key"),
+            ("push: {apns: {topic: t, key: k, key_id: a}}", "needs either key, key_id and team_id"),
+            (
+                "push: {apns: {topic: t, certificate: c, certificate_key: k, key: k}}",
+                "needs either key, key_id and team_id"
+            ),
+            ("push: {web: {allow: 10.0.0.0/8}}", "push.web.allow has no effect without push.web.key"),
             ("push: {web: {key: k, allow: 10.0.0.1/8}}", "push.web.allow must be ranges such as 10.20.0.0/16"),
-            ("push: {web: {key: k, allow: ', '}}", "push.web.allow must be one range or more"),
+            ("push: {web: {key: k, allow: ', '}}", "push.web.allow must be one or more ranges"),
             (
                 "push: {web: {key: k, contact: op@example.com}}",
                 "push.web.contact must be mailto:NAME@HOST or an https:"
             ),
             ("push: {web: {key: k, contact: 'mailto:op'}}", "push.web.contact must be mailto:NAME@HOST or an https:"),
             ("push: {web: {key: k, contact: 'http://example.com'}}", "push.web.contact must be mailto:NAME@HOST or"),
-            ("metrics: {listen: '0.0.0.0:9464'}", "metrics.listen must be an address of this machine alone"),
-            ("metrics: {listen: '[::]:9464'}", "metrics.listen must be an address of this machine alone"),
-            ("metrics: {listen: 'localhost:9464'}", "metrics.listen must be an address of this machine alone"),
+            ("metrics: {listen: '0.0.0.0:9464'}", "metrics.listen must be a loopback address"),
+            ("metrics: {listen: '[::]:9464'}", "metrics.listen must be a loopback address"),
+            ("metrics: {listen: 'localhost:9464'}", "metrics.listen must be a loopback address"),
             ("metrics: {listen: 9464}", "metrics.listen must be HOST:PORT"),
-            ("key_service: /run/keys", "key_service must be unix:PATH, as in unix:/run/twoefay-keys/socket"),
-            ("pkcs11: {key: k}", "pkcs11.key does nothing without keys: only twoefay-keys uses a token"),
+            ("key_service: /run/keys", "key_service must be unix:PATH, such as unix:/run/twoefay-keys/socket"),
+            ("pkcs11: {key: k}", "pkcs11.key has no effect without key_service: only twoefay-keys uses a token"),
             ("key_service: unix:k\npkcs11: {module: m}", "pkcs11 needs module, token, key and pin_file"),
-            ("key_service: 'unix:'", "key_service must be unix:PATH, as in unix:/run/twoefay-keys/socket"),
+            ("key_service: 'unix:'", "key_service must be unix:PATH, such as unix:/run/twoefay-keys/socket"),
             (
                 "key_service: unix:/\(String(repeating: "x", count: 107))",
                 "key_service must have a path of at most 107 bytes"
             ),
             ("proxies: 10.0.0.1/8", "t.yaml:4:10: proxies must be ranges such as 10.20.0.0/16"),
-            ("proxies: '10.0.0.0/8, ::/0'", "proxies must not be every address"),
-            ("proxies: 0.0.0.0/0", "proxies must not be every address"),
-            ("proxies: '10.0.0.5, ::ffff:10.0.0.6'", "proxies must name an address of IPv4 as such"),
-            ("fax: {url: 'smtp://127.0.0.1'}", "t.yaml:4:1: fax is no setting; there are origin, listen,"),
+            ("proxies: '10.0.0.0/8, ::/0'", "proxies must not contain all addresses"),
+            ("proxies: 0.0.0.0/0", "proxies must not contain all addresses"),
+            ("proxies: '10.0.0.5, ::ffff:10.0.0.6'", "proxies must contain IPv4 addresses in IPv4 form"),
+            ("fax: {url: 'smtp://127.0.0.1'}", "t.yaml:4:1: fax is not a setting; the settings are origin, listen,"),
             ("origin: https://b.example", "t.yaml:4:1: \"origin\" is already set in line 1"),
             ("- a", "t.yaml:4:1:"),
         ])
@@ -200,7 +203,7 @@ private func everything() throws -> Settings {
     @Test func emptyFileReportsRequiredKeys() {
         #expect(complaints("").count == 3)
         #expect(complaints("# nothing\n").count == 3)
-        #expect(complaints("just words").first?.contains("must hold keys") == true)
+        #expect(complaints("just words").first?.contains("must contain keys") == true)
     }
 
     @Test func everyPolicyIsExplained() {

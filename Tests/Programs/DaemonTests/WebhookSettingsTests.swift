@@ -20,7 +20,7 @@ import Testing
     @Test(arguments: [
         ("allow: 10.0.0.1/8", "t.yaml:5:10: webhooks.allow must be ranges such as 10.20.0.0/16"),
         ("allow: intranet.example", "webhooks.allow must be ranges"),
-        ("alow: 10.0.0.0/8", "alow is no setting in webhooks; did you mean allow?"),
+        ("alow: 10.0.0.0/8", "alow is not a setting in webhooks; did you mean allow?"),
     ])
     func invalidWebhookSettingsAreReported(_ line: String, _ message: String) {
         let said = self.said(against: "  \(line)\n")

@@ -92,7 +92,7 @@ import World
         try TextFile.write(try other.certificatePEM(), to: scene.relay.file("ca.pem"))
         try TextFile.write(try other.keyPEM().reveal(), to: scene.relay.file("ca.key"))
         // What is shown does not lead to it, and then it does.
-        for (number, reason) in ["append it", "has another key"].enumerated() {
+        for (number, reason) in ["append it", "has a new key"].enumerated() {
             scene.relay.signal(SIGHUP)
             let logged = try await scene.relay.logged("event=daemon.reload ", number: number + 1)
             #expect(logged.contains(reason), "\(logged)")

@@ -105,7 +105,7 @@ import Testing
         let letter = "outbox WHERE id = x'\(Self.letter)' AND dead_at IS NOT NULL"
         let dead = Self.letter
         try scene.relay.forge("UPDATE outbox SET counter = 99 WHERE id = x'\(dead)'")
-        try await scene.refused(["outbox", "replay", dead], 1, "this row was not written by a relay")
+        try await scene.refused(["outbox", "replay", dead], 1, "the MAC of this row is not valid")
         #expect(try await scene.json("outbox", "replay", "--all-dead")["replayed"]?.array?.count == 3)
         #expect(try scene.relay.count("SELECT count(*) FROM \(letter)") == 1)
         _ = try await scene.json("rows", "adopt", "outbox", dead, "--reason", "ticket 4711")

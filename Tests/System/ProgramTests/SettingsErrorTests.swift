@@ -33,7 +33,7 @@ import Testing
         let lines = try text(installed.settings).split(separator: "\n", omittingEmptySubsequences: false).count
         let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
         #expect(checked.status == 1)
-        #expect(checked.errors.contains("twoefay.yaml:\(lines - 2):1: lissten is no setting; did you mean listen?"))
+        #expect(checked.errors.contains("twoefay.yaml:\(lines - 2):1: lissten is not a setting; did you mean listen?"))
         #expect(checked.errors.contains("twoefay.yaml:\(lines - 1):8: loops must be a whole number"))
     }
 

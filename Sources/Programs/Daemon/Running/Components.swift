@@ -119,7 +119,7 @@ final class Components: Sendable {
             throw failure
         } catch {
             store.close()
-            throw Failure(.failed, "\(error)", next: "Mend the settings, then try again.")
+            throw Failure(.failed, "\(error)", next: "Correct the settings, then try again.")
         }
         var dependencies = [Dependency("store") { [relay] in await relay.storeTrouble() }]
         dependencies.append(Dependency("log") { DaemonLog.fault(log) })

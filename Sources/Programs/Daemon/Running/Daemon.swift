@@ -140,7 +140,7 @@ public final class Daemon: Sendable {
                     return .failure(
                         Failure(
                             .unavailable, "cannot listen on \(settings.listen.settingsText): \(error)",
-                            next: "Choose another address or port ('listen' in the settings), or stop what has it."))
+                            next: "Choose another address or port ('listen' in the settings), or free this one."))
                 }
             }
             let (server, actual) = try outcome.get()

@@ -47,6 +47,6 @@ final class DaemonLog: Sendable {
     /// Returns why lines are not taken, for `/ready`; nil while they are.
     static func fault(_ log: Log) -> String? {
         guard let stalled = log.stalled, stalled >= stall else { return nil }
-        return "nobody has taken a line of the log for \(stalled.components.seconds) s"
+        return "the log reader has read no line for \(stalled.components.seconds) s"
     }
 }

@@ -17,7 +17,7 @@ struct MemoryProtection: Sendable {
     /// The missing measures, each as a sentence.
     var shortcomings: [String] {
         var missing: [String] = []
-        if !refusesDumps { missing.append("the system refuses to end core dumps of this process") }
+        if !refusesDumps { missing.append("the system refuses to disable core dumps of this process") }
         if keys != .locked || LockedMemory.shared.usage.unlocked > 0 {
             missing.append(
                 "keys may be swapped: the limit of locked memory (RLIMIT_MEMLOCK, LimitMEMLOCK= of systemd) is below 4 MiB"

@@ -10,9 +10,9 @@ struct MetricsPage: Pages {
     let registry: Registry
 
     func answer(_ request: Request) async -> Response {
-        guard request.path == "/metrics" else { return .plain(404, "What is counted stands at /metrics.\n") }
+        guard request.path == "/metrics" else { return .plain(404, "Not found. The metrics are at /metrics.\n") }
         guard request.method != "POST" else {
-            return .plain(405, "Nothing can be sent here.\n", [Fields.Field("allow", "GET, HEAD")])
+            return .plain(405, "Method not allowed. Use GET or HEAD.\n", [Fields.Field("allow", "GET, HEAD")])
         }
         return Response(
             status: 200, fields: Fields([Fields.Field("content-type", Registry.contentType)]),
@@ -38,7 +38,7 @@ struct MetricsPage: Pages {
                 return .failure(
                     Failure(
                         .unavailable, "cannot listen on \(wanted.settingsText): \(error)",
-                        next: "Choose another port ('metrics.listen' in the settings), or stop what has it."))
+                        next: "Choose another port ('metrics.listen' in the settings), or free this one."))
             }
         }
         return try outcome.get()

@@ -40,7 +40,7 @@ extension Settings {
         let reasons = missing.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue): \($0.value)" }
         return Failure(
             .failed, "hardening: required, and this system lacks\n\(reasons.joined(separator: "\n"))",
-            next: "Use a kernel that has both, or set 'hardening: on' to go on without.")
+            next: "Use a kernel that has both, or set 'hardening: on' to start without them.")
     }
 
     /// The report of `--check`: the restrictions that a daemon started here would have.
@@ -91,7 +91,7 @@ extension Hardening {
             guard Files.exists(opened.path) else { continue }
             throw Failure(
                 .failed,
-                "\(opened.path) needs a restart: hardening keeps this process to the directories named at its start",
+                "\(opened.path) needs a restart: hardening allows only the directories that were named at the start",
                 next: "Restart the relay.")
         }
     }

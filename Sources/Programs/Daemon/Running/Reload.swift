@@ -38,8 +38,8 @@ extension Daemon {
             guard materials.authority.spkiThumbprint == pin else {
                 throw Failure(
                     .failed,
-                    "\(settings.path(of: settings.tls.authority)): has another key, and phones pin the old one",
-                    next: "A restart takes it, and phones have to be bound again.")
+                    "\(settings.path(of: settings.tls.authority)): has a new key, but phones pin the old one",
+                    next: "A restart uses the new key, and then every phone must be bound again.")
             }
             let tls = try materials.tls()
             let sealer = try materials.keys.usableSealer()
@@ -55,13 +55,13 @@ extension Daemon {
             relay.replace(sealer)
             store.use(rows)
             if !Secret.matches(materials.keys.relay.operations.reveal(), operationsKey.reveal()) {
-                log.warning("daemon.restart", [.reason: "operations follow from another key after a restart"])
+                log.warning("daemon.restart", [.reason: "the key of operation ids has changed, and needs a restart"])
             }
             catalog.replace(materials.wording)
             certificates.replace(materials.certificates)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
             if isLeft {
-                log.warning("daemon.restart", [.reason: "other settings have changed, and hold from the next start on"])
+                log.warning("daemon.restart", [.reason: "other settings have changed, and need a restart"])
             }
             log.notice("daemon.reloaded", [.keyID: sealer.currentID])
         } catch {
@@ -99,7 +99,7 @@ extension Daemon {
         } catch {
             throw Failure(
                 .failed, "push.apns: \(error)",
-                next: "These files are named under 'push.apns' in the settings; mend what is wrong.")
+                next: "These files are named under 'push.apns' in the settings; correct them.")
         }
     }
 }
@@ -112,7 +112,7 @@ extension LoadedFiles {
                 phonesCA: try phones.pem(), crl: revoked)
         } catch {
             throw Failure(
-                .failed, "tls: \(error)", next: "These files are named under 'tls' in the settings; mend what is wrong."
+                .failed, "tls: \(error)", next: "These files are named under 'tls' in the settings; correct them."
             )
         }
     }

@@ -50,8 +50,8 @@ extension LoadedFiles.SMSFiles.Gateway {
             // The reader of the settings has already checked everything that could be wrong with
             // the URL.
             throw Failure(
-                .failed, "gateway \(form.name): its url cannot be put together",
-                next: "docs/operators/sms.md says what each kind needs.")
+                .failed, "gateway \(form.name): its url is not valid",
+                next: "docs/operators/sms.md describes what each kind needs.")
         }
         return HTTPGateway(name: form.name, dialect: dialect, options: options)
     }
@@ -88,7 +88,7 @@ extension LoadedFiles.SMSFiles.Gateway {
         } catch { fault = "\(error)" }
         if let fault {
             throw Failure(
-                .failed, "gateway \(form.name): \(fault)", next: "It stands under 'sms.gateways' in the settings.")
+                .failed, "gateway \(form.name): \(fault)", next: "The gateway is under 'sms.gateways' in the settings.")
         }
         return options
     }

@@ -17,7 +17,7 @@ extension SMSGatewayReader {
     mutating func twilio() -> Settings.SMSGatewaySettings.Kind? {
         require("account", "password_file")
         if text("service") != nil, text("from") != nil {
-            printError(place("service"), "\(label): only one of from and service can be meant")
+            printError(place("service"), "\(label): set either from or service, not both")
         }
         guard let url = url(Twilio.production), let account = text("account") else { return nil }
         return .twilio(url, account: account, key: text("key"), service: text("service"))
@@ -27,7 +27,7 @@ extension SMSGatewayReader {
         require("address", "system_id", "password_file")
         guard let text = text("address"), let systemID = self.text("system_id") else { return nil }
         guard let address = try? HostPort(settingsText: text) else {
-            printError(place("address"), "\(label): address must be HOST:PORT, as in smpp.example.com:2775")
+            printError(place("address"), "\(label): address must be HOST:PORT, such as smpp.example.com:2775")
             return nil
         }
         var line = Settings.SMSGatewaySettings.SMPPSettings(host: address.host, port: address.port, systemID: systemID)
@@ -46,8 +46,8 @@ extension SMSGatewayReader {
         if !line.isTLS, !isHere(address.host), !flag("insecure") {
             printError(
                 place("tls"),
-                "\(label): without tls codes and the password can be read on the way; leave tls: false out, or write "
-                    + "insecure: true where the network is your own")
+                "\(label): without TLS, others can read codes and the password; remove tls: false, or write "
+                    + "insecure: true if the network is your own")
         }
         if let from = self.text("from"), SMPPAddress(from) == nil {
             printError(place("from"), "\(label): from must be a number, or at most 11 letters and digits")
@@ -79,7 +79,7 @@ extension SMSGatewayReader {
         }
         mailed.authority = file("ca")
         if mailed.authority != nil, node["url"] == nil {
-            printError(place("ca"), "\(label): ca does nothing without url")
+            printError(place("ca"), "\(label): ca has no effect without url")
         }
         mailed.username = text("username")
         if let text = text("from") {
@@ -87,12 +87,12 @@ extension SMSGatewayReader {
             if mailed.from == nil {
                 printError(
                     place("from"),
-                    "\(label): from must be whom its mails come from, NAME@HOST; without it that is mail.from")
+                    "\(label): from must be the sender of its mails, NAME@HOST; the default is mail.from")
             }
         }
         let written = [("address", address), ("subject", subject), ("body", body)]
         for case (let key, let template?) in written where !template.gaps.isSubset(of: MailGateway.Form.gaps) {
-            printError(place(key), "\(label): \(key): {from} is no gap of a mail; write the sender there as it is")
+            printError(place(key), "\(label): \(key): {from} is not allowed in a mail; write the sender instead")
         }
         let sample = address.filled(.none) { $0 == .to ? "+491511234567890" : $0 == .number ? "491511234567890" : "" }
         if address.gaps.isDisjoint(with: [.to, .number]) || !address.gaps.isSubset(of: [.to, .number])
@@ -100,16 +100,16 @@ extension SMSGatewayReader {
         {
             printError(
                 place("address"),
-                "\(label): address must be a mail address with {number} or {to}, as in \"{number}@sms.example.com\"")
+                "\(label): address must be a mail address with {number} or {to}, such as \"{number}@sms.example.com\"")
         }
         let gaps = body.gaps.union(subject?.gaps ?? [])
-        if !gaps.contains(.text) { printError(node.place, "\(label): neither subject nor body holds {text}") }
+        if !gaps.contains(.text) { printError(node.place, "\(label): subject or body must contain {text}") }
         for (gap, key) in [(RequestTemplate.Placeholder.username, "username"), (.password, "password_file")] {
             if gaps.contains(gap) {
                 require(key)
             } else if node[key] != nil, node["url"] == nil {
                 printError(
-                    place(key), "\(label): \(key) does nothing without url, or {\(gap.rawValue)} in subject or body")
+                    place(key), "\(label): \(key) has no effect without url, or {\(gap.rawValue)} in subject or body")
             }
         }
         return .mail(mailed)
@@ -132,25 +132,25 @@ extension SMSGatewayReader {
             } else {
                 printError(
                     place("content_type"),
-                    "\(label): content_type must be JSON, XML, a form or text/plain, as in application/json")
+                    "\(label): content_type must be JSON, XML, a form or text/plain, such as application/json")
             }
             if method == "GET" {
-                printError(place("method"), "\(label): a body does not go with GET; POST or PUT take one")
+                printError(place("method"), "\(label): a GET request has no body; use POST or PUT")
             }
         } else if text("content_type") != nil {
-            printError(place("content_type"), "\(label): content_type does nothing without body")
+            printError(place("content_type"), "\(label): content_type has no effect without body")
         }
         plain.fields = fields()
         if body != nil, plain.fields.contains(where: { $0.name.lowercased() == "content-type" }) {
-            printError(place("headers"), "\(label): what a body is says content_type, and not a header as well")
+            printError(place("headers"), "\(label): set content_type instead of a content-type header")
         }
         plain.username = text("username")
         plain.authorizes = word("authorization", ["basic", "none"]) == "basic"
         if plain.authorizes { require("username", "password_file") }
         let gaps = address.gaps.union(body?.gaps ?? [])
-        if !gaps.contains(.text) { printError(node.place, "\(label): neither url nor body holds {text}") }
+        if !gaps.contains(.text) { printError(node.place, "\(label): url or body must contain {text}") }
         if gaps.isDisjoint(with: [.to, .number]) {
-            printError(node.place, "\(label): neither url nor body holds {to} or {number}")
+            printError(node.place, "\(label): url or body must contain {to} or {number}")
         }
         if gaps.contains(.password) || plain.fields.contains(where: { $0.value.gaps.contains(.password) }) {
             require("password_file")
@@ -168,7 +168,7 @@ extension SMSGatewayReader {
     private mutating func fields() -> [GenericHTTPDialect.Field] {
         guard let node = node["headers"] else { return [] }
         guard let members = node.mapping else {
-            printError(node.place, "\(label): headers must hold names, each with a value")
+            printError(node.place, "\(label): headers must contain names with values")
             return []
         }
         return members.compactMap { member in
@@ -186,7 +186,7 @@ extension SMSGatewayReader {
                 guard isName, text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), !value.gaps.contains(.text) else {
                     printError(
                         member.place,
-                        "\(label): a header has a name of letters, digits and dashes, and one line of ASCII without {text}"
+                        "\(label): a header needs a name of letters, digits and dashes, and one ASCII line without {text}"
                     )
                     return nil
                 }

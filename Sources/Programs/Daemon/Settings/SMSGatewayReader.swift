@@ -46,7 +46,7 @@ struct SMSGatewayReader {
 
     mutating func read() -> Settings.SMSGatewaySettings? {
         guard let members = node.mapping else {
-            printError(node.place, "each gateway must hold keys, each with a value")
+            printError(node.place, "each gateway must contain keys with values")
             return nil
         }
         let name = text("name")
@@ -64,8 +64,9 @@ struct SMSGatewayReader {
         let known = Self.common + kind.settings
         for member in members where !known.contains(member.name) {
             let near = Spelling.nearest(to: member.name, among: known).map { "did you mean \($0)?" }
-            let all = "there are \(known.joined(separator: ", "))"
-            printError(member.place, "\(label): \(member.name) is no setting of kind \(kind.rawValue); \(near ?? all)")
+            let all = "the settings are \(known.joined(separator: ", "))"
+            printError(
+                member.place, "\(label): \(member.name) is not a setting of kind \(kind.rawValue); \(near ?? all)")
         }
         if name == nil { printError(node.place, "a gateway has no name") }
         if let name, !Self.isName(name) {
@@ -109,8 +110,8 @@ struct SMSGatewayReader {
         if !url.secure, !isHere(url.host), !flag("insecure") {
             printError(
                 place,
-                "\(label): url is plain http to another machine, where codes and the password can be read on the way; "
-                    + "use https, or write insecure: true where the network is your own")
+                "\(label): url is plain http to another machine, so others can read codes and the password; "
+                    + "use https, or write insecure: true if the network is your own")
         }
         return .init(url: text, authority: file("ca"))
     }
@@ -132,7 +133,7 @@ struct SMSGatewayReader {
     private mutating func prefixes() -> [NumberPrefix] {
         list("prefixes").compactMap { node in
             if let prefix = node.string.flatMap({ NumberPrefix($0) }) { return prefix }
-            printError(node.place, "\(label): prefixes must be beginnings of numbers in quotes, such as \"+49\"")
+            printError(node.place, "\(label): prefixes must be number prefixes in quotes, such as \"+49\"")
             return nil
         }
     }
@@ -140,7 +141,7 @@ struct SMSGatewayReader {
     /// Reads one price for all numbers, or one price for each prefix.
     private mutating func cost() -> [NumberPrefix: Int64] {
         guard let node = node["cost"] else { return [:] }
-        let message = "\(label): cost must be an amount such as 0.075, or one for each beginning: {\"+49\": 0.075}"
+        let message = "\(label): cost must be an amount such as 0.075, or one for each prefix: {\"+49\": 0.075}"
         if let text = node.string {
             if let price = Money.millionths(text) { return [.all: price] }
             printError(node.place, message)
@@ -161,7 +162,7 @@ struct SMSGatewayReader {
     mutating func statuses(_ key: String) -> [Int] {
         list(key).compactMap { node in
             if let status = node.integer, (200...599).contains(status) { return Int(status) }
-            printError(node.place, "\(label): \(key) must be statuses of HTTP, as in [200, 202]")
+            printError(node.place, "\(label): \(key) must be a list of HTTP statuses, such as [200, 202]")
             return nil
         }
     }
@@ -175,7 +176,7 @@ struct SMSGatewayReader {
     mutating func text(_ key: String) -> String? {
         guard let node = node[key], !node.isNull else { return nil }
         guard let text = node.string, !text.isEmpty else {
-            printError(node.place, "\(label): \(key) must be one text")
+            printError(node.place, "\(label): \(key) must be a single text")
             return nil
         }
         return text

@@ -130,11 +130,11 @@ public struct NumberPrefixes: SettingsValue {
         for part in text.split(whereSeparator: { $0 == "," || $0 == " " }) {
             guard let prefix = NumberPrefix(String(part)) else {
                 throw SettingsFault(
-                    "must be beginnings of numbers such as \"+49\", or \"+\" for all numbers; not \(part)")
+                    "must be number prefixes such as \"+49\", or \"+\" for all numbers; not \(part)")
             }
             all.append(prefix)
         }
-        guard !all.isEmpty else { throw SettingsFault("must be one beginning of numbers or more, such as \"+49\"") }
+        guard !all.isEmpty else { throw SettingsFault("must be one or more number prefixes, such as \"+49\"") }
         self.all = all
     }
 

@@ -42,7 +42,7 @@ extension SettingsKeys {
     private static func readGateways(_ settings: inout Settings, _ node: YAMLNode) -> [(YAMLPosition, String)] {
         guard !node.isNull else { return [] }
         guard let nodes = node.sequence else {
-            return [(node.place, "sms.gateways must be a list: each gateway begins with a dash, or stands in braces")]
+            return [(node.place, "sms.gateways must be a list: write a dash before each gateway")]
         }
         var problems: [(YAMLPosition, String)] = []
         var gateways = SMSGateways()
@@ -52,7 +52,7 @@ extension SettingsKeys {
             problems += reader.problems.map { ($0.place, $0.message) }
             guard let gateway else { continue }
             if gateways.all.contains(where: { $0.name == gateway.name }) {
-                problems.append((node.place, "there are two gateways of the name \(gateway.name)"))
+                problems.append((node.place, "two gateways have the name \(gateway.name)"))
             }
             gateways.all.append(gateway)
         }
@@ -67,7 +67,7 @@ extension SettingsKeys {
         var texts: [String] = []
         for part in node.sequence ?? [node] {
             do throws(SettingsFault) {
-                guard let text = part.string else { throw SettingsFault("must be a list, as in [\"+49\", \"+43\"]") }
+                guard let text = part.string else { throw SettingsFault("must be a list such as [\"+49\", \"+43\"]") }
                 texts += try NumberPrefixes(settingsText: text).all.map(\.text)
             } catch {
                 problems.append((part.place, "sms.allow \(error.message)"))

@@ -22,9 +22,9 @@ extension Settings {
             return try SettingsReader.read(bytes, file: path)
         } catch {
             throw Failure(
-                .failed, "the settings are wrong\n\(error.description)",
+                .failed, "the settings are not valid\n\(error.description)",
                 next:
-                    "docs/operators/settings.md explains every key. Mend the file, then try "
+                    "docs/operators/settings.md explains every key. Correct the file, then try "
                     + "'twoefayd --config \(path) --check'.")
         }
     }

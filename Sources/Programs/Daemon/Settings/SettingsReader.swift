@@ -53,7 +53,7 @@ public struct SettingsReader {
         if let members = node.mapping {
             for member in members { read(member, at: path) }
         } else if !node.isNull {
-            problem(node.place, "\(path.isEmpty ? "the settings" : name(path)) must hold keys, each with a value")
+            problem(node.place, "\(path.isEmpty ? "the settings" : name(path)) must contain keys with values")
         }
     }
 
@@ -66,7 +66,7 @@ public struct SettingsReader {
                 return
             }
             guard let text = member.value.isNull ? "" : member.value.string else {
-                return problem(member.value.place, "\(key.name) must be one value")
+                return problem(member.value.place, "\(key.name) must be a single value")
             }
             seen.insert(key.name)
             do throws(SettingsFault) {
@@ -88,7 +88,7 @@ public struct SettingsReader {
         for sibling in siblings where !names.contains(sibling) { names.append(sibling) }
         let near = Spelling.nearest(to: word, among: names).map { "did you mean \($0)?" }
         let place = path.isEmpty ? "" : " in \(name(path))"
-        return "\(word) is no setting\(place); \(near ?? "there are \(names.joined(separator: ", "))")"
+        return "\(word) is not a setting\(place); \(near ?? "the settings are \(names.joined(separator: ", "))")"
     }
 
     /// Reports missing keys, and keys that do not fit together.
@@ -97,23 +97,23 @@ public struct SettingsReader {
             problem(root.place, "\(key.name) is missing, as in \(key.name): \(key.example)")
         }
         if settings.proxies?.all.contains(where: { $0.bits == 0 }) == true {
-            problem(root.place, "proxies must not be every address: whoever is believed may say to be anybody")
+            problem(root.place, "proxies must not contain all addresses: a proxy can claim any client address")
         }
         // Addresses of clients never have this form, so such a range would match no connection.
         if settings.proxies?.all.contains(where: { $0.description.hasPrefix("::ffff:") }) == true {
-            problem(root.place, "proxies must name an address of IPv4 as such: 10.0.0.5 in place of ::ffff:10.0.0.5")
+            problem(root.place, "proxies must contain IPv4 addresses in IPv4 form: 10.0.0.5 instead of ::ffff:10.0.0.5")
         }
         let push = settings.push
         let credentials = ["key", "key_id", "team_id", "certificate", "certificate_key"].map { "push.apns.\($0)" }
         if push.topic == nil, let idle = credentials.first(where: seen.contains) {
-            problem(root.place, "\(idle) does nothing without push.apns.topic")
+            problem(root.place, "\(idle) has no effect without push.apns.topic")
         } else if push.topic != nil, push.credential == nil {
-            problem(root.place, "push.apns needs key, key_id and team_id, or else certificate and certificate_key")
+            problem(root.place, "push.apns needs either key, key_id and team_id, or certificate and certificate_key")
         }
         let mail = settings.mail
         let ofTheServer = ["from", "username", "password_file", "ca"].map { "mail.\($0)" }
         if mail.url == nil, let idle = ofTheServer.first(where: seen.contains) {
-            problem(root.place, "\(idle) does nothing without mail.url")
+            problem(root.place, "\(idle) has no effect without mail.url")
         } else if mail.url != nil, mail.from == nil {
             problem(root.place, "mail.from is missing, as in mail.from: login@example.com")
         } else if (mail.username == nil) != (mail.passwordFile == nil) {
@@ -127,7 +127,7 @@ public struct SettingsReader {
         checkTexts(root)
         let ofTheKey = ["contact", "allow", "ca"].map { "push.web.\($0)" }
         if settings.webPush.key == nil, let idle = ofTheKey.first(where: seen.contains) {
-            problem(root.place, "\(idle) does nothing without push.web.key")
+            problem(root.place, "\(idle) has no effect without push.web.key")
         }
     }
 
@@ -136,7 +136,7 @@ public struct SettingsReader {
         guard let first = names.first(where: seen.contains) else { return }
         let place = root["pkcs11"]?.place ?? root.place
         if settings.keys == nil {
-            problem(place, "\(first) does nothing without keys: only twoefay-keys uses a token")
+            problem(place, "\(first) has no effect without key_service: only twoefay-keys uses a token")
         } else if !names.allSatisfy(seen.contains) {
             problem(place, "pkcs11 needs module, token, key and pin_file")
         }
@@ -148,12 +148,12 @@ public struct SettingsReader {
         if settings.texts.gateways.all.isEmpty {
             // If a gateway is wrong, that problem is enough; these keys may be right.
             if !seen.contains("sms.gateways"), let idle = ofGateways.map({ "sms.\($0)" }).first(where: seen.contains) {
-                problem(root.place, "\(idle) does nothing without sms.gateways")
+                problem(root.place, "\(idle) has no effect without sms.gateways")
             }
         } else if settings.texts.allowed == nil {
             problem(
                 root["sms"]?.place ?? root.place,
-                "sms.allow is missing: it says which numbers may get text messages, as in allow: [\"+49\"], or [\"+\"] for all"
+                "sms.allow is missing: name the allowed number prefixes, as in allow: [\"+49\"], or [\"+\"] for all"
             )
         }
         for gateway in settings.texts.gateways.all {
@@ -163,7 +163,7 @@ public struct SettingsReader {
                 continue
             }
             problem(
-                root["sms"]?.place ?? root.place, "gateway \(gateway.name): from or service is missing, or sms.from")
+                root["sms"]?.place ?? root.place, "gateway \(gateway.name): set from or service, or sms.from")
         }
     }
 
@@ -172,9 +172,9 @@ public struct SettingsReader {
     ) {
         let place = root["sms"]?.place ?? root.place
         if mailed.url == nil, settings.mail.url == nil {
-            problem(place, "gateway \(name): url is missing, or mail.url: one mail server has to take its mails")
+            problem(place, "gateway \(name): url is missing; set it, or mail.url")
         } else if mailed.from == nil, settings.mail.from == nil {
-            problem(place, "gateway \(name): from is missing, or mail.from, as in from: login@example.com")
+            problem(place, "gateway \(name): from is missing; set it, or mail.from, as in from: login@example.com")
         }
     }
 

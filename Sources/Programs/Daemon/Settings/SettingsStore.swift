@@ -9,7 +9,7 @@ extension Settings {
         do {
             return try storageURL()
         } catch {
-            throw Failure(.usage, error.description, next: "docs/operators/settings.md shows what storage may be.")
+            throw Failure(.usage, error.description, next: "docs/operators/settings.md describes storage.")
         }
     }
 
@@ -20,8 +20,8 @@ extension Settings {
         let url = try store()
         if case .sqlite(let path) = url, schema == .require, !Files.exists(path) {
             throw Failure(
-                .notFound, "\(url) is not there",
-                next: "If it was never made, 'twoefay --config FILE migrate' makes it.")
+                .notFound, "\(url) does not exist",
+                next: "If it was never created, 'twoefay --config FILE migrate' creates it.")
         }
         var options = StoreOptions()
         // A user of `twoefay` who may not read the master key can still run commands that only
@@ -33,9 +33,9 @@ extension Settings {
         } catch {
             guard schema == .migrate, case .internal(let reason) = error else { throw Failure(store: error) }
             throw Failure(
-                .failed, "the tables cannot be made or brought up to date: \(reason)",
-                next: "Nothing that was in them is lost. What was done stays, and relays go on with it; "
-                    + "a further try goes on from there.")
+                .failed, "the tables cannot be created or migrated: \(reason)",
+                next: "No data was lost. Completed steps stay, and relays can work with them; "
+                    + "the next attempt continues from there.")
         }
     }
 }
@@ -46,15 +46,15 @@ extension Failure {
         case .unavailable(let reason):
             self.init(
                 .unavailable, "the store does not answer: \(reason)",
-                next: "See that it runs and can be reached as the settings say; then try again.")
+                next: "Check that it runs, and that it can be reached as the settings say; then try again.")
         case .internal(let reason):
             self.init(
-                .failed, "the store answers what it should not: \(reason)",
-                next: "Is it of another version? 'twoefay --config FILE migrate' brings it up to date.")
+                .failed, "the store gave an unexpected answer: \(reason)",
+                next: "It may have another version: 'twoefay --config FILE migrate' updates it.")
         case .forged(let row):
             self.init(
-                .failed, "this row was not written by a relay, or was changed since: \(row)",
-                next: "If you changed it yourself: twoefay rows adopt \(row) --reason TEXT. If not, somebody else did.")
+                .failed, "the MAC of this row is not valid, so no relay wrote it like this: \(row)",
+                next: "If you changed it: twoefay rows adopt \(row) --reason TEXT. If not, treat it as a break-in.")
         }
     }
 }

@@ -41,7 +41,7 @@ public struct SocketName: SettingsValue, Hashable {
     public init(settingsText text: String) throws(SettingsFault) {
         path = String(text.dropFirst(Self.scheme.count))
         guard text.hasPrefix(Self.scheme), !path.isEmpty, !path.utf8.contains(0) else {
-            throw SettingsFault("must be unix:PATH, as in unix:/run/twoefay-keys/socket")
+            throw SettingsFault("must be unix:PATH, such as unix:/run/twoefay-keys/socket")
         }
         guard path.utf8.count <= 107 else { throw SettingsFault("must have a path of at most 107 bytes") }
     }
@@ -62,7 +62,7 @@ public struct HostPort: SettingsValue, Hashable {
 
     public init(settingsText text: String) throws(SettingsFault) {
         guard let (host, port) = WebAddress.split(text), let port else {
-            throw SettingsFault("must be HOST:PORT, as in 0.0.0.0:8080 or [::1]:8080")
+            throw SettingsFault("must be HOST:PORT, such as 0.0.0.0:8080 or [::1]:8080")
         }
         self.init(host: host, port: port)
     }
@@ -79,8 +79,8 @@ public struct LocalAddress: SettingsValue, Hashable {
         place = try HostPort(settingsText: text)
         guard SocketAddress(host: place.host, port: place.port)?.isLoopback == true else {
             throw SettingsFault(
-                "must be an address of this machine alone, as in 127.0.0.1:9464 or [::1]:9464: whoever asks there is "
-                    + "not asked who they are")
+                "must be a loopback address, such as 127.0.0.1:9464 or [::1]:9464, because the metrics need "
+                    + "no authentication")
         }
     }
 

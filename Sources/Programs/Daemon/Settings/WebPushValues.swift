@@ -25,11 +25,11 @@ public struct AddressRanges: SettingsValue {
         for part in text.split(whereSeparator: { $0 == "," || $0 == " " }) {
             guard let range = AddressRange(String(part)) else {
                 throw SettingsFault(
-                    "must be ranges such as 10.20.0.0/16, with no bit set behind their length; not \(part)")
+                    "must be ranges such as 10.20.0.0/16, without host bits; not \(part)")
             }
             all.append(range)
         }
-        guard !all.isEmpty else { throw SettingsFault("must be one range or more, such as 10.20.0.0/16") }
+        guard !all.isEmpty else { throw SettingsFault("must be one or more ranges, such as 10.20.0.0/16") }
         self.all = all
     }
 
