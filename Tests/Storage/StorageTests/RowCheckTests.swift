@@ -7,7 +7,7 @@ import Testing
 struct RowCheckTests {
     private let table = SignedTable.recoveryCode
     private let authenticator: RowAuthenticator
-    private let search = SignedRows(RowSearch(.recoveryCode, where: "1 = 1"))
+    private let search = RowSearch(.recoveryCode, where: "1 = 1")()
 
     init() throws {
         authenticator = try RowAuthenticator(keys: [RowAuthenticator.Key(id: "1", secret: Secret(utf8: "secret"))])

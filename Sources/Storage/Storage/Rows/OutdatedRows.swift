@@ -15,15 +15,15 @@ public struct OutdatedRow: Sendable {
 
     /// Finds all outdated rows. A row names the operation that changed it last; a row whose
     /// operation is not in the audit is not reported.
-    public static let all = Query(script: Script("outdated", reads: searches.map { BoundStatement($0.statement) })) {
+    public static let all = Query(script: Script("outdated", reads: searches.map { $0.statement() })) {
         tables throws(StoreFailure) -> [OutdatedRow] in
         var found: [OutdatedRow] = []
         for (search, rows) in zip(searches, tables) {
             for row in rows {
                 found.append(
                     OutdatedRow(
-                        table: search.table, key: try row.blob(0), writtenAt: try row.timestamp(1),
-                        event: try row.text(2), changedAt: try row.timestamp(3)))
+                        table: search.table, key: try row.blob("id"), writtenAt: try row.timestamp("written_at"),
+                        event: try row.text("event"), changedAt: try row.timestamp("changed_at")))
             }
         }
         return found
@@ -43,7 +43,7 @@ public struct OutdatedRow: Sendable {
         let list = events.map { "'\($0)'" }.joined(separator: ", ")
         let statement = Statement(
             """
-            SELECT r.id, written.at, last.event, last.at FROM \(table) r
+            SELECT r.id, written.at AS written_at, last.event, last.at AS changed_at FROM \(table) r
             JOIN audit written ON written.operation = r.operation
             JOIN (SELECT \(column) AS id, max(at) AS at FROM audit WHERE event IN (\(list)) GROUP BY \(column)) newest
             ON newest.id = r.id AND newest.at > written.at

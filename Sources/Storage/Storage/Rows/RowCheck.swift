@@ -109,7 +109,7 @@ struct RowCheck {
                 guard try isToSign(row, rows.use), seen.insert(row.id).inserted else { continue }
                 let mac = authenticator.mac(of: row.values, in: row.table, rights: row.rights)
                 guard mac != row.mac else { continue }
-                signatures.append(BoundStatement(row.table.sign, values: [.blob(mac)] + row.key))
+                signatures.append(row.table.sign.bound(["mac": .blob(mac)], lists: ["key": row.key]))
             }
         }
         return signatures

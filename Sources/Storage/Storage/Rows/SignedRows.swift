@@ -34,15 +34,11 @@ public struct SignedRows: Sendable, Hashable {
     let values: [SQLValue]
     let use: Use
 
-    private init(_ search: RowSearch, _ values: [SQLValue], _ use: Use) {
+    fileprivate init(_ search: RowSearch, _ values: [SQLValue], _ use: Use) {
         self.search = search
         self.values = values
         self.use = use
     }
-
-    init(_ search: RowSearch, values: [SQLValue]) { self.init(search, values, .relied) }
-
-    init(_ search: RowSearch, _ values: SQLValue...) { self.init(search, values: values) }
 
     var signed: SignedRows { SignedRows(search, values, .signed) }
     var lenient: SignedRows { SignedRows(search, values, .lenient) }
@@ -56,10 +52,16 @@ public struct SignedRows: Sendable, Hashable {
     }
 }
 
-/// A search for rows of a table by a condition. It is created once, as a `static let`, and compared
-/// by identity.
+/// A search for rows of a table by a condition with named parameters. It is created once, as a
+/// `static let`, and compared by identity.
+///
+/// A call of the search binds its values, as a call of a `Statement` does:
+/// `websiteByID(website: .id(website))`. The rows that it names are relied on, until `signed` or
+/// another use is added.
+@dynamicCallable
 final class RowSearch: Sendable {
     let table: SignedTable
+    /// The three statements have the same parameters in the same order.
     let plain: Statement
     let shared: Statement
     let locked: Statement
@@ -68,8 +70,19 @@ final class RowSearch: Sendable {
         self.table = table
         let sql = "SELECT \(table.columns) FROM \(table.name) WHERE \(condition)"
         plain = Statement(sql)
-        shared = Statement(sql + " /*M! LOCK IN SHARE MODE */")
-        locked = Statement(sql + " /*M! FOR UPDATE */")
+        shared = Statement("\(sql) /*M! LOCK IN SHARE MODE */")
+        locked = Statement("\(sql) /*M! FOR UPDATE */")
+    }
+
+    func dynamicallyCall(withKeywordArguments values: KeyValuePairs<SQLName, SQLValue>) -> SignedRows {
+        SignedRows(self, plain.dynamicallyCall(withKeywordArguments: values).values, .relied)
+    }
+
+    /// Binds values and lists, as `Statement.bound` does.
+    func bound(
+        _ values: KeyValuePairs<SQLName, SQLValue> = [:], lists: KeyValuePairs<SQLName, [SQLValue]>
+    ) -> SignedRows {
+        SignedRows(self, plain.bound(values, lists: lists).values, .relied)
     }
 }
 

@@ -8,7 +8,7 @@ public struct SignedTable: Sendable {
     /// The rights of a row, as SQL conditions. Without a key a row can only lose them: when
     /// somebody locks, suspends, disables, ends or uses it.
     let rights: [String]
-    /// The statement that writes the MAC of a row.
+    /// The statement that writes the MAC of a row. Its parameters are `:mac` and the list `key`.
     let sign: Statement
 
     init(_ name: String, key: [String], granting: [String], rights: [String] = []) {
@@ -16,8 +16,7 @@ public struct SignedTable: Sendable {
         self.key = key
         self.granting = granting
         self.rights = rights
-        sign = Statement(
-            "UPDATE \(name) SET mac = ? WHERE " + key.map { "\($0) = ?" }.joined(separator: " AND "))
+        sign = Statement("UPDATE \(name) SET mac = :mac WHERE \(Self.hasKey(key))")
     }
 
     var covered: [String] { key + granting }
@@ -34,14 +33,21 @@ public struct SignedTable: Sendable {
     /// The columns that a check reads: the covered columns, the rights as bits, and the MAC.
     var columns: String { (covered + ["\(rightsAsBits) AS rights", "mac"]).joined(separator: ", ") }
 
-    /// The SQL condition for the row with a given key.
-    var hasKey: String { key.map { "\($0) = ?" }.joined(separator: " AND ") }
+    /// The SQL condition for the row with a given key, the list `key`.
+    var hasKey: String { Self.hasKey(key) }
 
-    /// The SQL condition for the row with a given key whose covered values and rights equal given
-    /// ones.
+    private static func hasKey(_ key: [String]) -> String {
+        key.enumerated().map { "\($1) = :key\($0 + 1)" }.joined(separator: " AND ")
+    }
+
+    /// The SQL condition for the row whose covered values equal given ones, the list `seen`, and
+    /// whose rights equal `:rights`.
     var isAsSeen: String {
-        let others = granting.map { "\($0) /*M! <=> */ /*S! IS */ ?" } + ["\(rightsAsBits) = ?"]
-        return ([hasKey] + others).joined(separator: " AND ")
+        let same = covered.enumerated().map { index, column in
+            let equals = index < key.count ? "=" : "/*M! <=> */ /*S! IS */"
+            return "\(column) \(equals) :seen\(index + 1)"
+        }
+        return (same + ["\(rightsAsBits) = :rights"]).joined(separator: " AND ")
     }
 }
 

@@ -23,23 +23,24 @@ final class SignedTableScan: Sendable {
     private init(_ table: SignedTable) {
         self.table = table
         let key = table.key.joined(separator: ", ")
-        let places = table.key.map { _ in "?" }.joined(separator: ", ")
+        let last = table.key.indices.map { ":key\($0 + 1)" }.joined(separator: ", ")
         one = RowSearch(table, where: table.hasKey)
         every = RowSearch(table, where: "1 = 1")
         asSeen = RowSearch(table, where: table.isAsSeen)
         auditAdoption = Statement(
             """
             INSERT INTO audit (operation, at, event, outcome, note)
-            SELECT ?, ?, 'row.adopted', 'operator', ? FROM \(table.name) WHERE \(table.isAsSeen)
-            """ + Audit.once)
+            SELECT :operation, :now, 'row.adopted', 'operator', :note FROM \(table.name) WHERE \(table.isAsSeen)
+            \(Audit.once)
+            """)
         let select = "SELECT \(table.columns) FROM \(table.name)"
-        let page = " ORDER BY \(key) LIMIT \(Self.pageSize)"
-        first = Statement(select + page)
-        next = Statement(select + " WHERE (\(key)) > (\(places))" + page)
+        let page = "ORDER BY \(key) LIMIT \(Self.pageSize)"
+        first = Statement("\(select) \(page)")
+        next = Statement("\(select) WHERE (\(key)) > (\(last)) \(page)")
     }
 
     func page(after key: [SQLValue]?) -> BoundStatement {
-        key.map { BoundStatement(next, values: $0) } ?? BoundStatement(first)
+        key.map { next.bound([:], lists: ["key": $0]) } ?? first()
     }
 
     static func of(_ table: SignedTable) -> SignedTableScan? { all.first { $0.table.name == table.name } }
@@ -78,14 +79,14 @@ public struct RowReport: Sendable {
     /// key.
     public var keyText: String { CheckedRow.text(of: key) }
 
-    /// The values for `SignedTable.isAsSeen`.
-    fileprivate var seen: [SQLValue] { columns.map(\.value) + [.integer(rights)] }
+    /// The list `seen` for `SignedTable.isAsSeen`.
+    fileprivate var seen: [SQLValue] { columns.map(\.value) }
 }
 
 extension SignedRows {
     /// All rows of all signed tables, adopted as they are: for a store that somebody vouches for as
     /// a whole.
-    package static let everythingAdopted = SignedTableScan.all.map { SignedRows($0.every).adopted }
+    package static let everythingAdopted = SignedTableScan.all.map { $0.every().adopted }
 }
 
 extension CheckedRow {
@@ -131,7 +132,7 @@ extension Store {
                 }
                 if !stale.isEmpty {
                     _ = try await run(
-                        Script("signAnew", rows: stale.map { SignedRows(walk.one, values: $0.key).lenient }))
+                        Script("signAnew", rows: stale.map { walk.one.bound(lists: ["key": $0.key]).lenient }))
                 }
                 count += stale.count
             }
@@ -202,7 +203,7 @@ public enum RowQueries {
     public static func row(
         of table: SignedTable, key: [SQLValue], with authenticator: RowAuthenticator
     ) -> Query<RowReport?> {
-        let steps = SignedTableScan.of(table).map { [BoundStatement($0.one.plain, values: key)] } ?? []
+        let steps = SignedTableScan.of(table).map { [$0.one.plain.bound([:], lists: ["key": key])] } ?? []
         return Query(script: Script("row", reads: steps)) { rows throws(StoreFailure) in
             try rows.first?.checked(table).first.map { RowReport($0, authenticator) }
         }
@@ -216,23 +217,25 @@ public enum RowQueries {
     ) -> Query<Bool> {
         guard let walk = SignedTableScan.of(row.table) else { return Query(script: Script("adopt")) { _ in false } }
         let note = "\(row.table.name) \(row.keyText): \(reason)"
-        let audit = BoundStatement(
-            walk.auditAdoption, values: [.id(operation), .timestamp(now), .text(note)] + row.seen)
-        return Query(
-            change: Change(
-                "adopt", operation, rows: [SignedRows(walk.asSeen, values: row.seen).adopted], [audit])
-        ) { rows in rows.happened }
+        let audit = walk.auditAdoption.bound(
+            [
+                "operation": .id(operation), "now": .timestamp(now), "note": .text(note),
+                "rights": .integer(row.rights),
+            ], lists: ["seen": row.seen])
+        let seen = walk.asSeen.bound(["rights": .integer(row.rights)], lists: ["seen": row.seen])
+        return Query(change: Change("adopt", operation, rows: [seen.adopted], [audit])) { rows in rows.happened }
     }
 
     /// Counts the rows that each key has signed, by the tag at the start of their MACs.
     public static func counts(of authenticator: RowAuthenticator) -> Query<[String: Int64]> {
-        let reads = SignedTable.all.indices.map { BoundStatement(countStatements[$0]) }
+        let reads = SignedTable.all.indices.map { countStatements[$0]() }
         return Query(script: Script("rekey", reads: reads)) { tables throws(StoreFailure) in
             var counts: [String: Int64] = [:]
             for rows in tables {
                 for row in rows {
-                    let tag = try row.blob(0)
-                    counts[authenticator.keyID(tag: tag) ?? Hex.encode(tag), default: 0] += try row.integer(1)
+                    let tag = try row.blob("tag")
+                    let key = authenticator.keyID(tag: tag) ?? Hex.encode(tag)
+                    counts[key, default: 0] += try row.integer("signature_count")
                 }
             }
             return counts
@@ -262,7 +265,7 @@ public enum RowQueries {
 private let countStatements = SignedTable.all.map {
     Statement(
         """
-        SELECT substr(mac, 1, \(RowAuthenticator.tagBytes)), count(*) FROM \($0.name)
+        SELECT substr(mac, 1, \(RowAuthenticator.tagBytes)) AS tag, count(*) AS signature_count FROM \($0.name)
         WHERE substr(mac, 1, \(RowAuthenticator.tagBytes)) NOT IN (x'', x'00000000')
         /*S! AND typeof(mac) = 'blob' */ GROUP BY 1
         """)

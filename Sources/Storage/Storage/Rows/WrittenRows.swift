@@ -35,11 +35,11 @@ extension Statement {
     ///   the statement fail.
     convenience init(into table: SignedTable, once: Bool = false, _ sql: String) {
         let mark = "ON DUPLICATE KEY UPDATE mac = coalesce(\(table.name).mac, x'')"
-        let end = once ? " /*M! \(mark) */ /*S! ON CONFLICT DO NOTHING */" : ""
+        let end = once ? "/*M! \(mark) */ /*S! ON CONFLICT DO NOTHING */" : ""
         // SQLite 3.40 evaluates `mac IS NULL` as false here, so the statement returns the value
         // itself.
-        let answer = " RETURNING \((table.key + ["mac"]).joined(separator: ", "))"
-        self.init(sql + end + answer, written: WrittenRows(table: table, isMove: false))
+        let answer = "RETURNING \((table.key + ["mac"]).joined(separator: ", "))"
+        self.init("\(sql) \(end) \(answer)", written: WrittenRows(table: table, isMove: false))
     }
 
     /// Creates an UPDATE that gives one row of a signed table another key, the first of its values.

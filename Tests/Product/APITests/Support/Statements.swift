@@ -16,7 +16,9 @@ final class Statements: Sendable {
 
     /// Leaves out the statements that check and sign rows. They follow the rows that a script
     /// declares and those that it has changed.
-    private static func isOwn(_ sql: String) -> Bool { !sql.contains(", mac FROM ") && !sql.contains(" SET mac = ?") }
+    private static func isOwn(_ sql: String) -> Bool {
+        !sql.contains(", mac FROM ") && !sql.contains(" SET mac = :mac")
+    }
 
     func store(at url: StorageURL) throws -> Store {
         try Store.watched(at: url, rows: RelayRig.rowAuthenticator()) { (steps, session) throws(SessionFailure) in

@@ -115,7 +115,7 @@ private let stepsOfLeased = Statement(
 extension [SignedRows] {
     /// All rows on which the webhooks of a lease rely.
     fileprivate static func leased(_ lease: OperationID) -> [SignedRows] {
-        [.entries(claimed: lease), .users(claimed: lease), .challenges(claimed: lease), .devices(claimed: lease)]
+        [.entries(leased: lease), .users(leased: lease), .challenges(leased: lease), .devices(leased: lease)]
     }
 
     /// All rows on which one webhook relies.
