@@ -117,20 +117,3 @@ extension WebhookSettlement.Effect {
         }
     }
 }
-
-extension Row {
-    /// Reads the health from five columns by index, until the list of websites is read by names:
-    /// state, disabled_by, disabled_at, failing_since, failed_attempts.
-    func health(_ column: Int) throws(StoreFailure) -> WebhookHealth {
-        switch try text(column) {
-        case "active":
-            let attempts = try integer(column + 4)
-            guard let since = try optionalTimestamp(column + 3), attempts > 0 else { return WebhookHealth() }
-            return WebhookHealth(.failing(since: since, attempts: Int(attempts)))
-        case "disabled":
-            let reason: WebhookHealth.Reason = try word(column + 1)
-            return WebhookHealth(.disabled(reason, since: try timestamp(column + 2)))
-        case let other: throw .internal("column \(column) holds the unknown word \(other)")
-        }
-    }
-}

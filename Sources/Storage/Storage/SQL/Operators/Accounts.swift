@@ -42,79 +42,99 @@ public enum Accounts {
         public let failures: Int64
         public let failedAt: Timestamp?
     }
+}
 
+// MARK: Users
+
+extension Accounts {
     public static func user(_ username: String, of website: String) -> Query<User?> {
-        let name: [SQLValue] = [.text(website), .text(username)]
+        let (website, username) = (SQLValue.text(website), SQLValue.text(username))
         let reads = [
-            BoundStatement(userByName, values: name), BoundStatement(newestChallenge, values: name),
-            BoundStatement(devicesOfUser, values: name),
-            BoundStatement(factorsOfUser, values: name),
+            userByName(website: website, username: username), newestChallenge(website: website, username: username),
+            devicesOfUser(website: website, username: username), factorsOfUser(website: website, username: username),
         ]
         return Query(script: Script("user show", reads: reads)) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
             var devices: [Device] = []
-            for row in rows[2] { devices.append(try row.accountDevice()) }
+            for row in rows[2] { devices.append(try device(row)) }
             var factors: [CodeFactor] = []
             for row in rows[3] { factors.append(try CodeFactors.read(row)) }
             return User(
-                id: try row.id(0), username: try row.text(1), website: try row.text(2),
-                email: try row.optionalText(3), phone: try row.optionalText(4), displayName: try row.optionalText(5),
-                language: try row.optionalText(6), state: try row.word(7), stoppedBy: try row.optionalWord(10),
-                provedAt: try row.optionalTimestamp(8),
-                createdAt: try row.timestamp(9), challenge: try rows[1].first?.accountChallenge(), devices: devices,
-                factors: factors, codes: try row.codeLockout())
+                id: try row.id("id"), username: try row.text("username"), website: try row.text("website_name"),
+                email: try row.optionalText("email"), phone: try row.optionalText("phone"),
+                displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
+                state: try row.word("state"), stoppedBy: try row.optionalWord("stopped_by"),
+                provedAt: try row.optionalTimestamp("proved_at"), createdAt: try row.timestamp("created_at"),
+                challenge: try rows[1].first.map(challenge), devices: devices, factors: factors,
+                codes: try row.codeLockout())
         }
     }
 
+    private static let userByName = Statement(
+        """
+        SELECT u.id, u.username, w.name AS website_name, u.email, u.phone, u.display_name, u.language, u.state,
+        u.stopped_by, u.proved_at, u.created_at, \(CodeLockout.columns("u.")) \(users) WHERE \(hasName)
+        """)
+
+    private static let users = "FROM user u JOIN website w ON w.id = u.website_id"
+    private static let hasName = "w.name = :website AND u.username = :username"
+
+    private static let newestChallenge = Statement(
+        """
+        SELECT c.id, c.state, c.decision, c.reason, c.expires_at, c.asked_at \(users)
+        JOIN challenge c ON c.id = u.challenge_id WHERE \(hasName)
+        """)
+
+    private static func challenge(_ row: Row) throws(StoreFailure) -> Challenge {
+        Challenge(
+            id: try row.id("id"),
+            life: ChallengeLife(
+                state: try row.word("state"), decision: try row.optionalWord("decision"),
+                reason: try row.optionalWord("reason"), expiresAt: try row.timestamp("expires_at")),
+            askedAt: try row.timestamp("asked_at"))
+    }
+
+    private static let devicesOfUser = Statement("\(devices) WHERE \(hasName) ORDER BY d.created_at, d.id")
+
+    /// Reads the factors. The row of an address that was removed before its confirmation remains
+    /// only for its counts, and is left out.
+    private static let factorsOfUser = Statement(
+        """
+        SELECT \(CodeFactors.columns) \(users) JOIN factor f ON f.user_id = u.id
+        WHERE \(hasName) AND (f.address IS NOT NULL OR f.kind NOT IN ('mail', 'sms')) ORDER BY f.created_at, f.id
+        """)
+}
+
+// MARK: Phones
+
+extension Accounts {
     /// Finds a phone by its id, which belongs to one website only.
     public static func device(_ id: DeviceID) -> Query<Device?> {
-        Query(script: Script("device show", reads: [BoundStatement(deviceByID, .id(id))])) {
-            rows throws(StoreFailure) in
-            try rows[0].first?.accountDevice()
+        Query(script: Script("device show", reads: [deviceByID(device: .id(id))])) { rows throws(StoreFailure) in
+            try rows[0].first.map(device)
         }
     }
-}
 
-extension Row {
-    fileprivate func accountChallenge() throws(StoreFailure) -> Accounts.Challenge {
-        Accounts.Challenge(
-            id: try id(0),
-            life: ChallengeLife(
-                state: try word(1), decision: try optionalWord(2), reason: try optionalWord(3),
-                expiresAt: try timestamp(4)),
-            askedAt: try timestamp(5))
+    private static let deviceByID = Statement("\(devices) WHERE d.id = :device")
+
+    private static let devices = """
+        SELECT d.id AS device_id, d.name AS device_name, d.platform AS device_platform, d.state AS device_state,
+        d.public_key AS device_public_key, d.binding AS device_binding, d.created_at AS device_created_at,
+        d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token,
+        u.id AS user_id, u.username, w.name AS website_name, d.failures, d.failed_at, d.stopped_by
+        \(users) JOIN device d ON d.user_id = u.id
+        """
+
+    private static func device(_ row: Row) throws(StoreFailure) -> Device {
+        let view = DeviceView(
+            id: try row.id("device_id"), name: try row.optionalText("device_name"),
+            platform: try row.word("device_platform"), state: try row.word("device_state"),
+            pushToken: try row.text("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
+            binding: try row.optionalText("device_binding"), createdAt: try row.timestamp("device_created_at"),
+            lastSeenAt: try row.optionalTimestamp("device_last_seen_at"))
+        return Device(
+            view: view, stoppedBy: try row.optionalWord("stopped_by"), user: try row.id("user_id"),
+            username: try row.text("username"), website: try row.text("website_name"),
+            failures: try row.integer("failures"), failedAt: try row.optionalTimestamp("failed_at"))
     }
-
-    fileprivate func accountDevice() throws(StoreFailure) -> Accounts.Device {
-        Accounts.Device(
-            view: try device(0), stoppedBy: try optionalWord(14), user: try id(9), username: try text(10),
-            website: try text(11),
-            failures: try integer(12), failedAt: try optionalTimestamp(13))
-    }
 }
-
-private let ofUser = " FROM user u JOIN website w ON w.id = u.website_id"
-private let named = " WHERE w.name = ? AND u.username = ?"
-
-private let userByName = Statement(
-    """
-    SELECT u.id, u.username, w.name, u.email, u.phone, u.display_name, u.language, u.state, u.proved_at, u.created_at,
-    u.stopped_by,
-    """ + " " + CodeLockout.columns("u.") + ofUser + named)
-
-private let newestChallenge = Statement(
-    "SELECT c.id, c.state, c.decision, c.reason, c.expires_at, c.asked_at" + ofUser
-        + " JOIN challenge c ON c.id = u.challenge_id" + named)
-
-private let devices =
-    """
-    SELECT d.id, d.name, d.platform, d.state, d.public_key, d.binding, d.created_at, d.last_seen_at,
-    d.push_token, u.id, u.username, w.name, d.failures, d.failed_at, d.stopped_by
-    """ + ofUser + " JOIN device d ON d.user_id = u.id"
-private let devicesOfUser = Statement(devices + named + " ORDER BY d.created_at, d.id")
-/// Reads the factors. The row of an address that was removed before its confirmation remains only
-/// for its counts, and is left out.
-private let factorsOfUser = Statement(
-    "SELECT " + CodeFactors.columns + ofUser + " JOIN factor f ON f.user_id = u.id" + named
-        + " AND (f.address IS NOT NULL OR f.kind NOT IN ('mail', 'sms')) ORDER BY f.created_at, f.id")
-private let deviceByID = Statement(devices + " WHERE d.id = ?")

@@ -52,7 +52,11 @@ public enum OutboxAdmin {
         /// dead entry of a login was not written by a relay, and stays, too.
         public var goesWithLogin: Bool { challenge != nil && kind != "webhook" && deadAt == nil }
     }
+}
 
+// MARK: Reading
+
+extension OutboxAdmin {
     /// A filter for entries; nil for all.
     public struct Filter: Sendable {
         public var kind: String?
@@ -66,12 +70,9 @@ public enum OutboxAdmin {
 
     /// Lists the entries, the oldest first. They contain no codes, because codes are not stored.
     public static func list(_ wanted: Filter) -> Query<[Row]> {
-        let (kind, website, username) = (
-            SQLValue.text(wanted.kind), SQLValue.text(wanted.website), SQLValue.text(wanted.username)
-        )
-        let step = BoundStatement(
-            rows, kind, kind, .bool(wanted.onlyDead), website, website, username, username,
-            .integer(Int64(wanted.limit)))
+        let step = entries(
+            kind: .text(wanted.kind), onlyDead: .bool(wanted.onlyDead), website: .text(wanted.website),
+            username: .text(wanted.username), limit: .integer(Int64(wanted.limit)))
         return Query(script: Script("outbox", reads: [step])) { rows throws(StoreFailure) in
             var list: [Row] = []
             for row in rows[0] { list.append(try row.entry()) }
@@ -79,30 +80,102 @@ public enum OutboxAdmin {
         }
     }
 
+    private static let entries = Statement(
+        """
+        \(columns) WHERE (:kind IS NULL OR o.kind = :kind) AND (:onlyDead = 0 OR o.dead_at IS NOT NULL)
+        AND (:website IS NULL OR w.name = :website) AND (:username IS NULL OR u.username = :username)
+        ORDER BY coalesce(o.created_at, o.due_at), o.id LIMIT :limit
+        """)
+
+    private static let columns = """
+        SELECT o.id, o.kind, o.event, w.name AS website_name, u.username, o.challenge_id, o.created_at,
+        coalesce(o.due_at, o.webhook_due_at) AS next_due_at, o.expires_at, o.dead_at, o.attempts, o.reason, o.holder,
+        CASE WHEN EXISTS (SELECT 1 FROM relay r WHERE r.id = o.holder) THEN 1 ELSE 0 END AS is_held,
+        CASE WHEN EXISTS (SELECT 1 FROM webhook_endpoint ep WHERE ep.website_id = o.website_id AND ep.state = 'disabled')
+        THEN 1 ELSE 0 END AS is_shelved
+        FROM outbox o LEFT JOIN challenge c ON c.id = o.challenge_id
+        LEFT JOIN user u ON u.id = coalesce(o.user_id, c.user_id)
+        LEFT JOIN website w ON w.id = coalesce(o.website_id, u.website_id)
+        """
+
     public static func row(_ id: OutboxEntryID) -> Query<Row?> {
-        Query(script: Script("outbox", reads: [BoundStatement(rowByID, .id(id))])) { rows throws(StoreFailure) in
+        Query(script: Script("outbox", reads: [entryByID(entry: .id(id))])) { rows throws(StoreFailure) in
             try rows[0].first?.entry()
         }
     }
 
+    private static let entryByID = Statement("\(columns) WHERE o.id = :entry")
+}
+
+extension Row {
+    fileprivate func entry() throws(StoreFailure) -> OutboxAdmin.Row {
+        OutboxAdmin.Row(
+            id: try id("id"), kind: try text("kind"), event: try optionalText("event"),
+            website: try optionalText("website_name"), username: try optionalText("username"),
+            challenge: try optionalID("challenge_id"), createdAt: try optionalTimestamp("created_at"),
+            dueAt: try optionalTimestamp("next_due_at"), expiresAt: try optionalTimestamp("expires_at"),
+            deadAt: try optionalTimestamp("dead_at"), attempts: try integer("attempts"),
+            reason: try optionalText("reason"), holder: try optionalID("holder"), holderLives: try bool("is_held"),
+            isShelved: try bool("is_shelved"))
+    }
+}
+
+// MARK: Changes
+
+extension OutboxAdmin {
     /// Replays a dead letter as if it had just been written. The answer is false if there is no
     /// such dead letter. An entry that is not genuine stays dead, because no relay would send it.
     public static func replay(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "replay", rows: [.entry(id).signed], operation,
-            BoundStatement(auditReplay, .id(operation), .timestamp(now), .id(id)),
-            BoundStatement(
-                revive, .timestamp(now), .timestamp(now + AccountEventRows.life), .id(id), .id(operation)),
-            BoundStatement(
-                reviveWebhook, .timestamp(now), .timestamp(now + WebhookRows.life), .id(id), .id(operation)))
+            auditReplay(operation: .id(operation), now: .timestamp(now), entry: .id(id)),
+            revive(
+                now: .timestamp(now), expiresAt: .timestamp(now + AccountEventRows.life), entry: .id(id),
+                operation: .id(operation)),
+            reviveWebhook(
+                now: .timestamp(now), expiresAt: .timestamp(now + WebhookRows.life), entry: .id(id),
+                operation: .id(operation)))
     }
+
+    private static let auditReplay = Statement(
+        """
+        INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
+        SELECT :operation, :now, 'outbox.replayed', \(ofEntry) AND o.dead_at IS NOT NULL
+        \(Audit.once)
+        """)
+
+    private static let ofEntry = """
+        u.website_id, u.id, o.challenge_id, o.device_id, o.event
+        FROM outbox o LEFT JOIN user u ON u.id = o.user_id WHERE o.id = :entry
+        """
+
+    private static let revive = Statement(
+        """
+        UPDATE outbox SET dead_at = NULL, ambiguous_at = NULL, attempts = 0, due_at = :now, expires_at = :expiresAt
+        WHERE id = :entry AND kind <> 'webhook' AND \(Guards.audited)
+        """)
+
+    private static let reviveWebhook = Statement(
+        """
+        UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, lease = NULL, webhook_due_at = :now,
+        expires_at = :expiresAt
+        WHERE id = :entry AND kind = 'webhook' AND \(Guards.audited)
+        """)
 
     /// Deletes an entry that is not deleted with its login. The answer is false if there is none.
     public static func drop(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
-            "drop", rows: [], operation,
-            BoundStatement(auditDrop, .id(operation), .timestamp(now), .id(id)), StepSettlement.drop(id, as: operation))
+            "drop", rows: [], operation, auditDrop(operation: .id(operation), now: .timestamp(now), entry: .id(id)),
+            StepSettlement.drop(id, as: operation))
     }
+
+    private static let auditDrop = Statement(
+        """
+        INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
+        SELECT :operation, :now, 'outbox.dropped', \(ofEntry)
+        AND (o.challenge_id IS NULL OR o.kind = 'webhook' OR o.dead_at IS NOT NULL)
+        \(Audit.once)
+        """)
 
     private static func change(
         _ name: StaticString, rows: [SignedRows], _ operation: Operation, _ steps: BoundStatement...
@@ -110,55 +183,3 @@ public enum OutboxAdmin {
         Query(change: Change(name, operation, rows: rows, steps)) { rows in rows.happened }
     }
 }
-
-extension Row {
-    fileprivate func entry() throws(StoreFailure) -> OutboxAdmin.Row {
-        OutboxAdmin.Row(
-            id: try id(0), kind: try text(1), event: try optionalText(2), website: try optionalText(3),
-            username: try optionalText(4), challenge: try optionalID(5), createdAt: try optionalTimestamp(6),
-            dueAt: try optionalTimestamp(7), expiresAt: try optionalTimestamp(8), deadAt: try optionalTimestamp(9),
-            attempts: try integer(10), reason: try optionalText(11), holder: try optionalID(12),
-            holderLives: try bool(13), isShelved: try bool(14))
-    }
-}
-
-private let columns = """
-    SELECT o.id, o.kind, o.event, w.name, u.username, o.challenge_id, o.created_at, coalesce(o.due_at, o.webhook_due_at),
-    o.expires_at, o.dead_at, o.attempts, o.reason, o.holder,
-    CASE WHEN EXISTS (SELECT 1 FROM relay r WHERE r.id = o.holder) THEN 1 ELSE 0 END,
-    CASE WHEN EXISTS (SELECT 1 FROM webhook_endpoint ep WHERE ep.website_id = o.website_id AND ep.state = 'disabled')
-    THEN 1 ELSE 0 END
-    FROM outbox o LEFT JOIN challenge c ON c.id = o.challenge_id
-    LEFT JOIN user u ON u.id = coalesce(o.user_id, c.user_id)
-    LEFT JOIN website w ON w.id = coalesce(o.website_id, u.website_id)
-    """
-
-private let rows = Statement(
-    columns + """
-         WHERE (? IS NULL OR o.kind = ?) AND (? = 0 OR o.dead_at IS NOT NULL) AND (? IS NULL OR w.name = ?)
-        AND (? IS NULL OR u.username = ?) ORDER BY coalesce(o.created_at, o.due_at), o.id LIMIT ?
-        """)
-private let rowByID = Statement(columns + " WHERE o.id = ?")
-
-private let ofEntry =
-    " u.website_id, u.id, o.challenge_id, o.device_id, o.event, NULL FROM outbox o LEFT JOIN user u ON u.id = o.user_id"
-
-private let auditReplay = Statement(
-    Audit.columns + " SELECT ?, ?, 'outbox.replayed'," + ofEntry + " WHERE o.id = ? AND o.dead_at IS NOT NULL"
-        + Audit.once)
-
-private let auditDrop = Statement(
-    Audit.columns + " SELECT ?, ?, 'outbox.dropped'," + ofEntry
-        + " WHERE o.id = ? AND (o.challenge_id IS NULL OR o.kind = 'webhook' OR o.dead_at IS NOT NULL)" + Audit.once)
-
-private let revive = Statement(
-    """
-    UPDATE outbox SET dead_at = NULL, ambiguous_at = NULL, attempts = 0, due_at = ?, expires_at = ?
-    WHERE id = ? AND kind <> 'webhook' AND
-    """ + StepSettlement.settled)
-
-private let reviveWebhook = Statement(
-    """
-    UPDATE outbox SET dead_at = NULL, attempts = 0, holder = NULL, lease = NULL, webhook_due_at = ?, expires_at = ?
-    WHERE id = ? AND kind = 'webhook' AND
-    """ + StepSettlement.settled)

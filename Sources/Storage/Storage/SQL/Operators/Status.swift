@@ -26,39 +26,44 @@ public struct StoreStatus: Sendable, Equatable {
     public static let query = Query(
         script: Script(
             "status",
-            reads: [
-                BoundStatement(countWebsites), BoundStatement(countRelays), BoundStatement(countEntries),
-                BoundStatement(countDisabled),
-            ])
+            reads: [countWebsites(), countRelays(), countEntries(), countDisabled()])
     ) { rows throws(StoreFailure) in
         var waiting: [Waiting] = []
         var dead: Int64 = 0
         var shelved: Int64 = 0
         for row in rows[2] {
-            dead += try row.integer(3)
-            shelved += try row.integer(4)
-            guard let oldestDue = try row.optionalTimestamp(2) else { continue }
-            waiting.append(Waiting(kind: try row.text(0), count: try row.integer(1), oldestDue: oldestDue))
+            dead += try row.integer("dead_count")
+            shelved += try row.integer("shelved_count")
+            guard let oldestDue = try row.optionalTimestamp("oldest_due_at") else { continue }
+            waiting.append(
+                Waiting(kind: try row.text("kind"), count: try row.integer("due_count"), oldestDue: oldestDue))
         }
         return StoreStatus(
-            websites: try rows[0].first?.integer(0) ?? 0, relays: try rows[1].first?.integer(0) ?? 0, waiting: waiting,
-            dead: dead, disabled: try rows[3].first?.integer(0) ?? 0, shelved: shelved)
+            websites: try rows[0].first?.integer("website_count") ?? 0,
+            relays: try rows[1].first?.integer("relay_count") ?? 0, waiting: waiting, dead: dead,
+            disabled: try rows[3].first?.integer("disabled_count") ?? 0, shelved: shelved)
     }
 
-    static let countRelays = Statement("SELECT count(*) FROM relay")
+    private static let countWebsites = Statement(
+        "SELECT count(*) AS website_count FROM website WHERE state = 'active'")
+
+    static let countRelays = Statement("SELECT count(*) AS relay_count FROM relay")
+
+    /// Counts the entries. Webhooks of disabled endpoints do not count as due.
+    private static let countEntries = Statement(
+        """
+        SELECT o.kind, count(CASE WHEN ep.website_id IS NULL THEN \(dueAt) END) AS due_count,
+        min(CASE WHEN ep.website_id IS NULL THEN \(dueAt) END) AS oldest_due_at, count(o.dead_at) AS dead_count,
+        count(CASE WHEN ep.website_id IS NOT NULL THEN o.webhook_due_at END) AS shelved_count
+        FROM outbox o LEFT JOIN webhook_endpoint ep ON ep.website_id = o.website_id AND ep.state = 'disabled'
+        GROUP BY o.kind ORDER BY o.kind
+        """)
+
+    private static let dueAt = "coalesce(o.due_at, o.webhook_due_at)"
+
+    private static let countDisabled = Statement(
+        """
+        SELECT count(*) AS disabled_count FROM webhook_endpoint ep JOIN website w ON w.id = ep.website_id
+        WHERE ep.state = 'disabled' AND w.webhook_url IS NOT NULL
+        """)
 }
-
-private let countWebsites = Statement("SELECT count(*) FROM website WHERE state = 'active'")
-private let countDisabled = Statement(
-    "SELECT count(*) FROM webhook_endpoint ep JOIN website w ON w.id = ep.website_id "
-        + "WHERE ep.state = 'disabled' AND w.webhook_url IS NOT NULL")
-
-/// Counts the entries. Webhooks of disabled endpoints do not count as due.
-private let countEntries = Statement(
-    """
-    SELECT o.kind, count(CASE WHEN ep.website_id IS NULL THEN coalesce(o.due_at, o.webhook_due_at) END),
-    min(CASE WHEN ep.website_id IS NULL THEN coalesce(o.due_at, o.webhook_due_at) END), count(o.dead_at),
-    count(CASE WHEN ep.website_id IS NOT NULL THEN o.webhook_due_at END)
-    FROM outbox o LEFT JOIN webhook_endpoint ep ON ep.website_id = o.website_id AND ep.state = 'disabled'
-    GROUP BY o.kind ORDER BY o.kind
-    """)

@@ -11,70 +11,76 @@ extension Websites {
     }
 
     public static func keys(of website: WebsiteID) -> Query<[Key]> {
-        Query(script: Script("website keys", reads: [BoundStatement(keysOfWebsite, .id(website))])) {
+        Query(script: Script("website keys", reads: [keysOfWebsite(website: .id(website))])) {
             rows throws(StoreFailure) in
             var keys: [Key] = []
-            for row in rows[0] { keys.append(Key(thumbprint: try row.blob(0), createdAt: try row.timestamp(1))) }
+            for row in rows[0] {
+                keys.append(Key(thumbprint: try row.blob("thumbprint"), createdAt: try row.timestamp("created_at")))
+            }
             return keys
         }
     }
+
+    private static let keysOfWebsite = Statement(
+        """
+        SELECT thumbprint, created_at FROM website_key WHERE website_id = :website ORDER BY created_at, thumbprint
+        """)
 
     /// Revokes one key, or all keys if none is given. The answer is false if there is none.
     public static func revokeKeys(
         of website: WebsiteID, _ thumbprint: [UInt8]?, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
-        let key = thumbprint.map { [SQLValue.blob($0)] } ?? []
-        return Query(
-            change: Change(
-                "website revoke-key", operation,
+        let audit = auditChange(
+            operation: .id(operation), now: .timestamp(now), event: .text("website.key_revoked"),
+            website: .id(website))
+        let writes =
+            if let thumbprint {
                 [
-                    BoundStatement(
-                        thumbprint == nil ? markIfAnyKey : markIfKey, values: [.id(operation), .id(website)] + key),
-                    BoundStatement(
-                        auditRight, .id(operation), .timestamp(now), .text("website.key_revoked"), .id(website),
-                        .id(operation)),
-                    BoundStatement(
-                        thumbprint == nil ? dropAllKeys : dropKey,
-                        values: [.id(website)] + key + [.id(website), .id(operation)]),
-                ])
-        ) { rows in rows.happened }
+                    markIfKey(operation: .id(operation), website: .id(website), thumbprint: .blob(thumbprint)), audit,
+                    dropKey(website: .id(website), thumbprint: .blob(thumbprint), operation: .id(operation)),
+                ]
+            } else {
+                [
+                    markIfAnyKey(operation: .id(operation), website: .id(website)), audit,
+                    dropAllKeys(website: .id(website), operation: .id(operation)),
+                ]
+            }
+        return Query(change: Change("website revoke-key", operation, writes)) { rows in rows.happened }
     }
+
+    private static let markIfKey = Statement("\(mark) (\(keys) AND k.thumbprint = :thumbprint)")
+    private static let markIfAnyKey = Statement("\(mark) (\(keys))")
+    private static let mark = "UPDATE website SET operation = :operation WHERE id = :website AND EXISTS"
+    private static let keys = "SELECT 1 FROM website_key k WHERE k.website_id = website.id"
+
+    private static let dropKey = Statement(
+        "DELETE FROM website_key WHERE website_id = :website AND thumbprint = :thumbprint AND \(websiteMarked)")
+    private static let dropAllKeys = Statement(
+        "DELETE FROM website_key WHERE website_id = :website AND \(websiteMarked)")
+
+    /// The condition that the operation has marked the website's row.
+    private static let websiteMarked =
+        "EXISTS (SELECT 1 FROM website w WHERE w.id = :website AND w.operation = :operation)"
 
     /// Disables or enables a website. The answer is false if it has that state already.
     public static func set(
         _ website: WebsiteID, isDisabled: Bool, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
-        let state = isDisabled ? "disabled" : "active"
         let row = SignedRows.website(website)
         return Query(
             change: Change(
                 "website state", operation, rows: [isDisabled ? row.lenient : row.signed],
                 [
-                    BoundStatement(setState, .text(state), .id(operation), .id(website), .text(state)),
-                    BoundStatement(
-                        auditRight, .id(operation), .timestamp(now),
-                        .text(isDisabled ? "website.disabled" : "website.enabled"), .id(website), .id(operation)),
+                    setState(
+                        state: .text(isDisabled ? "disabled" : "active"), operation: .id(operation),
+                        website: .id(website)),
+                    auditChange(
+                        operation: .id(operation), now: .timestamp(now),
+                        event: .text(isDisabled ? "website.disabled" : "website.enabled"), website: .id(website)),
                 ])
         ) { rows in rows.happened }
     }
+
+    private static let setState = Statement(
+        "UPDATE website SET state = :state, operation = :operation WHERE id = :website AND state <> :state")
 }
-
-private let keysOfWebsite = Statement(
-    "SELECT thumbprint, created_at FROM website_key WHERE website_id = ? ORDER BY created_at, thumbprint")
-
-private let mark = "UPDATE website SET operation = ? WHERE id = ? AND EXISTS "
-private let markIfAnyKey = Statement(mark + "(SELECT 1 FROM website_key k WHERE k.website_id = website.id)")
-private let markIfKey = Statement(
-    mark + "(SELECT 1 FROM website_key k WHERE k.website_id = website.id AND k.thumbprint = ?)")
-
-private let byThisChange = " AND EXISTS (SELECT 1 FROM website w WHERE w.id = ? AND w.operation = ?)"
-private let dropAllKeys = Statement("DELETE FROM website_key WHERE website_id = ?" + byThisChange)
-private let dropKey = Statement("DELETE FROM website_key WHERE website_id = ? AND thumbprint = ?" + byThisChange)
-
-private let setState = Statement("UPDATE website SET state = ?, operation = ? WHERE id = ? AND state <> ?")
-
-private let auditRight = Statement(
-    Audit.columns + """
-         SELECT ?, ?, ?, w.id, NULL, NULL, NULL, 'operator', NULL FROM website w
-        WHERE w.id = ? AND w.operation = ?
-        """ + Audit.once)

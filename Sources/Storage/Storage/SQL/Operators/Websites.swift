@@ -53,42 +53,103 @@ public enum Websites {
         /// The health of the webhook endpoint; nil if the website has none.
         public let health: WebhookHealth?
     }
+}
 
+// MARK: Reading
+
+extension Websites {
+    public static func list() -> Query<[Listed]> {
+        Query(script: Script("website list", reads: [listWebsites()])) { rows throws(StoreFailure) in
+            try rows[0].websites()
+        }
+    }
+
+    private static let listWebsites = Statement("\(websites) ORDER BY w.name")
+
+    public static func named(_ name: String) -> Query<Listed?> {
+        Query(script: Script("website show", reads: [websiteByName(name: .text(name))])) {
+            rows throws(StoreFailure) in
+            try rows[0].websites().first
+        }
+    }
+
+    private static let websiteByName = Statement("\(websites) WHERE w.name = :name")
+
+    private static let websites = """
+        SELECT w.id, w.name, w.display_name, w.state, w.policy, w.webhook_url,
+        (SELECT count(*) FROM user u WHERE u.website_id = w.id) AS user_count, w.created_at, \(EndpointHealth.columns)
+        FROM website w LEFT JOIN webhook_endpoint ep ON ep.website_id = w.id AND w.webhook_url IS NOT NULL
+        """
+}
+
+extension Rows {
+    fileprivate func websites() throws(StoreFailure) -> [Websites.Listed] {
+        var list: [Websites.Listed] = []
+        for row in self {
+            list.append(
+                Websites.Listed(
+                    id: try row.id("id"), name: try row.text("name"),
+                    traits: Websites.Traits(
+                        displayName: try row.text("display_name"), policy: try row.text("policy"),
+                        webhook: try row.optionalText("webhook_url")),
+                    state: try row.text("state"), users: try row.integer("user_count"),
+                    createdAt: try row.timestamp("created_at"),
+                    health: try row.isNull("endpoint_state") ? nil : EndpointHealth.read(row)))
+        }
+        return list
+    }
+}
+
+// MARK: Changes
+
+extension Websites {
     /// Adds a website. The answer is false if a website has had the name before: a name is never
     /// reused.
     public static func add(_ website: New, as operation: Operation) -> Query<Bool> {
-        Query(
+        let now = SQLValue.timestamp(website.createdAt)
+        return Query(
             change: Change(
                 "website add", operation,
                 rows: [.website(website.id).signed, .websiteKey(website.keyThumbprint).signed],
                 [
-                    BoundStatement(
-                        insertWebsite, .id(website.id), .text(website.name), .text(website.displayName),
-                        .text(website.policy), .text(website.endpoint?.url), .timestamp(website.createdAt),
-                        .id(operation)),
-                    BoundStatement(
-                        insertKey, .blob(website.keyThumbprint), .timestamp(website.createdAt), .id(website.id),
-                        .id(operation)),
-                    BoundStatement(
-                        auditWebsite, .id(operation), .timestamp(website.createdAt), .id(website.id), .id(operation)),
+                    insertWebsite(
+                        website: .id(website.id), name: .text(website.name), displayName: .text(website.displayName),
+                        policy: .text(website.policy), url: .text(website.endpoint?.url), now: now,
+                        operation: .id(operation)),
+                    insertKey(
+                        thumbprint: .blob(website.keyThumbprint), now: now, website: .id(website.id),
+                        operation: .id(operation)),
+                    auditChange(
+                        operation: .id(operation), now: now, event: .text("website.added"), website: .id(website.id)),
                 ]
                     + WebhookEndpoints.steps(
                         of: website.id, from: nil, to: website.endpoint?.url, website.endpoint?.secrets, as: operation))
         ) { rows in rows.happened }
     }
 
-    public static func list() -> Query<[Listed]> {
-        Query(script: Script("website list", reads: [BoundStatement(listWebsites)])) { rows throws(StoreFailure) in
-            try rows[0].websites()
-        }
-    }
+    private static let insertWebsite = Statement(
+        into: .website, once: true,
+        """
+        INSERT INTO website (id, name, display_name, state, policy, webhook_url, created_at, operation)
+        SELECT :website, :name, :displayName, 'active', :policy, :url, :now, :operation
+        /*M! FROM DUAL */ WHERE 1 = 1
+        """)
 
-    public static func named(_ name: String) -> Query<Listed?> {
-        Query(script: Script("website show", reads: [BoundStatement(websiteByName, .text(name))])) {
-            rows throws(StoreFailure) in
-            try rows[0].websites().first
-        }
-    }
+    private static let insertKey = Statement(
+        into: .websiteKey,
+        """
+        INSERT INTO website_key (thumbprint, website_id, created_at)
+        SELECT :thumbprint, w.id, :now FROM website w WHERE w.id = :website AND w.operation = :operation
+        """)
+
+    /// Audits an operator's change that has marked the website's row.
+    static let auditChange = Statement(
+        """
+        INSERT INTO audit (operation, at, event, website_id, outcome)
+        SELECT :operation, :now, :event, w.id, 'operator' FROM website w
+        WHERE w.id = :website AND w.operation = :operation
+        \(Audit.once)
+        """)
 
     /// Changes a website. The answer is false if somebody else has changed it since it was read.
     ///
@@ -102,70 +163,23 @@ public enum Websites {
             change: Change(
                 "website edit", operation, rows: [.website(website).signed],
                 [
-                    BoundStatement(
-                        updateWebsite, .text(new.displayName), .text(new.policy), .text(new.webhookURL), .id(operation),
-                        .id(website), .text(old.displayName), .text(old.policy), .text(old.webhookURL)),
-                    BoundStatement(auditEdit, .id(operation), .timestamp(now), .id(website), .id(operation)),
+                    updateWebsite(
+                        displayName: .text(new.displayName), policy: .text(new.policy), url: .text(new.webhookURL),
+                        operation: .id(operation), website: .id(website), oldDisplayName: .text(old.displayName),
+                        oldPolicy: .text(old.policy), oldURL: .text(old.webhookURL)),
+                    auditChange(
+                        operation: .id(operation), now: .timestamp(now), event: .text("website.edited"),
+                        website: .id(website)),
                 ]
                     + WebhookEndpoints.steps(
                         of: website, from: old.webhookURL, to: new.webhookURL, secrets, as: operation))
         ) { rows in rows.happened }
     }
+
+    private static let updateWebsite = Statement(
+        """
+        UPDATE website SET display_name = :displayName, policy = :policy, webhook_url = :url, operation = :operation
+        WHERE id = :website AND display_name = :oldDisplayName AND policy = :oldPolicy
+        AND webhook_url /*M! <=> */ /*S! IS */ :oldURL
+        """)
 }
-
-extension Rows {
-    fileprivate func websites() throws(StoreFailure) -> [Websites.Listed] {
-        var list: [Websites.Listed] = []
-        for row in self {
-            list.append(
-                Websites.Listed(
-                    id: try row.id(0), name: try row.text(1),
-                    traits: Websites.Traits(
-                        displayName: try row.text(2), policy: try row.text(4), webhook: try row.optionalText(5)),
-                    state: try row.text(3), users: try row.integer(6), createdAt: try row.timestamp(7),
-                    health: try row.isNull(8) ? nil : row.health(8)))
-        }
-        return list
-    }
-}
-
-private let insertWebsite = Statement(
-    into: .website, once: true,
-    """
-    INSERT INTO website (id, name, display_name, state, policy, webhook_url, created_at, operation)
-    SELECT ?, ?, ?, 'active', ?, ?, ?, ? /*M! FROM DUAL */ WHERE 1 = 1
-    """)
-
-private let insertKey = Statement(
-    into: .websiteKey,
-    """
-    INSERT INTO website_key (thumbprint, website_id, created_at)
-    SELECT ?, w.id, ? FROM website w WHERE w.id = ? AND w.operation = ?
-    """)
-
-private let auditWebsite = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'website.added', w.id, NULL, NULL, NULL, 'operator', NULL FROM website w
-        WHERE w.id = ? AND w.operation = ?
-        """ + Audit.once)
-
-private let updateWebsite = Statement(
-    """
-    UPDATE website SET display_name = ?, policy = ?, webhook_url = ?, operation = ?
-    WHERE id = ? AND display_name = ? AND policy = ? AND webhook_url /*M! <=> */ /*S! IS */ ?
-    """)
-
-private let auditEdit = Statement(
-    Audit.columns + """
-         SELECT ?, ?, 'website.edited', w.id, NULL, NULL, NULL, 'operator', NULL FROM website w
-        WHERE w.id = ? AND w.operation = ?
-        """ + Audit.once)
-
-private let websites = """
-    SELECT w.id, w.name, w.display_name, w.state, w.policy, w.webhook_url,
-        (SELECT count(*) FROM user u WHERE u.website_id = w.id), w.created_at,
-        ep.state, ep.disabled_by, ep.disabled_at, ep.failing_since, ep.failed_attempts
-    FROM website w LEFT JOIN webhook_endpoint ep ON ep.website_id = w.id AND w.webhook_url IS NOT NULL
-    """
-private let listWebsites = Statement(websites + " ORDER BY w.name")
-private let websiteByName = Statement(websites + " WHERE w.name = ?")
