@@ -7,19 +7,43 @@ extension Store: AuthenticationStore {
             Query(
                 script: Script(
                     "website", rows: [.website(named: name), .websiteKey(key)],
-                    reads: [BoundStatement(websiteByKey, .text(name), .blob(key))])
+                    reads: [websiteByKey(name: .text(name), thumbprint: .blob(key))])
             ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
-                return try row.website(0)
+                return try WebsiteColumns.read(row)
             })
     }
+}
 
+private let websiteByKey = Statement(
+    """
+    SELECT \(WebsiteColumns.list) FROM website w JOIN website_key k ON k.website_id = w.id
+    WHERE w.name = :name AND k.thumbprint = :thumbprint AND w.state = 'active'
+    """)
+
+/// The columns of the website of a request, and how they are read.
+enum WebsiteColumns {
+    /// The columns of the alias `w`.
+    static let list = """
+        w.id AS website_id, w.name AS website_name, w.display_name AS website_display_name, w.policy AS website_policy
+        """
+
+    static func read(_ row: Row) throws(StoreFailure) -> WebsiteRow {
+        WebsiteRow(
+            id: try row.id("website_id"), name: try row.text("website_name"),
+            displayName: try row.text("website_display_name"), policy: try row.text("website_policy"))
+    }
+}
+
+// MARK: Phones
+
+extension Store {
     public func device(_ id: DeviceID, key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
-        try await device(BoundStatement(deviceByKeyAndID, .blob(key), .id(id)), key)
+        try await device(deviceByKeyAndID(thumbprint: .blob(key), device: .id(id)), key)
     }
 
     public func device(key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
-        try await device(BoundStatement(deviceByKey, .blob(key)), key)
+        try await device(deviceByKey(thumbprint: .blob(key)), key)
     }
 
     private func device(_ step: BoundStatement, _ key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
@@ -29,34 +53,28 @@ extension Store: AuthenticationStore {
             Query(script: Script("device", rows: rows, reads: [step])) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return DeviceRow(
-                    id: try row.id(0), user: try row.id(1), state: try row.word(2), publicKey: try row.blob(3),
-                    website: try row.website(4), failures: Int(try row.integer(8)),
-                    failedAt: try row.optionalTimestamp(9), platform: try row.word(10))
+                    id: try row.id("id"), user: try row.id("user_id"), state: try row.word("state"),
+                    publicKey: try row.blob("public_key"), website: try WebsiteColumns.read(row),
+                    failures: Int(try row.integer("failures")), failedAt: try row.optionalTimestamp("failed_at"),
+                    platform: try row.word("platform"))
             })
     }
 }
 
+private let deviceByKeyAndID = Statement("\(deviceOfKey) AND d.id = :device")
+private let deviceByKey = Statement(deviceOfKey)
+
+private let deviceOfKey = """
+    SELECT d.id, d.user_id, d.state, d.public_key, d.failures, d.failed_at, d.platform, \(WebsiteColumns.list)
+    FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
+    WHERE w.state = 'active' AND d.thumbprint = :thumbprint
+    """
+
 extension Row {
-    /// Reads the four columns of a website, starting at the column `first`.
+    /// Reads the four columns of a website by index, until Bind reads `WebsiteColumns`.
     func website(_ first: Int) throws(StoreFailure) -> WebsiteRow {
         WebsiteRow(
             id: try id(first), name: try text(first + 1), displayName: try text(first + 2),
             policy: try text(first + 3))
     }
 }
-
-private let websiteByKey = Statement(
-    """
-    SELECT w.id, w.name, w.display_name, w.policy
-    FROM website w JOIN website_key k ON k.website_id = w.id
-    WHERE w.name = ? AND k.thumbprint = ? AND w.state = 'active'
-    """)
-
-private let deviceColumns = """
-    SELECT d.id, d.user_id, d.state, d.public_key, w.id, w.name, w.display_name, w.policy, d.failures, d.failed_at,
-        d.platform
-    FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
-    WHERE w.state = 'active' AND d.thumbprint = ?
-    """
-private let deviceByKey = Statement(deviceColumns)
-private let deviceByKeyAndID = Statement(deviceColumns + " AND d.id = ?")
