@@ -56,9 +56,6 @@ extension SignedRows {
 
     private static let entriesOfLease = RowSearch(.outbox, where: "lease = :lease")
 
-    /// The entries of a lease, as Deliver still calls them.
-    static func entries(claimed lease: OperationID) -> SignedRows { entries(leased: lease) }
-
     /// The `login.decided` entry of a challenge that this change ended. The search finds nothing
     /// before the change.
     static func decided(_ challenge: ChallengeID, by operation: Operation) -> SignedRows {

@@ -75,15 +75,6 @@ extension Row {
         try isNull(column) ? nil : word(column)
     }
 
-    /// Reads a phone as its website sees it, starting at the column `first`.
-    func device(_ first: Int) throws(StoreFailure) -> DeviceView {
-        DeviceView(
-            id: try id(first), name: try optionalText(first + 1), platform: try word(first + 2),
-            state: try word(first + 3), pushToken: try text(first + 8), publicKey: try optionalBlob(first + 4),
-            binding: try optionalText(first + 5),
-            createdAt: try timestamp(first + 6), lastSeenAt: try optionalTimestamp(first + 7))
-    }
-
     private func mismatch(at column: Int, _ wanted: String) -> StoreFailure {
         mismatch(String(column), wanted, try? value(at: column))
     }

@@ -6,7 +6,7 @@ import World
 enum OutboxRows {
     /// The condition for entries that are deleted with their challenge. Webhooks stay, because the
     /// website is still notified of the end and its effects.
-    static let exceptWebhooks = " kind <> '\(WebhookRows.kind)'"
+    static let exceptWebhooks = "kind <> '\(WebhookRows.kind)'"
 }
 
 /// The outbox entries of codes that are sent, which several verbs write.
@@ -63,13 +63,4 @@ enum CodeEntries {
             .factor(code.factor).signed, .entry(code.id).signed, .sentCode(of: code.factor, code.counter).signed,
         ]
     }
-}
-
-/// The names by which Enrol calls `CodeEntries`.
-extension OutboxRows {
-    static func code(_ code: CodeToSend, as operation: Operation) -> [BoundStatement] {
-        CodeEntries.insert(code, as: operation)
-    }
-
-    static func rows(_ code: CodeToSend) -> [SignedRows] { CodeEntries.rows(code) }
 }

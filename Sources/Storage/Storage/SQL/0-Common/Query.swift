@@ -62,11 +62,6 @@ enum Audit {
          /*M! ON DUPLICATE KEY UPDATE operation = audit.operation */
         /*S! ON CONFLICT DO NOTHING */
         """
-
-    static let columns = """
-        INSERT INTO audit
-        (operation, at, event, website_id, user_id, challenge_id, device_id, outcome, proof)
-        """
 }
 
 extension Audit {
@@ -76,12 +71,6 @@ extension Audit {
         INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
         SELECT c.id, :now, 'challenge.ended', c.website_id, c.user_id, c.id, c.reason FROM challenge c WHERE
         """
-
-    /// Audits challenges that ended without an answer of their own. The audit row has the
-    /// challenge's id as its operation, because a challenge ends once.
-    static let ended =
-        columns + " SELECT c.id, ?, 'challenge.ended', c.website_id, c.user_id, c.id, NULL, c.reason, NULL "
-        + "FROM challenge c WHERE "
 }
 
 extension [Rows] {

@@ -59,11 +59,11 @@ extension Store {
         var writes = [Locks.hold(user: .id(sending.user))]
         if let charge = sending.charge { writes.append(SMSBudget.hold(charge)) }
         writes.append(sending.audit(operation))
-        writes += OutboxRows.code(code, as: operation)
+        writes += CodeEntries.insert(code, as: operation)
         if let charge = sending.charge { writes.append(SMSBudget.count(charge, message: code.id)) }
         let room = sending.charge.map { hasRoom.bound([:], lists: SMSBudget.lists($0)) } ?? roomAlways()
         let change = Change(
-            "send", operation, rows: [.user(sending.user).signed] + OutboxRows.rows(code), writes,
+            "send", operation, rows: [.user(sending.user).signed] + CodeEntries.rows(code), writes,
             reads: [oldestSent(factor: .id(code.factor), since: .timestamp(sending.since)), room])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in

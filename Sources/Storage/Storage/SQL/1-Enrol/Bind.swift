@@ -11,19 +11,14 @@ extension Store: BindStore {
                     reads: [enrolmentOfUser(token: .id(token))])
             ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
-                return Enrolment(
-                    user: try row.id("user_id"),
-                    website: WebsiteRow(
-                        id: try row.id("website_id"), name: try row.text("website_name"),
-                        displayName: try row.text("website_display_name"), policy: try row.text("website_policy")))
+                return Enrolment(user: try row.id("user_id"), website: try WebsiteColumns.read(row))
             })
     }
 }
 
 private let enrolmentOfUser = Statement(
     """
-    SELECT u.id AS user_id, w.id AS website_id, w.name AS website_name, w.display_name AS website_display_name,
-    w.policy AS website_policy
+    SELECT u.id AS user_id, \(WebsiteColumns.list)
     FROM user u JOIN website w ON w.id = u.website_id WHERE u.token = :token AND w.state = 'active'
     """)
 

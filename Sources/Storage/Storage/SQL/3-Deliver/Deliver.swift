@@ -16,7 +16,7 @@ extension Store: DeliverStore {
                     limit: .integer(Int64(lease.limit)))
             ], reads: [idsOfLease(lease: .id(lease.id))])
         let leased = try await run(Query(script: script) { rows in rows[0].entries })
-        return try await read(leased, together: Self.leased(lease, rows: .entries(claimed: lease.id))) {
+        return try await read(leased, together: Self.leased(lease, rows: .entries(leased: lease.id))) {
             Self.leased(lease, $0, rows: .entry($0))
         }
     }

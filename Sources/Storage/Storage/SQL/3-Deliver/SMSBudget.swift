@@ -53,17 +53,3 @@ enum SMSBudget {
         AND EXISTS (SELECT 1 FROM outbox o WHERE o.id = :message)
         """)
 }
-
-/// The same condition with its values, for statements without names.
-extension SMSBudget {
-    static let room =
-        "(NOT EXISTS (SELECT 1 FROM sms_usage WHERE "
-        + Array(repeating: "(sms_usage.period = ? AND sms_usage.scope = ? AND sms_usage.messages >= ?)", count: 5)
-        .joined(separator: " OR ") + "))"
-
-    static func values(_ charge: SMSCharge) -> [SQLValue] {
-        charge.tallies.flatMap { tally -> [SQLValue] in
-            [.text(tally.period), .text(tally.scope), .integer(tally.limit.map(Int64.init) ?? .max)]
-        }
-    }
-}

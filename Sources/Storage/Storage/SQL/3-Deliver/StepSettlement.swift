@@ -57,7 +57,4 @@ enum StepSettlement {
     }
 
     private static let dropEntry = Statement("DELETE FROM outbox WHERE id = :entry AND \(Guards.audited)")
-
-    /// The condition that the audit row of this settlement exists, for statements without names.
-    static let settled = " EXISTS (SELECT 1 FROM audit WHERE operation = ?)"
 }

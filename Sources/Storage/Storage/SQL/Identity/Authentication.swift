@@ -69,12 +69,3 @@ private let deviceOfKey = """
     FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
     WHERE w.state = 'active' AND d.thumbprint = :thumbprint
     """
-
-extension Row {
-    /// Reads the four columns of a website by index, until Bind reads `WebsiteColumns`.
-    func website(_ first: Int) throws(StoreFailure) -> WebsiteRow {
-        WebsiteRow(
-            id: try id(first), name: try text(first + 1), displayName: try text(first + 2),
-            policy: try text(first + 3))
-    }
-}

@@ -118,22 +118,14 @@ extension Accounts {
     private static let deviceByID = Statement("\(devices) WHERE d.id = :device")
 
     private static let devices = """
-        SELECT d.id AS device_id, d.name AS device_name, d.platform AS device_platform, d.state AS device_state,
-        d.public_key AS device_public_key, d.binding AS device_binding, d.created_at AS device_created_at,
-        d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token,
+        SELECT \(Phones.columns),
         u.id AS user_id, u.username, w.name AS website_name, d.failures, d.failed_at, d.stopped_by
         \(users) JOIN device d ON d.user_id = u.id
         """
 
     private static func device(_ row: Row) throws(StoreFailure) -> Device {
-        let view = DeviceView(
-            id: try row.id("device_id"), name: try row.optionalText("device_name"),
-            platform: try row.word("device_platform"), state: try row.word("device_state"),
-            pushToken: try row.text("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
-            binding: try row.optionalText("device_binding"), createdAt: try row.timestamp("device_created_at"),
-            lastSeenAt: try row.optionalTimestamp("device_last_seen_at"))
-        return Device(
-            view: view, stoppedBy: try row.optionalWord("stopped_by"), user: try row.id("user_id"),
+        Device(
+            view: try Phones.read(row), stoppedBy: try row.optionalWord("stopped_by"), user: try row.id("user_id"),
             username: try row.text("username"), website: try row.text("website_name"),
             failures: try row.integer("failures"), failedAt: try row.optionalTimestamp("failed_at"))
     }
