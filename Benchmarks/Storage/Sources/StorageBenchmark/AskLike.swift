@@ -24,18 +24,21 @@ struct AskLike: Sendable {
 
     /// The website, the users and their phones.
     func fill(_ store: Store) throws {
-        for table in tables { _ = try store.runBlocking(Script("tables", writes: [BoundStatement(table)])) }
+        for table in tables { _ = try store.runBlocking(Script("tables", writes: [table()])) }
         let now = SQLValue.timestamp(clock.now())
         let operation = SQLValue.blob(chance.bytes(16))
         _ = try store.runBlocking(
-            Script("fill", writes: [BoundStatement(insertWebsite, .blob(website), .text(hex(website)), now, operation)]))
+            Script("fill", writes: [insertWebsite(website: .blob(website), name: .text(hex(website)), now: now, operation: operation)]))
         for start in stride(from: 0, to: Self.users, by: 50) {
             var writes: [BoundStatement] = []
             for index in start..<start + 50 {
                 writes.append(
-                    BoundStatement(
-                        insertUser, .blob(user[index]), .blob(website), .text("user\(index)"), now, operation))
-                writes.append(BoundStatement(insertDevice, .blob(device[index]), .blob(user[index]), now, now, operation))
+                    insertUser(
+                        user: .blob(user[index]), website: .blob(website), username: .text("user\(index)"), now: now,
+                        operation: operation))
+                writes.append(
+                    insertDevice(
+                        device: .blob(device[index]), user: .blob(user[index]), now: now, operation: operation))
             }
             _ = try store.runBlocking(Script("fill", writes: writes))
         }
@@ -47,34 +50,35 @@ struct AskLike: Sendable {
         let now = clock.now()
         let moment = SQLValue.timestamp(now)
         let expiry = SQLValue.timestamp(now + .seconds(60))
-        let operation = chance.bytes(16)
+        let id = chance.bytes(16)
+        let operation = SQLValue.blob(id)
         let challenge = SQLValue.blob(chance.bytes(16))
-        let mine: [SQLValue] = [.blob(user[index]), .blob(operation)]
+        let owner = SQLValue.blob(user[index])
         return Script(
-            "ask", operation: operation,
+            "ask", operation: id,
             writes: [
-                BoundStatement(markUser, challenge, .blob(operation), .blob(user[index]), .blob(website)),
-                BoundStatement(supersede, values: [moment, .blob(operation), .blob(user[index])] + mine),
-                BoundStatement(dropErrands, values: mine),
-                BoundStatement(
-                    insertChallenge,
-                    values: [
-                        challenge, .text(#"{"number":"two"}"#), .blob(context), .blob(chance.bytes(16)), .text("42"),
-                        moment, expiry, .blob(operation),
-                    ] + mine),
-                BoundStatement(insertStep, values: [challenge, moment] + mine),
-                BoundStatement(
-                    insertPush,
-                    values: [.blob(chance.bytes(16)), challenge, moment, .blob(relay), .blob(device[index])] + mine),
-                BoundStatement(insertExpiry, values: [.blob(chance.bytes(16)), challenge, expiry] + mine),
-                BoundStatement(audit, values: [.blob(operation), moment, challenge] + mine),
+                markUser(challenge: challenge, operation: operation, user: owner, website: .blob(website)),
+                supersede(now: moment, operation: operation, user: owner),
+                dropEntries(user: owner, operation: operation),
+                insertChallenge(
+                    challenge: challenge, policy: .text(#"{"number":"two"}"#), context: .blob(context),
+                    nonce: .blob(chance.bytes(16)), number: .text("42"), now: moment, expiresAt: expiry,
+                    operation: operation, user: owner),
+                insertStep(challenge: challenge, now: moment, user: owner, operation: operation),
+                insertPush(
+                    entry: .blob(chance.bytes(16)), challenge: challenge, now: moment, relay: .blob(relay),
+                    device: .blob(device[index]), user: owner, operation: operation),
+                insertExpiry(
+                    entry: .blob(chance.bytes(16)), challenge: challenge, expiresAt: expiry, user: owner,
+                    operation: operation),
+                audit(operation: operation, now: moment, challenge: challenge, user: owner),
             ],
-            reads: [BoundStatement(happened, .blob(operation)), BoundStatement(end, challenge)])
+            reads: [happened(operation: operation), end(challenge: challenge)])
     }
 
     /// One row by its key.
     func read(_ number: Int) -> Script {
-        Script("user", reads: [BoundStatement(userByID, .blob(website), .blob(user[number % Self.users]))])
+        Script("user", reads: [userByID(website: .blob(website), user: .blob(user[number % Self.users]))])
     }
 
     private func hex(_ bytes: [UInt8]) -> String {
@@ -137,59 +141,67 @@ private let tables =
 private let insertWebsite = Statement(
     """
     INSERT INTO b_website (id, name, display_name, state, policy, created_at, operation)
-    VALUES (?, ?, 'Benchmark', 'active', '{}', ?, ?)
+    VALUES (:website, :name, 'Benchmark', 'active', '{}', :now, :operation)
     """)
 private let insertUser = Statement(
-    "INSERT INTO b_user (id, website_id, username, created_at, operation) VALUES (?, ?, ?, ?, ?)")
+    """
+    INSERT INTO b_user (id, website_id, username, created_at, operation)
+    VALUES (:user, :website, :username, :now, :operation)
+    """)
 private let insertDevice = Statement(
     """
     INSERT INTO b_device (id, user_id, state, platform, environment, push_token, push_token_at, created_at, operation)
-    VALUES (?, ?, 'active', 'ios', 'production', 'push-token', ?, ?, ?)
+    VALUES (:device, :user, 'active', 'ios', 'production', 'push-token', :now, :now, :operation)
     """)
 
 private let markUser = Statement(
     """
-    UPDATE b_user SET challenge_id = ?, operation = ? WHERE id = ? AND website_id = ? AND EXISTS
-    (SELECT 1 FROM b_website w WHERE w.id = b_user.website_id AND w.state = 'active')
+    UPDATE b_user SET challenge_id = :challenge, operation = :operation WHERE id = :user AND website_id = :website
+    AND EXISTS (SELECT 1 FROM b_website w WHERE w.id = b_user.website_id AND w.state = 'active')
     """)
 private let supersede = Statement(
     """
-    UPDATE b_challenge SET state = 'cancelled', reason = 'superseded', decided_at = ?, operation = ?
-    WHERE user_id = ? AND decided_at IS NULL AND EXISTS (SELECT 1 FROM b_user u WHERE u.id = ? AND u.operation = ?)
+    UPDATE b_challenge SET state = 'cancelled', reason = 'superseded', decided_at = :now, operation = :operation
+    WHERE user_id = :user AND decided_at IS NULL AND EXISTS (SELECT 1 \(ofMarkedUser))
     """)
-private let dropErrands = Statement(
+private let dropEntries = Statement(
     """
     DELETE FROM b_outbox WHERE challenge_id =
-    (SELECT c.id FROM b_challenge c WHERE c.user_id = ? AND c.operation = ? AND c.reason = 'superseded')
+    (SELECT c.id FROM b_challenge c WHERE c.user_id = :user AND c.operation = :operation AND c.reason = 'superseded')
     """)
 private let insertChallenge = Statement(
     """
     INSERT INTO b_challenge
     (id, state, policy, context, nonce, number, factor, asked_at, expires_at, operation, guesses, website_id, user_id)
-    SELECT ?, 'asked', ?, ?, ?, ?, 'push', ?, ?, ?, 0, u.website_id, u.id FROM b_user u WHERE u.id = ? AND u.operation = ?
+    SELECT :challenge, 'asked', :policy, :context, :nonce, :number, 'push', :now, :expiresAt, :operation, 0, u.website_id,
+    u.id \(ofMarkedUser)
     """)
 private let insertStep = Statement(
     """
     INSERT INTO b_step (challenge_id, ordinal, factor, state, at)
-    SELECT ?, 1, 'push', 'begun', ? FROM b_user u WHERE u.id = ? AND u.operation = ?
+    SELECT :challenge, 1, 'push', 'begun', :now \(ofMarkedUser)
     """)
 private let insertPush = Statement(
     """
     INSERT INTO b_outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
-    SELECT ?, 'push', ?, ?, 0, ?, d.id FROM b_device d WHERE d.id = ? AND d.state = 'active'
-    AND EXISTS (SELECT 1 FROM b_user u WHERE u.id = ? AND u.operation = ?)
+    SELECT :entry, 'push', :challenge, :now, 0, :relay, d.id FROM b_device d WHERE d.id = :device AND d.state = 'active'
+    AND EXISTS (SELECT 1 \(ofMarkedUser))
     """)
 private let insertExpiry = Statement(
     """
     INSERT INTO b_outbox (id, kind, challenge_id, due_at, attempts)
-    SELECT ?, 'expiry', ?, ?, 0 FROM b_user u WHERE u.id = ? AND u.operation = ?
+    SELECT :entry, 'expiry', :challenge, :expiresAt, 0 \(ofMarkedUser)
     """)
 private let audit = Statement(
     """
     INSERT INTO b_audit (operation, at, event, website_id, user_id, challenge_id)
-    SELECT ?, ?, 'challenge.asked', u.website_id, u.id, ? FROM b_user u WHERE u.id = ? AND u.operation = ?
+    SELECT :operation, :now, 'challenge.asked', u.website_id, u.id, :challenge \(ofMarkedUser)
     """)
-private let happened = Statement("SELECT 1 FROM b_audit WHERE operation = ?")
-private let end = Statement("SELECT expires_at FROM b_challenge WHERE id = ?")
+private let happened = Statement("SELECT 1 FROM b_audit WHERE operation = :operation")
+private let end = Statement("SELECT expires_at FROM b_challenge WHERE id = :challenge")
 private let userByID = Statement(
-    "SELECT id, username, email, phone, display_name, challenge_id FROM b_user WHERE website_id = ? AND id = ?")
+    """
+    SELECT id, username, email, phone, display_name, challenge_id FROM b_user WHERE website_id = :website AND id = :user
+    """)
+
+private let ofMarkedUser = "FROM b_user u WHERE u.id = :user AND u.operation = :operation"
