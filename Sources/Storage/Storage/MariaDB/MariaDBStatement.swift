@@ -101,6 +101,8 @@ final class MariaDBStatement {
         self.columns = columns
         guard columns.bind(to: handle) else { throw .lost(failure().message) }
         var values: [SQLValue] = []
+        // Most results have at most one row.
+        values.reserveCapacity(count)
         var unreadable: Int?
         while true {
             switch mysql_stmt_fetch(handle) {

@@ -46,6 +46,8 @@ final class SQLiteStatement {
         }
         try bind(values)
         var found: [SQLValue] = []
+        // Most results have at most one row.
+        found.reserveCapacity(columns.count)
         while true {
             let status = sqlite3_step(handle)
             switch status {

@@ -53,15 +53,8 @@ public final class Statement: Sendable {
 
     /// Returns the values in the order of the statement's parameters.
     func ordered(_ values: KeyValuePairs<SQLName, SQLValue>) throws(BindingFailure) -> [SQLValue] {
-        let names = text.names
-        guard values.count == names.count else { return try sorted(values) }
-        var ordered: [SQLValue] = []
-        ordered.reserveCapacity(names.count)
-        for (name, value) in values {
-            guard names.matches(name, at: ordered.count) else { return try sorted(values) }
-            ordered.append(value)
-        }
-        return ordered
+        guard text.names.equals(values) else { return try sorted(values) }
+        return values.map(\.value)
     }
 
     func sorted(
