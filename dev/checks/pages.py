@@ -141,3 +141,18 @@ def messages(project):
         for part in (part.strip(" :,.;") for part in parts):
             if part not in said:
                 yield MESSAGES, number, f"quotes `{part}`, which no literal of the sources holds"
+
+
+@rule
+def log_events(project):
+    """Operators find every event of the log in the pages."""
+    if MESSAGES not in pages(project):
+        return
+    described = "\n".join(read(project.root, path) for path in pages(project))
+    for path in project.sources:
+        if not path.startswith("Sources/"):
+            continue
+        text = read(project.root, path)
+        for match in re.finditer(r'\blog\.(?:debug|info|notice|warning|error)\(\s*"([a-z]+(?:\.[a-zA-Z_]+)+)"', text):
+            if not re.search(r"`" + re.escape(match.group(1)) + r"`", described):
+                yield path, text.count("\n", 0, match.start()) + 1, f"logs {match.group(1)}, which no page describes"

@@ -285,6 +285,15 @@ def tables_in_engines(project):
                     yield path, line, f"table {match.group(1)}: engines know no table, their statements come from SQL/"
 
 
+@rule
+def sql_names(project):
+    """Statements name their parameters; a position says nothing, and moves with every new column."""
+    for path, swift in project.sources.items():
+        if path.startswith(("Sources/Storage/Storage/SQL/", "Sources/Storage/Storage/Rows/")):
+            for line, match in found(r"[=<>(,]\s*\?(?![?.])", swift.quoted):
+                yield path, line, "`?`: give the parameter a name, as in `:user`"
+
+
 # Files.
 
 @rule
