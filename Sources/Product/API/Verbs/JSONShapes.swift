@@ -5,7 +5,8 @@ import Log
 import Relay
 import World
 
-/// The JSON of the product's values.
+/// The JSON of users, phones, factors and activations. That of a challenge's result is in Relay
+/// (`ChallengeResultJSON`), because webhooks contain it, too.
 extension JSONValue {
     static func timestamp(_ moment: Timestamp?) -> JSONValue { text(moment?.rfc3339) }
 }

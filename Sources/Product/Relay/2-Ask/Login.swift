@@ -20,8 +20,8 @@ import World
 /// A new challenge supersedes the user's open ones. But a login from an unknown browser supersedes
 /// none from a known browser.
 ///
-/// Failure modes: a relay may die after the commit. Its lease on the pushes then ends, and another
-/// relay sends them. A second run of the same operation must not count or push again. So a run
+/// Failure modes: a relay may die after the commit. Another relay then notices that its heartbeat
+/// stands still, releases the pushes and sends them. A second run of the same operation must not count or push again. So a run
 /// counts and pushes only if the stored expiry is the planned one. A flood of logins costs only
 /// reads, because the limit is checked before anything is written.
 ///
