@@ -41,7 +41,7 @@ public struct ActivationURI: Sendable {
         self.relay = relay
         website = try value("website")
         guard Self.isName(website) else {
-            throw Malformed("website is no name: small letters, digits, dots and dashes, 64 at most")
+            throw Malformed("website must be a name: at most 64 lowercase letters, digits, dots and dashes")
         }
         token = try value("token")
         code = try value("code")
@@ -72,10 +72,10 @@ public struct ActivationURI: Sendable {
         for pair in query.split(separator: "&", omittingEmptySubsequences: false) {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, let name = decoded(parts[0]), let value = decoded(parts[1]) else {
-                throw Malformed("\(pair) is no parameter")
+                throw Malformed("\(pair) is not a percent-encoded NAME=VALUE")
             }
             // With two values, this parser might use one and another parser the other.
-            guard found.updateValue(value, forKey: name) == nil else { throw Malformed("\(name) stands twice") }
+            guard found.updateValue(value, forKey: name) == nil else { throw Malformed("\(name) occurs twice") }
         }
         return found
     }

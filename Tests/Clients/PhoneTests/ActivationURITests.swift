@@ -24,24 +24,25 @@ struct ActivationURITests {
         #expect(activation.websiteKey?.reveal() == [UInt8](repeating: 7, count: 32))
     }
 
-    /// What of the right one is replaced, by what, and what is said. The demo's phone goes by it too.
+    /// Changes of the valid URI, with the message that refuses each. The demo's phone is tested with
+    /// them too.
     static let faults: [(part: String, replacement: String, message: String)] = [
         ("twoefay://enrol?", "https://enrol?", "does not begin with"),
         ("twoefay://enrol?", "twoefay://enrol/?", "does not begin with"),
         ("relay=https%3A%2F%2F", "relay=http%3A%2F%2F", "relay must be https"),
         ("%3A8080", "%3A8080%2Fpath", "relay must be https"),
-        ("%3A8080", "%3A8080%", "is no parameter"),
-        ("%3A8080", "%3G8080", "is no parameter"),
-        ("website=shop", "website=%FF", "is no parameter"),
+        ("%3A8080", "%3A8080%", "is not a percent-encoded NAME=VALUE"),
+        ("%3A8080", "%3G8080", "is not a percent-encoded NAME=VALUE"),
+        ("website=shop", "website=%FF", "is not a percent-encoded NAME=VALUE"),
         ("website=shop", "website=", "website is missing"),
-        ("website=shop", "website=..%2Fshop", "website is no name"),
-        ("website=shop", "website=Shop", "website is no name"),
+        ("website=shop", "website=..%2Fshop", "website must be a name"),
+        ("website=shop", "website=Shop", "website must be a name"),
         ("&token=ab12", "", "token is missing"),
-        ("&token=ab12", "&token", "is no parameter"),
+        ("&token=ab12", "&token", "is not a percent-encoded NAME=VALUE"),
         ("&code=f91r8F9C", "", "code is missing"),
         ("&pin=", "&pin=A", "pin is not"),
         ("&pin=", "&nip=", "pin is missing"),
-        ("&token=ab12", "&token=ab12&token=ab13", "token stands twice"),
+        ("&token=ab12", "&token=ab12&token=ab13", "token occurs twice"),
         ("&token=ab12", "&token=ab12&k=AAAA", "k is not"),
     ]
 

@@ -154,7 +154,7 @@ public final class TestPushService: Sendable {
     private func read(_ request: Request) throws -> Received {
         func one(_ name: String) throws -> String? {
             let values = request.fields.values(name)
-            guard values.count <= 1 else { throw Wrong(description: "\(name) stands twice") }
+            guard values.count <= 1 else { throw Wrong(description: "\(name) occurs twice") }
             return values.first
         }
         func require(_ isRight: Bool, _ what: String) throws {

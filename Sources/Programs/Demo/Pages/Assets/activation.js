@@ -30,7 +30,7 @@ export function readActivation(text) {
   }
   const website = value("website");
   if (!/^[a-z0-9][a-z0-9.-]{0,63}$/.test(website)) {
-    throw new Malformed("website is no name: small letters, digits, dots and dashes, 64 at most");
+    throw new Malformed("website must be a name: at most 64 lowercase letters, digits, dots and dashes");
   }
   const [token, code, pin] = [value("token"), value("code"), value("pin")];
   if (decode(pin)?.length !== 32) throw new Malformed("pin is not a SHA-256 in base64url");
@@ -44,9 +44,9 @@ function readParameters(query) {
   for (const pair of query.split("&")) {
     const at = pair.indexOf("=");
     const [name, value] = at < 0 ? [null, null] : [unescape(pair.slice(0, at)), unescape(pair.slice(at + 1))];
-    if (name === null || value === null) throw new Malformed(`${pair} is no parameter`);
+    if (name === null || value === null) throw new Malformed(`${pair} is not a percent-encoded NAME=VALUE`);
     // If a parameter occurs twice, another reader could use the other value.
-    if (found.has(name)) throw new Malformed(`${name} stands twice`);
+    if (found.has(name)) throw new Malformed(`${name} occurs twice`);
     found.set(name, value);
   }
   return found;

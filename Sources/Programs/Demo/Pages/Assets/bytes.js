@@ -68,7 +68,7 @@ export function unescape(escaped) {
 export function readObject(bytes) {
   const written = text(bytes);
   const value = JSON.parse(written);
-  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("it is no JSON object");
+  if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("it is not a JSON object");
   if (JSON.stringify(value) !== written) throw new Error("it can be read in two ways");
   return value;
 }

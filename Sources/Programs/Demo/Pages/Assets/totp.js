@@ -15,13 +15,13 @@ export function readOTPAuth(text) {
   for (const pair of parts[2].split("&")) {
     const [name, ...rest] = pair.split("=");
     const value = unescape(rest.join("="));
-    if (value === null || found.has(name)) throw new MalformedOTP(`${name} stands twice, or is no text`);
+    if (value === null || found.has(name)) throw new MalformedOTP(`${name} occurs twice, or is not percent-encoded text`);
     found.set(name, value);
   }
   const secret = decodeBase32(found.get("secret") ?? "");
   if (!secret) throw new MalformedOTP("secret is missing, or is not Base32");
   const algorithm = (found.get("algorithm") ?? "SHA1").toUpperCase();
-  if (!Object.hasOwn(hashes, algorithm)) throw new MalformedOTP("algorithm is none of SHA1, SHA256, SHA512");
+  if (!Object.hasOwn(hashes, algorithm)) throw new MalformedOTP("algorithm must be SHA1, SHA256 or SHA512");
   const at = label.indexOf(":");
   return {
     issuer: found.get("issuer") ?? (at < 0 ? "" : label.slice(0, at)),
@@ -35,7 +35,7 @@ export function readOTPAuth(text) {
 
 function whole(text, name, least, most) {
   const value = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (value < least || value > most) throw new MalformedOTP(`${name} is not between ${least} and ${most}`);
+  if (value < least || value > most) throw new MalformedOTP(`${name} must be a number from ${least} to ${most}`);
   return value;
 }
 

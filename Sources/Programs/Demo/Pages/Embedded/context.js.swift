@@ -32,10 +32,10 @@ extension PageFile {
               try {
                 context = readContext(bytes);
               } catch (error) {
-                throw new Refused(challenge, `its context is not as it must be: ${error.message}`);
+                throw new Refused(challenge, `its context is malformed: ${error.message}`);
               }
               if (context.website !== website) {
-                throw new Refused(challenge, "it is of another website than this phone is bound to");
+                throw new Refused(challenge, "it belongs to another website than the one this phone is bound to");
               }
               // The relay's clock decides, not the phone's.
               return { challenge, nonce, bytes, context, timeLeft: expiresAt - now };
@@ -44,7 +44,7 @@ extension PageFile {
             /** Reads the context; throws if this phone cannot show it. Unknown members are ignored. */
             export function readContext(bytes) {
               const object = readObject(bytes);
-              if (object.v !== 1) throw new Error("its version is not known here; a newer phone may know it");
+              if (object.v !== 1) throw new Error("this phone does not know its version; a newer one may");
               const text = (name) => checked(object[name] ?? null, name);
               const needed = (name) => {
                 const value = text(name);
@@ -53,7 +53,7 @@ extension PageFile {
               };
               const time = (name) => {
                 const value = moment(object[name]);
-                if (value === null) throw new Error(`${name} is no time`);
+                if (value === null) throw new Error(`${name} is not a time`);
                 return value;
               };
               const digits = object.number_digits;
@@ -78,7 +78,7 @@ extension PageFile {
             }
 
             function readDetails(list) {
-              if (!Array.isArray(list)) throw new Error("details is no list");
+              if (!Array.isArray(list)) throw new Error("details is not a list");
               return list.map((entry) => {
                 const [label, value] = [checked(entry?.label ?? null, "details"), checked(entry?.value ?? null, "details")];
                 if (label === null || value === null) throw new Error("a detail has no label or no value");
@@ -96,9 +96,9 @@ extension PageFile {
 
             function checked(value, name) {
               if (value === null) return null;
-              if (typeof value !== "string" || /\p{Cs}/u.test(value)) throw new Error(`${name} is no text`);
+              if (typeof value !== "string" || /\p{Cs}/u.test(value)) throw new Error(`${name} is not a text`);
               if (hidden.test(value)) {
-                throw new Error(`${name} holds a character that cannot be shown`);
+                throw new Error(`${name} contains a character that cannot be shown`);
               }
               return value;
             }
