@@ -23,7 +23,7 @@ public struct Enrolment: Sendable {
         case ios, android, web, other
     }
 
-    /// The environment of the push service that assigned the push token.
+    /// The environment of the push service that assigned the device token.
     public enum PushService: String, Sendable, CaseIterable {
         case production, sandbox
     }

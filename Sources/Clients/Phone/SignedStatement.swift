@@ -32,7 +32,7 @@ public enum SignedStatement {
     }
 
     /// Makes the proof of an enrolment: the phone holds this key, and binds it to this activation
-    /// code and push token (or to none).
+    /// code and device token (or to none).
     static func enrolment(_ enrolment: Enrolment, code: String, at now: Timestamp) throws(CryptoFailure) -> String {
         var claims: JSONObject = [
             "v": 1, "aud": .string(enrolment.audience), "id_token": .string(enrolment.token),

@@ -32,7 +32,7 @@ struct ConversationTests {
         #expect(unbound["login"] == "unverified")
 
         let verified = await shop.send(
-            "POST", "/verify", ["id_token": .string(token), "dev_token": "the phone's push token".withoutSpaces])
+            "POST", "/verify", ["id_token": .string(token), "dev_token": "the phone's device token".withoutSpaces])
         #expect(verified.status == 200)
         #expect(verified.text == #"{"login":"verified"}"#)
 

@@ -4,7 +4,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// Phones without a push token, as they say so.
+/// Phones that declare that they have no device token.
 struct PullTests {
     struct Case: Sendable {
         let sent: String?
@@ -47,7 +47,7 @@ struct PullTests {
         #expect(await shop.send("GET", "/user/bob")["factors"] == [["kind": "push", "state": "active"]])
     }
 
-    /// Its push token is of no use here: what the website is told of the user is what a login would say.
+    /// No push service here serves its token, so the website is told `pull`, as a login would use it.
     @Test func phoneWithoutAPushServiceHereUsesPull() async throws {
         let rig = try await APIRig()
         rig.relay.pushes.serveOnly { _, token in token == "abcd" }

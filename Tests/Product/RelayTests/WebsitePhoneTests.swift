@@ -12,7 +12,7 @@ import World
 @Suite struct WebsitePhoneTests {
     private static let websites = ["answers": "website", "further-factors": "website"]
 
-    /// It cannot ask by itself: that its push token is wrong must not look like a phone that does.
+    /// This phone cannot poll, so a wrong device token must not make it look like a phone that does.
     @Test(arguments: StoreKind.all) func invalidPushTokenOfAWebsitePhoneIsReported(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop("shop", Self.websites), rig)
@@ -78,7 +78,7 @@ import World
 }
 
 extension Person {
-    /// The website binds the push token itself.
+    /// The website binds the device token itself.
     fileprivate func bound(_ pushToken: String) async throws -> DeviceID {
         try await rig.on { relay in
             try await relay.bind(token: token, pushToken: pushToken, by: website, as: relay.operations.new())

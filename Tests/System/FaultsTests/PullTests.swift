@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import World
 
-/// Phones that no push service finds, beside a push service that looks at everything as Apple does.
+/// Phones without a device token, beside a push service that checks every request as Apple does.
 @Suite(.timeLimit(.minutes(15))) struct PullTests {
-    /// How a phone says that it has no push token.
+    /// The form in which a phone says that it has no device token.
     enum Silence: Sendable, CaseIterable {
         case leftOut, empty
     }

@@ -45,7 +45,7 @@ extension Tool {
 
     static let changePhone = Subcommand(
         command: Command(
-            "phone change", "Changes the name or the push token of a phone, or renews its certificate.",
+            "phone change", "Changes the name or the device token of a phone, or renews its certificate.",
             options: [
                 Keyring.option, Keyring.choice, PhoneOptions.dpop,
                 .init("name", .one("TEXT"), "The new name of the phone."),

@@ -88,7 +88,7 @@ enum SchemaText {
         CREATE INDEX IF NOT EXISTS activation_user ON activation (user_id);
         CREATE INDEX IF NOT EXISTS activation_age ON activation (expires_at);
 
-        -- The phones. A phone that its website binds (policy answers: website) has a push token and no key.
+        -- The phones. A phone that its website binds (policy answers: website) has a device token and no key.
         CREATE TABLE IF NOT EXISTS device (
             id binary(16) NOT NULL PRIMARY KEY,
             user_id binary(16) NOT NULL,

@@ -60,7 +60,7 @@ extension Lie {
             login.header["typ"] = "twoefay-enrol+jwt"
             return try login.signed()
         },
-        Lie("a push token", .type) { login in
+        Lie("a device token", .type) { login in
             login.header["typ"] = "twoefay-token+jwt"
             return try login.signed()
         },

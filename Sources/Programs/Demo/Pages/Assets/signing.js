@@ -31,7 +31,7 @@ async function sign(typ, who, claims, key) {
 
 const audience = (phone) => `${phone.relay}#${phone.website}`;
 
-/** The statement that binds this key to one activation, and to a push token or to none. */
+/** The statement that binds this key to one activation, and to a device token or to none. */
 export function enrolment(phone, code, now) {
   const claims = { v: 1, aud: audience(phone), id_token: phone.token, activation_code: code };
   if (phone.pushToken) claims.dev_token = phone.pushToken;

@@ -29,7 +29,7 @@ extension Store {
 private let markUserOfWebsite = Statement(
     "UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website")
 
-/// Audits a new push token of a phone that is already bound. Nobody is notified of it.
+/// Audits a new device token of a phone that is already bound. Nobody is notified of it.
 private let auditReplaced = Statement(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id, proof)
