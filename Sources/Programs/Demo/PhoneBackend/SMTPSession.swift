@@ -64,13 +64,13 @@ struct SMTPSession {
         case "RCPT":
             guard sender != nil else { return "503 MAIL first" }
             guard let path = Self.path(rest, after: "TO:"), !path.isEmpty else { return "501 RCPT TO:<address>" }
-            guard recipients.count < 100 else { return "452 too many" }
+            guard recipients.count < 100 else { return "452 too many recipients" }
             recipients.append(path)
             return "250 ok"
         case "DATA":
             guard !recipients.isEmpty else { return "503 RCPT first" }
             state = .content
-            return "354 go on, and end with a dot"
+            return "354 send the message, then a line with a dot"
         case "RSET":
             reset()
             return "250 ok"
@@ -78,8 +78,8 @@ struct SMTPSession {
         case "QUIT":
             isOver = true
             return "221 bye"
-        case "AUTH", "BDAT", "ETRN", "EXPN", "HELP", "STARTTLS", "VRFY": return "502 not here"
-        default: return refusal("500 this takes mails")
+        case "AUTH", "BDAT", "ETRN", "EXPN", "HELP", "STARTTLS", "VRFY": return "502 command not implemented"
+        default: return refusal("500 unknown command")
         }
     }
 
@@ -98,7 +98,7 @@ struct SMTPSession {
         defer { reset() }
         guard !isTooLong else { return "552 the mail is too long" }
         caught += recipients.map { CaughtMail(content, to: $0) }
-        return "250 kept"
+        return "250 stored"
     }
 
     private mutating func reset() {

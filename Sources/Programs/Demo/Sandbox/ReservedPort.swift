@@ -30,7 +30,8 @@ final class ReservedPort {
             let reason = String(cString: strerror(errno))
             close(fd)
             throw Failure(
-                .unavailable, "no port of 127.0.0.1 can be had: \(reason)", next: "Is there a loopback interface?")
+                .unavailable, "no port of 127.0.0.1 can be reserved: \(reason)",
+                next: "Check the loopback interface.")
         }
         number = UInt16(bigEndian: address.sin_port)
         socket = fd

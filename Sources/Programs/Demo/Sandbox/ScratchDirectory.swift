@@ -10,8 +10,8 @@ struct ScratchDirectory {
         var template = Array("\(parent.isEmpty ? "/tmp" : parent)/twoefay-demo-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw Failure(
-                .failed, "no temporary directory can be made: \(String(cString: strerror(errno)))",
-                next: "TMPDIR names the place for it; /tmp is taken where it is not set.")
+                .failed, "a temporary directory cannot be created: \(String(cString: strerror(errno)))",
+                next: "Set TMPDIR to a directory that you can write to. Without TMPDIR it is /tmp.")
         }
         path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }

@@ -43,7 +43,7 @@ public final class ScriptedPhone: Sendable {
     public func look(at challenge: String) async throws(CallFailure) -> ChallengePrompt {
         let pending = try await bound().pending()
         guard let question = pending.questions.first(where: { $0.challenge == challenge }) else {
-            throw .unable(pending.refused.first?.reason ?? "what the phone rang for is not asked any more")
+            throw .unable(pending.refused.first?.reason ?? "the challenge that the push named is no longer pending")
         }
         return question
     }

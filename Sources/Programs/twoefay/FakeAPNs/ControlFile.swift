@@ -34,7 +34,7 @@ struct ControlFile {
     func hasChanged() -> Bool { Mark(path) != mark }
 
     /// Reads the file. After a failure the earlier contents stay in force, and the failure is not
-    /// reported again until the file changes once more.
+    /// reported again until the file changes again.
     mutating func read() throws(Failure) {
         // The mark is taken first, so that a write during the read is detected at the next check.
         mark = Mark(path)

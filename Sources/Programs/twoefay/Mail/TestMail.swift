@@ -177,7 +177,7 @@ private struct TestMailAttempt: Sendable {
         case .refused: return "The server's own log says more about why."
         case .deadline, .broken, .busy, .cancelled, .malformed:
             return failure.mayHaveArrived
-                ? "Check whether it arrived. The relay would send it once more, under the same Message-ID."
+                ? "Check whether it arrived. The relay would send it again, with the same Message-ID."
                 : "The relay would retry. The server's own log may say more."
         }
     }

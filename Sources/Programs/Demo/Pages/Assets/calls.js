@@ -67,7 +67,7 @@ export class RelayLine {
       const answer = await this.#carry(path, method, JSON.stringify(body), { ...fields, ...proof }, signal);
       const fresh = answer.field("dpop-nonce");
       if (fresh) this.#nonce = fresh;
-      // The first proof has no nonce, or an old one: try once more with the new one.
+      // The first proof has no nonce, or an old one: try again with the new one.
       if (!proved || answer.status !== 401 || !fresh || fresh === used || attempt > 1) return answer;
     }
   }

@@ -50,7 +50,7 @@ extension PageFile {
             }
 
             function add(messages) {
-              // Beside website and phones the list scrolls by itself, below them with the page.
+              // Beside website and phones the list scrolls separately, below them with the page.
               const isBeside = getComputedStyle(log).overflowY === "auto";
               const box = isBeside ? log : document.scrollingElement;
               const wasAtEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 80;
@@ -114,7 +114,7 @@ extension PageFile {
               });
             }
             // The pages in the frames have a language of their own and are asked to use this one. A loading page does not get the message, and
-            // a page whose input would be lost ignores it. So the next page in the frame is asked once more.
+            // a page whose input would be lost ignores it. So the next page in the frame is asked again.
             const pending = new Set();
             const sendLanguage = (frame) => frame.contentWindow.postMessage({ language: language() }, new URL(frame.src).origin);
             for (const button of document.querySelectorAll("[data-language]")) {
