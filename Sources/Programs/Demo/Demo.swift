@@ -10,20 +10,20 @@ public enum Demo {
     public struct Options: Sendable {
         public var storage: StorageText
         /// Whether the files of the run are kept for inspection.
-        public var keeps: Bool
+        public var keepsFiles: Bool
         /// Whether to report the events on standard output as they happen.
-        public var tells: Bool
+        public var narrates: Bool
         /// The port of the first of three page servers; the other two use the next two ports. If it
         /// is nil, each uses any free port.
         public var port: UInt16?
 
         public init(
-            storage: StorageText = StorageText(path: "twoefay.db"), keeps: Bool = false, tells: Bool = true,
+            storage: StorageText = StorageText(path: "twoefay.db"), keepsFiles: Bool = false, narrates: Bool = true,
             port: UInt16? = nil
         ) {
             self.storage = storage
-            self.keeps = keeps
-            self.tells = tells
+            self.keepsFiles = keepsFiles
+            self.narrates = narrates
             self.port = port
         }
     }

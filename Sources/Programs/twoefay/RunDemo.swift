@@ -27,7 +27,7 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in
         let help = "Run 'twoefay demo --help' for usage."
-        var options = Demo.Options(keeps: invocation.has("keep"), tells: !invocation.has("json"))
+        var options = Demo.Options(keepsFiles: invocation.has("keep"), narrates: !invocation.has("json"))
         do throws(SettingsFault) {
             if let text = invocation.value("storage") { options.storage = try StorageText(settingsText: text) }
         } catch {

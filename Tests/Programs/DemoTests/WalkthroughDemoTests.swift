@@ -34,12 +34,12 @@ import Testing
         try #require(played.status == 0, "\(played.output)\(played.errors)")
         #expect(played.errors == "")
         let json = try #require(try JSONReader.read(Array(played.output.utf8.dropLast())).object)
-        #expect(json["ended_as_they_should"] == true)
+        #expect(json["succeeded"] == true)
         let logins = try #require(json["logins"]?.array).compactMap(\.object)
         #expect(logins.map { $0["login"]?.string } == ["approved", "denied", "expired"])
         #expect(logins.map { $0["result"]?.string } == ["success", "failure", "failure"])
         #expect(logins.map { $0["reason"]?.string } == [nil, "denied", "expired"])
-        #expect(logins.allSatisfy { $0["as_it_should"] == true })
+        #expect(logins.allSatisfy { $0["as_expected"] == true })
         #expect(Set(logins.compactMap { $0["challenge"]?.string }).count == 3)
 
         // Two were answered, and both answers are the phone's own.

@@ -40,8 +40,8 @@ final class Dashboard: Pages {
         case ("GET", "/"): return responder.page(page)
         case ("GET", "/feed"): return await said(after: FormText(query: request.query)["after"])
         case ("POST", "/switch"):
-            guard let wish = (try? JSONReader.read(request.body))?.object, let name = wish["name"]?.string,
-                let state = wish["state"]?.string, await switches.value.turn(name, to: state)
+            guard let command = (try? JSONReader.read(request.body))?.object, let name = command["name"]?.string,
+                let state = command["state"]?.string, await switches.value.turn(name, to: state)
             else { return responder.json(["code": "unknown"], status: 400) }
             return responder.json(switches.value.json)
         default: return responder.file(for: request) ?? responder.refusal(404, "This page does not exist.")

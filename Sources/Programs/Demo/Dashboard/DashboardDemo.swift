@@ -9,17 +9,17 @@ import World
 extension Demo {
     /// Runs the demo as pages for a browser, until a signal ends it.
     public static func runDashboard(
-        _ wish: Options, randomness: any Randomness = SystemRandomness()
+        _ options: Options, randomness: any Randomness = SystemRandomness()
     ) throws(Failure) -> Report {
-        try run { loop, signals in await runDashboard(wish, on: loop, signals, randomness) }
+        try run { loop, signals in await runDashboard(options, on: loop, signals, randomness) }
     }
 
     private static func runDashboard(
-        _ wish: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
+        _ options: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
     ) async -> Result<Report, Failure> {
-        let narration = Narration(loop: loop, isShown: wish.tells)
+        let narration = Narration(loop: loop, isShown: options.narrates)
         narration.chapter("Twoefay in a browser, on this machine")
-        let session = DashboardSession(wish, loop: loop, narration: narration, randomness: randomness)
+        let session = DashboardSession(options, loop: loop, narration: narration, randomness: randomness)
         let completion = Completion<Result<Void, Failure>>()
         let (shared, sharedCompletion) = (LoopBound(session, on: loop), LoopBound(completion, on: loop))
         loop.spawn {
@@ -30,7 +30,7 @@ extension Demo {
         loop.spawn {
             do throws(Failure) {
                 let opened = try await shared.value.open()
-                tell(opened, narration, wish)
+                tell(opened, narration, options)
             } catch {
                 sharedCompletion.value.complete(.failure(error))
             }
@@ -39,17 +39,17 @@ extension Demo {
         await session.close()
         let directory = session.directory ?? ""
         narration.done(
-            wish.keeps
+            options.keepsFiles
                 ? "Everything has ended. The directory is kept: remove \(directory) when you no longer need it."
                 : "Everything has ended, and the directory of this run is removed.")
         return ended.map {
             Report(
-                "", json: ["event": "ended", "directory": .string(directory), "kept": .bool(wish.keeps)])
+                "", json: ["event": "ended", "directory": .string(directory), "kept": .bool(options.keepsFiles)])
         }
     }
 
-    private static func tell(_ opened: DashboardSession.Opened, _ narration: Narration, _ wish: Options) {
-        guard wish.tells else { return Program.say("\(JSONWriter.text(.object(opened.json)))\n") }
+    private static func tell(_ opened: DashboardSession.Opened, _ narration: Narration, _ options: Options) {
+        guard options.narrates else { return Program.say("\(JSONWriter.text(.object(opened.json)))\n") }
         narration.chapter("Open this address in a browser on this machine")
         narration.lines([("start here", opened.dashboard)])
         narration.say("The page shows the first steps. The website and the phones also have pages of their own:")
@@ -58,7 +58,7 @@ extension Demo {
         ])
         narration.say(
             "The addresses contain a secret for this run, so nobody else on this machine gets in. Ctrl-C ends the demo"
-                + (wish.keeps ? "." : " and leaves nothing behind."))
+                + (options.keepsFiles ? "." : " and leaves nothing behind."))
     }
 }
 
@@ -92,7 +92,7 @@ final class DashboardSession {
         (name: "guesses", text: "3"), (name: "push-limit", text: "100"), (name: "login-limit", text: "1000"),
     ]
 
-    private let wish: Demo.Options
+    private let options: Demo.Options
     private let loop: EventLoop
     private let narration: Narration
     private let randomness: any Randomness
@@ -105,8 +105,8 @@ final class DashboardSession {
     private var mails: MailCatcher?
     private(set) var isOpen = false
 
-    init(_ wish: Demo.Options, loop: EventLoop, narration: Narration, randomness: any Randomness) {
-        self.wish = wish
+    init(_ options: Demo.Options, loop: EventLoop, narration: Narration, randomness: any Randomness) {
+        self.options = options
         self.loop = loop
         self.narration = narration
         self.randomness = randomness
@@ -117,14 +117,15 @@ final class DashboardSession {
     var directory: String? { sandbox?.directory?.path }
 
     func open() async throws(Failure) -> Opened {
-        let origins = try Origins(port: wish.port, loop: loop, randomness: randomness, log: log)
+        let origins = try Origins(port: options.port, loop: loop, randomness: randomness, log: log)
         servers += origins.servers
         let (feed, inbox, scanned) = (feed, phoneInbox, scannedCode)
         let texts = textCatcher()
         let textPort = try serve(texts)
         let mailPort = try catchMails()
         let plan = Sandbox.Plan(
-            storage: wish.storage, keeps: wish.keeps, policies: Self.policies, catchers: (mailPort, textPort))
+            storage: options.storage, keepsFiles: options.keepsFiles, policies: Self.policies,
+            catchers: (mailPort, textPort))
         let sandbox = Sandbox(
             loop: loop, narration: narration, plan: plan, randomness: randomness, onPush: { inbox.deliver($0) },
             onRequest: { feed.add($0) })

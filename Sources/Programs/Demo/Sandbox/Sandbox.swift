@@ -11,14 +11,14 @@ import World
 /// The temporary environment of a demo: an installation, its relay, a push service and a registered
 /// website. It must be used on its loop only.
 ///
-/// Invariant: after `tearDown`, no process and (unless `keeps` is set) no file remains, whatever
-/// failed before. If the demo itself is killed, `CleanupProcess` does the same.
+/// Invariant: after `tearDown`, no process and (unless `keepsFiles` is set) no file remains,
+/// whatever failed before. If the demo itself is killed, `CleanupProcess` does the same.
 final class Sandbox {
     /// The configuration of this run's installation.
     struct Plan {
         var storage: StorageText
         /// Whether the files are kept at `tearDown`.
-        var keeps: Bool
+        var keepsFiles: Bool
         /// The policies of the website, as on the command line.
         var policies: [(name: String, text: String)] = []
         /// The ports of the servers that catch mails and text messages; nil if none are sent.
@@ -81,7 +81,7 @@ final class Sandbox {
         self.cleanup = cleanup
         let directory = try ScratchDirectory()
         self.directory = directory
-        if !plan.keeps { cleanup.removes(directory.path) }
+        if !plan.keepsFiles { cleanup.removes(directory.path) }
         let reserved = try ReservedPort()
         self.reserved = reserved
 
@@ -117,7 +117,7 @@ final class Sandbox {
         for close in closers { await close() }
         await relay?.end()
         await pushService?.stop()
-        if !plan.keeps { directory?.remove() }
+        if !plan.keepsFiles { directory?.remove() }
         cleanup?.dismiss()
     }
 

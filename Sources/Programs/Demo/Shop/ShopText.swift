@@ -88,9 +88,9 @@ enum Language: String, Sendable, CaseIterable {
     /// Returns the first supported language in `Accept-Language`. Weights are ignored, since
     /// browsers list their preferences in order.
     init(accepted: String?) {
-        let wishes = (accepted ?? "").split(separator: ",").map { wish in
-            wish.prefix { $0 != ";" && $0 != "-" }.filter { $0 != " " }.lowercased()
+        let codes = (accepted ?? "").split(separator: ",").map { entry in
+            entry.prefix { $0 != ";" && $0 != "-" }.filter { $0 != " " }.lowercased()
         }
-        self = wishes.lazy.compactMap { Language(rawValue: $0) }.first ?? .english
+        self = codes.lazy.compactMap { Language(rawValue: $0) }.first ?? .english
     }
 }

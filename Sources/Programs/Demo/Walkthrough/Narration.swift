@@ -83,8 +83,10 @@ final class Narration: Sendable {
     }
 
     /// Prints the result of a login.
-    func verdict(_ text: String, isRight: Bool) {
-        show { screen in screen.line("  " + screen.styled(isRight ? "✔" : "✘", isRight ? .green : .red) + " " + text) }
+    func verdict(_ text: String, isAsExpected: Bool) {
+        show { screen in
+            screen.line("  " + screen.styled(isAsExpected ? "✔" : "✘", isAsExpected ? .green : .red) + " " + text)
+        }
     }
 
     func passing(_ text: String) { show { $0.passing(Self.margin + $0.styled(text, .dim)) } }

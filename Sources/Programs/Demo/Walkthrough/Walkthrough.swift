@@ -23,7 +23,7 @@ struct Walkthrough {
         var outcome: LoginOutcome { verdict.outcome }
         /// Whether the login ended as expected. A user may be let in if and only if the login
         /// succeeded with a valid receipt.
-        var isRight: Bool {
+        var isAsExpected: Bool {
             expected == Ending(login: outcome.login, reason: outcome.reason, proof: outcome.proof)
                 && verdict.isLetIn == outcome.isSuccess
         }

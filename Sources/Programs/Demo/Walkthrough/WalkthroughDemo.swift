@@ -9,16 +9,16 @@ import World
 extension Demo {
     /// Runs three logins in the terminal. It takes about a minute, and blocks the calling thread.
     public static func runWalkthrough(
-        _ wish: Options, randomness: any Randomness = SystemRandomness()
+        _ options: Options, randomness: any Randomness = SystemRandomness()
     ) throws(Failure) -> Report {
-        try run { loop, signals in await run(wish, on: loop, signals, randomness) }
+        try run { loop, signals in await run(options, on: loop, signals, randomness) }
     }
 
     private static func run(
-        _ wish: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
+        _ options: Options, on loop: EventLoop, _ signals: Signals, _ randomness: any Randomness
     ) async -> Result<Report, Failure> {
-        let narration = Narration(loop: loop, isShown: wish.tells)
-        let plan = Sandbox.Plan(storage: wish.storage, keeps: wish.keeps, policies: [("number", "2")])
+        let narration = Narration(loop: loop, isShown: options.narrates)
+        let plan = Sandbox.Plan(storage: options.storage, keepsFiles: options.keepsFiles, policies: [("number", "2")])
         let sandbox = Sandbox(
             loop: loop, narration: narration, plan: plan, randomness: randomness,
             onPush: { push in
@@ -38,7 +38,7 @@ extension Demo {
         }
         let ended = await completion.isComplete()
         await sandbox.tearDown()
-        return report(ended, sandbox, narration, keeps: wish.keeps)
+        return report(ended, sandbox, narration, keepsFiles: options.keepsFiles)
     }
 
     private static func runLogins(
@@ -84,9 +84,10 @@ extension Demo {
     }
 
     private static func report(
-        _ ended: Result<[Walkthrough.LoginResult], Failure>, _ sandbox: Sandbox, _ narration: Narration, keeps: Bool
+        _ ended: Result<[Walkthrough.LoginResult], Failure>, _ sandbox: Sandbox, _ narration: Narration,
+        keepsFiles: Bool
     ) -> Result<Report, Failure> {
-        let kept = keeps ? sandbox.directory?.path : nil
+        let kept = keepsFiles ? sandbox.directory?.path : nil
         if case .success(let logins) = ended {
             narration.chapter("Results")
             for login in logins {
@@ -94,8 +95,8 @@ extension Demo {
                 let name = login.name + String(repeating: " ", count: max(0, 10 - login.name.count))
                 narration.verdict(
                     "\(name)\(login.person)'s login: \(login.outcome.login.rawValue)\(reason), after "
-                        + "\(login.took.inSeconds)" + (login.isRight ? "" : ", which is not the expected result"),
-                    isRight: login.isRight)
+                        + "\(login.took.inSeconds)" + (login.isAsExpected ? "" : ", which is not the expected result"),
+                    isAsExpected: login.isAsExpected)
             }
         }
         if let kept {
@@ -104,19 +105,19 @@ extension Demo {
             narration.done("The relay has ended, and the directory of this run is removed.")
         }
         return ended.map { logins in
-            let isRight = logins.allSatisfy(\.isRight)
+            let succeeded = logins.allSatisfy(\.isAsExpected)
             return Report(
                 "",
                 json: .object([
-                    "ended_as_they_should": .bool(isRight), "logins": .array(logins.map(\.json)),
+                    "succeeded": .bool(succeeded), "logins": .array(logins.map(\.json)),
                     "seconds": .number(Double(narration.elapsed.wholeMilliseconds) / 1000),
                     "relay": .object([
                         "origin": .string(sandbox.origin.settingsText),
                         "pid": sandbox.relay.map { .integer(Int64($0.pid)) } ?? .null,
                     ]),
-                    "directory": sandbox.directory.map { .string($0.path) } ?? .null, "kept": .bool(keeps),
+                    "directory": sandbox.directory.map { .string($0.path) } ?? .null, "kept": .bool(keepsFiles),
                     "steps": .array(narration.steps),
-                ]), code: isRight ? .ok : .failed)
+                ]), code: succeeded ? .ok : .failed)
         }
     }
 }
@@ -127,7 +128,7 @@ extension Walkthrough.LoginResult {
             "login": .string(name), "user": .string(person), "challenge": .string(challenge),
             "result": .string(outcome.login.rawValue), "reason": outcome.reason.map { .string($0.rawValue) } ?? .null,
             "proof": outcome.proof.map { .string($0.rawValue) } ?? .null, "let_in": .bool(verdict.isLetIn),
-            "as_it_should": .bool(isRight), "seconds": .number(Double(took.wholeMilliseconds) / 1000),
+            "as_expected": .bool(isAsExpected), "seconds": .number(Double(took.wholeMilliseconds) / 1000),
         ])
     }
 }

@@ -69,10 +69,10 @@ export class Requests extends EventTarget {
   }
 
   /** Lists the requests of one phone; returns whether anything is new. */
-  async #ask(phone, signal, wish = {}) {
+  async #ask(phone, signal, options = {}) {
     for (let troubles = 0; !signal.aborted; ) {
       try {
-        const found = await this.responder(phone).pending({ ...wish, signal });
+        const found = await this.responder(phone).pending({ ...options, signal });
         if (signal.aborted) return false;
         this.troubled(false);
         return this.#take(phone, found);
