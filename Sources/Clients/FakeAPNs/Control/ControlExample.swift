@@ -2,52 +2,52 @@ extension Control {
     /// An example file that explains every key and value. Unchanged, it affects only tokens with
     /// the prefixes it lists.
     public static let example = """
-        # What this push service does with pushes. It is read again as soon as it changes, and then all counts begin anew.
-        # What is not said here goes well: right pushes are accepted at once.
+        # The answers of this push service. It reads this file again when it changes, and then restarts all counts.
+        # Without an entry here, every valid push is accepted at once.
 
-        # By the first digits of the device token; the longest that fit count, `all` stands for every token. A list is used
-        # up, one answer a request, and its last stays.
+        # Answers by prefix of the device token. The longest matching prefix applies; `all` matches every token. A list
+        # gives one answer to each request, and the last one repeats.
         tokens:
-          # Any of Apple's reasons, with its status: the phone is gone,
+          # One of Apple's reasons, with its status. This phone is gone.
           dead00: Unregistered
-          # since then (RFC 3339, or milliseconds),
+          # It is gone since this time (RFC 3339, or milliseconds since 1970).
           dead01: {answer: Unregistered, timestamp: 2026-01-31T12:00:00Z}
-          # or too much was sent to it.
+          # It got too many pushes.
           dead02: {answer: TooManyRequests, retry-after: 30s}
-          # Trouble that passes.
+          # Temporary failures.
           dead03: [ServiceUnavailable, InternalServerError, accept]
-          # Accepted, after a while.
+          # Accepted after a delay.
           dead04: {answer: accept, after: 3s}
-          # Never answered, and not accepted;
+          # Not accepted, and no answer.
           dead05: silence
-          # accepted, and the answer is lost.
+          # Accepted, but no answer.
           dead06: lost
-          # RST_STREAM. REFUSED_STREAM says that nothing was done with it;
+          # RST_STREAM. REFUSED_STREAM means that the push was not processed.
           dead07: {answer: reset, code: REFUSED_STREAM}
-          # other codes leave it open: NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, CANCEL, ENHANCE_YOUR_CALM.
+          # After another code it is unknown: NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, CANCEL, ENHANCE_YOUR_CALM.
           dead08: {answer: reset, code: INTERNAL_ERROR, accepted: true}
-          # Accepted, and GOAWAY; what is under way is answered.
+          # Accepted, then GOAWAY. Open streams are still answered.
           dead09: goaway
-          # GOAWAY: so many streams under way were not processed, this one and before it those without an answer yet.
+          # GOAWAY that declares 3 streams unprocessed: this one, and unanswered streams directly before it.
           dead0a: {answer: goaway, replays: 3}
-          # The connection is reset without a word,
+          # The TCP connection is reset.
           dead0b: {answer: cut, accepted: true}
-          # or stands half-open: nothing is read or written any more, not even a PING is answered.
+          # The connection freezes: nothing is read or written any more, and no PING is answered.
           dead0c: {answer: freeze, accepted: false}
-          # Something that Apple would not say.
+          # A response that Apple would not send.
           dead0d: {answer: respond, status: 502, body: <html>Bad Gateway</html>}
 
-        # Before anything is done with a push (ms, s, m, h).
+        # The delay before a push is processed (ms, s, m, h).
         # latency: 250ms
 
-        # One request in so many gets this, in exact numbers; tokens that stand above are not counted.
+        # Exactly one in this number of requests gets this answer. Requests with a token listed above do not count.
         # every:
         #   - {requests: 500, answer: ServiceUnavailable}
         #   - {requests: 1000, answer: reset, code: REFUSED_STREAM}
         #   - {requests: 5000, answer: goaway, replays: 1}
 
-        # How many streams a connection may have: a number, `none`, or steps that are gone through over and over. Without it
-        # there is one until the first request whose token or certificate is right, and then there are 1000, as with Apple.
+        # The limit of concurrent streams of a connection: a number, `none`, or steps that repeat. By default it is 1 until
+        # the first request with a valid token or certificate, and then 1000, as at Apple.
         # streams:
         #   unproved: 1
         #   steps:
@@ -55,12 +55,13 @@ extension Control {
         #     - {limit: 1, requests: 20}
         #     - {limit: 0, for: 200ms}
 
-        # How the next connections are met, one each; the last stays. serve; hang (in the handshake); cut (a reset); goaway
-        # (ahead of the SETTINGS); freeze (after the handshake); or with a certificate that is wrong: wrong-name, expired,
-        # foreign-authority; refuses-certificate (an alert for the certificate that the relay shows).
+        # The behavior towards the next connections, one entry for each; the last one repeats. serve; hang (in the
+        # handshake); cut (TCP reset); goaway (before the SETTINGS); freeze (after the handshake). Faults of TLS are
+        # wrong-name, expired and foreign-authority (the server's certificate), and refuses-certificate (an alert for the
+        # relay's certificate).
         # connections: [hang, expired, goaway, serve]
 
-        # Connections, by the numbers that are told of them, that stand half-open from now on.
+        # Connections that are frozen from now on, by the number that the program prints.
         # frozen: [2]
 
         """
