@@ -11,7 +11,7 @@ import World
 /// fails at nothing, since all the others of its batch would fail with it.
 struct AccountEventOnceTests {
     private static let setWebhookURL = Statement("UPDATE website SET webhook_url = 'https://shop.example/hook'")
-    private static let errands = Statement(
+    private static let countEvents = Statement(
         "SELECT count(*) FROM outbox WHERE event IS NOT NULL AND event <> 'login.decided'")
 
     @Test(arguments: Engine.allCases) func repeatedOperationCreatesOneEvent(_ engine: Engine) async throws {
@@ -28,7 +28,7 @@ struct AccountEventOnceTests {
             let operation = operations.new()
             for _ in 0..<2 { try await change(operation) }
             told += 2
-            let count = try await store.run(Script("count", reads: [BoundStatement(Self.errands)]))
+            let count = try await store.run(Script("count", reads: [BoundStatement(Self.countEvents)]))
             #expect(try count.row(0).integer(0) == told, "\(what)")
         }
         try await twice("bind") { try await Sample.bind(1, on: store, as: $0) }

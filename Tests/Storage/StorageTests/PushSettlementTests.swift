@@ -12,9 +12,9 @@ import World
         "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
     private static let rounds = 100..<140
 
-    private static func settlement(_ errand: Int, of challenge: Int, _ step: StepState) -> PushSettlement {
+    private static func settlement(_ entry: Int, of challenge: Int, _ step: StepState) -> PushSettlement {
         let push = Push(
-            id: Sample.id(errand), challenge: Sample.id(challenge), device: Sample.id(challenge), deviceToken: "token",
+            id: Sample.id(entry), challenge: Sample.id(challenge), device: Sample.id(challenge), deviceToken: "token",
             environment: .production, detail: .full, website: "Shop", service: nil, ip: nil, place: nil,
             askedAt: Sample.now, expiresAt: Sample.now + .seconds(300))
         return PushSettlement(of: push, step, step == .sent ? nil : "Unregistered", at: Sample.now)

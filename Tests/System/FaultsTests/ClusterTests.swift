@@ -74,13 +74,13 @@ struct ClusterTests {
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
         print("cluster: TWOEFAY_SEED=\(seed)")
         let chance = SeededRandomness(seed: seed)
-        try await RunningCluster.play { cluster in
+        try await RunningCluster.run { cluster in
             try await migratesAtAllNodesAtOnce(cluster)
             let link = try await NodeLink(to: cluster.nodes)
             try await cluster.lead(relay1: link)
             let shop = try await ClusterShop.open(cluster, desks: 10, chance)
             let traffic = ClusterTraffic(shop, users: Self.users, chance)
-            try await play(traffic, link, chance)
+            try await runTrials(traffic, link, chance)
             try await traffic.settled()
             try traffic.check(codes: Self.tokens)
             try traffic.checkWebhooks(users: Self.users)
@@ -90,7 +90,7 @@ struct ClusterTests {
 
     // MARK: Trials
 
-    private func play(_ traffic: ClusterTraffic, _ link: NodeLink, _ chance: SeededRandomness) async throws {
+    private func runTrials(_ traffic: ClusterTraffic, _ link: NodeLink, _ chance: SeededRandomness) async throws {
         let (shop, cluster) = (traffic.shop, traffic.shop.cluster)
         let people = try await traffic.enrol()
         let codes = try await CodeUser.shown(1000)
@@ -110,14 +110,16 @@ struct ClusterTests {
                 group.addTask { try await probe.ask(place, at: port, as: roamer) { !traffic.isOver } }
             }
             group.addTask {
-                for (number, trial) in Self.trials.enumerated() { try await play(trial, number, traffic, link, probe) }
+                for (number, trial) in Self.trials.enumerated() {
+                    try await runTrial(trial, number, traffic, link, probe)
+                }
                 traffic.end()
             }
             try await group.waitForAll()
         }
     }
 
-    private func play(
+    private func runTrial(
         _ trial: Trial, _ number: Int, _ traffic: ClusterTraffic, _ link: NodeLink, _ probe: ClusterProbe
     ) async throws {
         let desks = traffic.shop.desks

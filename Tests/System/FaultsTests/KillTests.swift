@@ -5,8 +5,8 @@ import JSON
 import TestSupport
 import Testing
 
-/// kill -9 between any two steps of a login, then the same store again: the conversation goes on, and nothing that was
-/// acknowledged is gone.
+/// Kills the relay with SIGKILL between any two steps of a login, and starts it with the same
+/// store. The login continues, and nothing that the relay acknowledged is lost.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct KillTests {
     static let stores: [StoreKind] = [.file, .mariadb]
 
@@ -14,7 +14,7 @@ import Testing
         let scene = try await Fixture.start(store)
         let body: JSONObject = ["username": "anna"]
         let (token, code) = try Fixture.registered(try await scene.shop.send("POST", "/register", body, key: "r"))
-        try await scene.relay.fall()
+        try await scene.relay.killAndRestart()
         #expect(try await scene.shop.send("GET", "/user/anna")["token"] == token)
         // It succeeded, and its secret is not shown again.
         let again = try await scene.shop.send("POST", "/register", body, key: "r")
@@ -30,7 +30,7 @@ import Testing
         let body = try scene.verifyBody(device, token: token, code: code)
         let before = try await scene.anyone.send("POST", "/verify", body)
         try #require(before.status == 200, "\(before)")
-        try await scene.relay.fall()
+        try await scene.relay.killAndRestart()
         // As a phone does that never saw the answer.
         let after = try await scene.anyone.send("POST", "/verify", body)
         #expect(after["device"] == before["device"])
@@ -44,7 +44,7 @@ import Testing
         let scene = try await Fixture.start(store)
         let (token, phone) = try await scene.enrol("anna")
         let before = try await scene.login(token, key: "l")
-        try await scene.relay.fall()
+        try await scene.relay.killAndRestart()
         // The same challenge, number and end, and no second one.
         #expect(try await scene.login(token, key: "l") == before)
         #expect(try await scene.auth(before.challenge)["login"] == "wait")
@@ -62,7 +62,7 @@ import Testing
         // Both are reads, and reads are answered in order: behind this answer the other request is held.
         _ = try await scene.auth(login.challenge)
         _ = try await line.send("GET", "/user/anna").get()
-        try await scene.relay.fall()
+        try await scene.relay.killAndRestart()
         guard case .failure(.ambiguous) = await held else {
             Issue.record("a held request was answered by a dead relay: \(await held)")
             return
@@ -73,14 +73,14 @@ import Testing
         try await scene.finish(login, by: nil)
     }
 
-    /// The answer is committed, and nobody was told.
+    /// The answer is committed, and neither the phone nor the website knows.
     @Test(arguments: stores) func killWhileThePhoneAnswersLosesNothing(_ store: StoreKind) async throws {
         let scene = try await Fixture.start(store)
         let (token, phone) = try await scene.enrol("anna")
         let login = try await scene.login(token)
         async let unread = phone.approve(login)
         _ = try await scene.relay.logged("event=challenge.answered")
-        try await scene.relay.fall()
+        try await scene.relay.killAndRestart()
         _ = try? await unread
         #expect(try await scene.auth(login.challenge)["login"] == "success")
         // The phone asks until it knows, and another answer changes nothing.
@@ -96,15 +96,15 @@ import Testing
         let (token, phone) = try await scene.enrol("anna")
         let login = try await scene.login(token)
         #expect(try await phone.approve(login)["login"] == "success")
-        try await scene.relay.fall()
+        try await scene.relay.killAndRestart()
         try await scene.finish(login, by: nil)
         // And again, after it was told.
-        try await scene.relay.fall()
+        try await scene.relay.killAndRestart()
         try await scene.finish(login, by: nil)
     }
 
-    /// A push that the dead relay had leased is sent by the next one: at once where nobody else can have it, otherwise when
-    /// the dead relay's beat has stood still for long enough.
+    /// The next relay sends a push that the dead relay had claimed: at once if no other relay can
+    /// use the store, otherwise when the dead relay's heartbeat has timed out.
     @Test(arguments: stores) func pushOfADeadRelayIsSentByAnother(_ store: StoreKind) async throws {
         let apple = try await TestAPNs.start()
         let scene = try await Fixture.start(store, apple: apple)
@@ -113,7 +113,7 @@ import Testing
         apple.service.script("dead", .silence)
         let login = try await scene.login(token, key: "l")
         let unanswered = try #require(try await apple.service.nextRequest().push)
-        try await scene.relay.fall()
+        try await scene.relay.killAndRestart()
         let push = try await apple.service.next()
         #expect(push.id == unanswered.id)
         #expect(push.challenge == login.challenge)
@@ -126,7 +126,8 @@ import Testing
 }
 
 extension Fixture {
-    /// Approves if somebody is to, and sees to it that it is told as success, and that the store agrees.
+    /// Approves the login with the phone, if there is one, and checks its result at the website and
+    /// in the store.
     func finish(_ login: Login, by phone: Phone?, location: SourceLocation = #_sourceLocation) async throws {
         if let phone {
             let answer = try await phone.approve(login)
@@ -147,8 +148,8 @@ extension Fixture {
 }
 
 extension RunningRelay {
-    /// kill -9, and the same installation again.
-    func fall() async throws {
+    /// Kills the relay with SIGKILL, and starts it again with the same installation.
+    func killAndRestart() async throws {
         await kill()
         try await restart()
     }

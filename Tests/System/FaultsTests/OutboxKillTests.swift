@@ -3,34 +3,40 @@ import TestSupport
 import Testing
 import World
 
-/// kill -9 at each step that a mail or a text message takes out of the outbox, with a real mail server at the other end:
-/// whatever a website was told of arrives, what comes twice has one id and one code, and nothing is left or given up that
-/// should not be.
+/// Kills the relay with SIGKILL at each step between the outbox and delivery of a mail or text
+/// message. A real mail server receives the mails.
+///
+/// Every message that a website was told of arrives. Duplicates have the same id and code. No entry
+/// stays in the outbox, and none becomes a dead letter without a refusal.
 @Suite(.timeLimit(.minutes(60)), .mayBlock) struct OutboxKillTests {
-    /// What has happened when the relay is killed.
+    /// The moment at which the relay is killed.
     enum Moment: String, CaseIterable {
-        /// Somebody is to be asked, and nothing is written yet.
+        /// A login was requested, and nothing is written yet.
         case commit
-        /// Whatever there is time for.
+        /// A random moment after the request.
         case anywhere
-        /// The website was told, and the mail server has not greeted yet.
+        /// The website has its answer, and the mail server has not sent its greeting.
         case asked
-        /// The recipient was named; the mail server is about to ask for the content; it has all of it, and has not said so.
+        /// The mail server has not answered the recipient (`envelope`), the DATA command
+        /// (`content`) or the complete message (`taken`).
         case envelope, content, taken
-        /// It has said so, and that could not be written yet; it is written.
+        /// The mail server has accepted the message; the result is not yet (`unstored`) or already
+        /// (`stored`) in the store.
         case unstored, stored
-        /// A text message was refused, and the mail that follows begins.
+        /// A text message was refused, and the mail that replaces it begins.
         case next
-        /// The gateway has the text message, and has not said so.
+        /// The gateway has the text message, and has not answered.
         case texted
-        /// An announcement is written, and no round has taken it up.
+        /// A notification is in the outbox, and no relay has claimed it.
         case announced
-        /// The mail server is about to refuse one; it has, and that could not be written yet; it is dead.
+        /// The mail server has not yet refused the notification (`refusing`), has refused it but
+        /// the result is not in the store (`dying`), or the notification is a dead letter (`dead`).
         case refusing, dying, dead
-        /// Another relay has taken up what a dead one left, and the mail server has not greeted it yet.
+        /// Another relay has claimed the dead relay's entry, and the mail server has not greeted
+        /// it.
         case claimed
 
-        /// How often what is sent arrives, where nothing else happens to it.
+        /// The number of times that the message arrives, unless a second kill interferes.
         var arrivals: ClosedRange<Int> {
             switch self {
             case .commit, .asked, .envelope, .content, .stored, .claimed: 1...1
@@ -44,7 +50,7 @@ import World
         var isRefused: Bool { arrivals == 0...0 }
     }
 
-    /// So many kills on each store; `TWOEFAY_KILLS=200` does more.
+    /// The number of kills on each store; `TWOEFAY_KILLS=200` sets it.
     private static let kills =
         getenv("TWOEFAY_KILLS").flatMap { Int(String(cString: $0)) } ?? Moment.allCases.count + 1
 
@@ -54,18 +60,18 @@ import World
         let seed =
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
         print("outbox kills on \(store): TWOEFAY_SEED=\(seed)")
-        let ward = try await OutboxKillFixture.start(store, seed: seed)
-        while ward.kills < Self.kills {
-            var errands: [ExpectedMessage] = []
-            for moment in Moment.allCases where ward.kills < Self.kills {
-                errands.append(try await ward.play(moment))
-                // The only relay of a store sees at once that the one before it is dead.
-                if store == .file { try await ward.settled(errands) }
+        let fixture = try await OutboxKillFixture.start(store, seed: seed)
+        while fixture.kills < Self.kills {
+            var messages: [ExpectedMessage] = []
+            for moment in Moment.allCases where fixture.kills < Self.kills {
+                messages.append(try await fixture.killRelay(at: moment))
+                // The only relay of a store knows at once that its predecessor is dead.
+                if store == .file { try await fixture.settled(messages) }
             }
-            try await ward.settled(errands)
-            for errand in errands { try await ward.check(errand) }
-            try ward.checkStore()
+            try await fixture.settled(messages)
+            for message in messages { try await fixture.check(message) }
+            try fixture.checkStore()
         }
-        print(ward.summary(store))
+        print(fixture.summary(store))
     }
 }

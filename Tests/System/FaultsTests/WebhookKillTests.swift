@@ -3,27 +3,30 @@ import TestSupport
 import Testing
 import World
 
-/// kill -9 at each step that an event takes out of the outbox to its website: each arrives, always under one id and in the
-/// same words, and what followed from a login never before the login itself.
+/// Kills the relay with SIGKILL at each step between the outbox and delivery of a webhook.
+///
+/// Every event arrives, with the same id and body each time. An event that follows from a login
+/// never arrives before the login.
 @Suite(.timeLimit(.minutes(60)), .mayBlock) struct WebhookKillTests {
-    /// What has happened when the relay is killed.
+    /// The moment at which the relay is killed.
     enum Moment: String, CaseIterable {
-        /// A phone answers, and nothing is written yet.
+        /// A phone has answered, and nothing is written yet.
         case commit
-        /// Whatever there is time for.
+        /// A random moment after the answer.
         case anywhere
-        /// The website has the call, and says nothing yet.
+        /// The website has the webhook, and has not answered.
         case sent
-        /// It has answered, and that could not be written yet; it is written.
+        /// The website has answered; the result is not yet (`unsettled`) or already (`settled`) in
+        /// the store.
         case unsettled, settled
-        /// It has refused the call.
+        /// The website has refused the webhook.
         case failed
-        /// Another relay has taken up what a dead one left, and the website says nothing yet.
+        /// Another relay has claimed the dead relay's entry, and the website has not answered.
         case claimed
-        /// The first of two calls has arrived, and the second is on its way.
+        /// The first of two webhooks is delivered, and the second is being sent.
         case between
 
-        /// How often a login arrives at the least.
+        /// The smallest number of times that the event of the login arrives.
         var fewest: Int {
             switch self {
             case .sent, .failed: 2
@@ -33,18 +36,18 @@ import World
         }
     }
 
-    /// So many kills on each store; `TWOEFAY_KILLS=200` does more.
+    /// The number of kills on each store; `TWOEFAY_KILLS=200` sets it.
     private static let kills = getenv("TWOEFAY_KILLS").flatMap { Int(String(cString: $0)) } ?? 10
 
     @Test(arguments: KillTests.stores) func killedRelayLosesNoWebhookAndKeepsOrder(_ store: StoreKind) async throws {
         let seed =
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
         print("webhook kills on \(store): TWOEFAY_SEED=\(seed)")
-        let ward = try await WebhookKillFixture.start(store, seed: seed)
-        while ward.kills < Self.kills {
-            for moment in Moment.allCases where ward.kills < Self.kills { try await ward.play(moment) }
-            try await ward.check()
+        let fixture = try await WebhookKillFixture.start(store, seed: seed)
+        while fixture.kills < Self.kills {
+            for moment in Moment.allCases where fixture.kills < Self.kills { try await fixture.killRelay(at: moment) }
+            try await fixture.check()
         }
-        print(ward.summary(store))
+        print(fixture.summary(store))
     }
 }

@@ -42,8 +42,8 @@ final class BackgroundTasks: Sendable {
             state.isClosed = true
             return state.running.values
         }
-        for errand in running { errand.cancel() }
-        for errand in running { await errand.end() }
+        for task in running { task.cancel() }
+        for task in running { await task.end() }
     }
 
     private func over(_ number: Int) { state.withLock { $0.running[number] = nil } }

@@ -63,7 +63,7 @@ enum Sample {
         operation) VALUES (?, ?, ?, 'asked', '{}', ?, ?, ?, ?, ?)
         """)
     private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'queued', ?, NULL)")
-    private static let errand = Statement(
+    private static let outboxEntry = Statement(
         "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
     private static let factor = Statement(
         """
@@ -102,7 +102,7 @@ enum Sample {
             BoundStatement(
                 challenge, id, .id(website), id, .blob(Array("{}".utf8)), id, .timestamp(now), .timestamp(later), id),
             BoundStatement(step, id, .timestamp(now)),
-            BoundStatement(errand, id, id, id, due),
+            BoundStatement(outboxEntry, id, id, id, due),
             BoundStatement(factor, id, id, .timestamp(now), .timestamp(now), id),
             BoundStatement(activation, .blob(key(number)), id, .timestamp(now), .timestamp(later), id),
             BoundStatement(waitingFactor, .id(Self.id(number + 20_000) as FactorID), id, .timestamp(now), id),

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import World
 
-/// What somebody is to get.
+/// A message that a user must get, and the moment of its kill.
 struct ExpectedMessage {
     let moment: OutboxKillTests.Moment
     let number: Int
@@ -14,12 +14,12 @@ struct ExpectedMessage {
 
     var username: String { "\(moment)-\(number)" }
     var key: String { "login-\(number)" }
-    /// The mail server knows by it where to stop.
+    /// The address, which tells the mail server at which step to stop.
     var address: String {
         let step = moment == .refusing ? OutboxKillTests.Moment.envelope : moment
         return "\(step)-\(number)@\(moment.isRefused ? "gone." : "")example.org"
     }
-    /// No text message reaches those that begin with +49300.
+    /// The number. The gateway refuses numbers that begin with +49300.
     var phone: String? {
         guard moment == .next || moment == .texted else { return nil }
         let digits = String(number)
@@ -28,15 +28,15 @@ struct ExpectedMessage {
     var factor: String { moment == .texted ? "sms" : "mail" }
 }
 
-/// A relay that is killed again and again, and those who carry its messages.
+/// A relay that is killed repeatedly, with its mail server and SMS gateway.
 final class OutboxKillFixture: Sendable {
     private struct State {
         var tally: [OutboxKillTests.Moment: Int] = [:]
         var messages = 0
-        /// What came once more, by when the relay was killed.
+        /// Duplicates, by the moment of the kill.
         var again: [OutboxKillTests.Moment: Int] = [:]
         var lost = 0
-        /// How often another relay may have taken up what a dead one left, and was killed at it.
+        /// The number of killed relays that had claimed entries of a dead relay.
         var takenUp = 0
         var dead = 0
         var numbers = 0
@@ -92,31 +92,31 @@ final class OutboxKillFixture: Sendable {
 
     // MARK: Killing
 
-    /// A user gets a message, and the relay is killed at that moment; another is there when this returns.
-    func play(_ moment: OutboxKillTests.Moment) async throws -> ExpectedMessage {
+    /// Sends a message to a new user, kills the relay at that moment, and starts another one.
+    func killRelay(at moment: OutboxKillTests.Moment) async throws -> ExpectedMessage {
         let number = state.withLock { state in
             state.numbers += 1
             return state.numbers
         }
-        var errand = ExpectedMessage(moment: moment, number: number)
-        var user: JSONObject = ["username": .string(errand.username), "email": .string(errand.address)]
-        if let phone = errand.phone { user.set("phone", .string(phone)) }
+        var message = ExpectedMessage(moment: moment, number: number)
+        var user: JSONObject = ["username": .string(message.username), "email": .string(message.address)]
+        if let phone = message.phone { user.set("phone", .string(phone)) }
         let (token, code) = try Fixture.registered(try await scene.shop.send("POST", "/register", user))
         if moment.isAnnouncement {
-            try await announce(errand, token, code)
+            try await announce(message, token, code)
         } else {
-            try await login(errand)
+            try await login(message)
         }
-        try await fall(moment)
+        try await killAndRestart(at: moment)
         if !moment.isAnnouncement {
-            // As a website does that never saw the answer.
-            let told = try await scene.shop.insist("POST", "/login", body(errand), key: errand.key, gate: gate)
-            errand.challenge = try Login(told).challenge
+            // The website never saw the answer, so it repeats the request.
+            let told = try await scene.shop.insist("POST", "/login", body(message), key: message.key, gate: gate)
+            message.challenge = try Login(told).challenge
         }
-        return errand
+        return message
     }
 
-    private func fall(_ moment: OutboxKillTests.Moment) async throws {
+    private func killAndRestart(at moment: OutboxKillTests.Moment) async throws {
         await relay.kill()
         mails.thaw()
         let lines = relay.log.split(separator: "\n")
@@ -130,78 +130,78 @@ final class OutboxKillFixture: Sendable {
         try await relay.restart()
     }
 
-    private func body(_ errand: ExpectedMessage) -> JSONObject { ["username": .string(errand.username)] }
+    private func body(_ message: ExpectedMessage) -> JSONObject { ["username": .string(message.username)] }
 
-    /// Until it is to be killed.
-    private func login(_ errand: ExpectedMessage) async throws {
-        switch errand.moment {
+    /// Requests a login, and returns at the moment of the kill.
+    private func login(_ message: ExpectedMessage) async throws {
+        switch message.moment {
         case .commit:
             let lock = try await StoreLock.take(relay)
             let line = try await scene.shop.line()
-            async let lost = line.send("POST", "/login", body(errand), fields: ["idempotency-key": errand.key])
-            _ = try await line.send("GET", "/user/\(errand.username)").get()
+            async let lost = line.send("POST", "/login", body(message), fields: ["idempotency-key": message.key])
+            _ = try await line.send("GET", "/user/\(message.username)").get()
             await relay.kill()
             await lock.release()
             _ = await lost
         case .anywhere:
             let line = try await scene.shop.line()
-            async let lost = line.send("POST", "/login", body(errand), fields: ["idempotency-key": errand.key])
+            async let lost = line.send("POST", "/login", body(message), fields: ["idempotency-key": message.key])
             await pause(below: 40_000)
             await relay.kill()
             _ = await lost
         case .asked:
             mails.freeze()
-            _ = try await asked(errand)
+            _ = try await asked(message)
         case .claimed:
             mails.freeze()
-            _ = try await asked(errand)
+            _ = try await asked(message)
             await relay.kill()
             state.withLock { $0.tally[.asked, default: 0] += 1 }
             try await relay.restart()
             try await until {
                 try self.relay.count(
-                    "SELECT count(*) FROM outbox WHERE address = '\(errand.address)' AND lease IS NOT NULL") == 1
+                    "SELECT count(*) FROM outbox WHERE address = '\(message.address)' AND lease IS NOT NULL") == 1
             }
-        case .stored: _ = try await relay.logged("event=mail.accepted challenge=\(try await asked(errand))")
+        case .stored: _ = try await relay.logged("event=mail.accepted challenge=\(try await asked(message))")
         case .next:
-            _ = try await relay.logged("event=sms.refused challenge=\(try await asked(errand))")
+            _ = try await relay.logged("event=sms.refused challenge=\(try await asked(message))")
             await pause(below: 10_000)
         case .texted:
-            _ = try await asked(errand)
-            // Counted before the look, so that none comes in between.
+            _ = try await asked(message)
+            // Counted before the check, so that no request is missed.
             var heard = gateway.asked.count
-            while texts(errand).isEmpty {
+            while texts(message).isEmpty {
                 await gateway.isAsked(heard + 1)
                 heard = gateway.asked.count
             }
         case .unstored:
-            _ = try await asked(errand)
-            try await answeredBehindALock(errand)
+            _ = try await asked(message)
+            try await answeredBehindALock(message)
         default:
-            _ = try await asked(errand)
-            try await mails.holds(errand.address)
+            _ = try await asked(message)
+            try await mails.holds(message.address)
         }
     }
 
-    private func asked(_ errand: ExpectedMessage) async throws -> String {
-        try Login(try await scene.shop.send("POST", "/login", body(errand), key: errand.key)).challenge
+    private func asked(_ message: ExpectedMessage) async throws -> String {
+        try Login(try await scene.shop.send("POST", "/login", body(message), key: message.key)).challenge
     }
 
-    /// A phone is bound, of which the user is to be told.
-    private func announce(_ errand: ExpectedMessage, _ token: String, _ code: String) async throws {
+    /// Binds a phone, which causes a notification to the user.
+    private func announce(_ message: ExpectedMessage, _ token: String, _ code: String) async throws {
         let dead = try deadRows()
         _ = try await scene.verify(try TestPhone(pushToken: Fixture.pushToken()), token: token, code: code)
-        switch errand.moment {
+        switch message.moment {
         case .announced: break
-        case .refusing: try await mails.holds(errand.address)
-        case .dying: try await answeredBehindALock(errand)
+        case .refusing: try await mails.holds(message.address)
+        case .dying: try await answeredBehindALock(message)
         default: try await until { try self.deadRows() > dead }
         }
     }
 
-    /// The relay has the mail server's answer, and cannot write it down.
-    private func answeredBehindALock(_ errand: ExpectedMessage) async throws {
-        try await mails.holds(errand.address)
+    /// Kills the relay after it has the mail server's answer and before it can store it.
+    private func answeredBehindALock(_ message: ExpectedMessage) async throws {
+        try await mails.holds(message.address)
         let lock = try await StoreLock.take(relay)
         let before = try await tries()
         try await mails.release()
@@ -228,64 +228,67 @@ final class OutboxKillFixture: Sendable {
         }
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
-    /// Until the relay knows of each what became of it.
-    func settled(_ errands: [ExpectedMessage]) async throws {
-        for errand in errands where !errand.moment.isAnnouncement {
-            try await until { try await self.scene.auth(errand.challenge).steps.last == "sent" }
+    /// Waits until the result of every message is in the store.
+    func settled(_ messages: [ExpectedMessage]) async throws {
+        for message in messages where !message.moment.isAnnouncement {
+            try await until { try await self.scene.auth(message.challenge).steps.last == "sent" }
         }
         let left = "SELECT count(*) FROM outbox WHERE kind IN ('mail', 'sms') AND dead_at IS NULL"
         try await until { try self.relay.count(left) == 0 }
         try await mails.release()
     }
 
-    private func texts(_ errand: ExpectedMessage) -> [TestGateway.Asked] {
-        gateway.asked.filter { "+\($0.query["to"] ?? "")" == errand.phone }
+    private func texts(_ message: ExpectedMessage) -> [TestGateway.Asked] {
+        gateway.asked.filter { "+\($0.query["to"] ?? "")" == message.phone }
     }
 
-    /// Id and code of all that came for it.
-    private func arrived(_ errand: ExpectedMessage) -> [(id: String, code: String?)] {
-        guard errand.factor == "sms" else {
-            return mails.mails.filter { $0.to == errand.address }.map { ($0.id, $0.code) }
+    /// Id and code of each copy of the message that arrived.
+    private func arrived(_ message: ExpectedMessage) -> [(id: String, code: String?)] {
+        guard message.factor == "sms" else {
+            return mails.mails.filter { $0.to == message.address }.map { ($0.id, $0.code) }
         }
-        return texts(errand).map {
+        return texts(message).map {
             ($0.query["id"] ?? "none", ($0.query["text"] ?? "").split(separator: " ").first.map(String.init))
         }
     }
 
-    /// What the relays said of it.
-    private func log(of errand: ExpectedMessage) -> String {
-        relay.log.split(separator: "\n").filter { $0.contains("event=daemon.started") || $0.contains(errand.challenge) }
-            .joined(separator: "\n")
+    /// The log lines about the message, from all relays.
+    private func log(of message: ExpectedMessage) -> String {
+        relay.log.split(separator: "\n").filter {
+            $0.contains("event=daemon.started") || $0.contains(message.challenge)
+        }
+        .joined(separator: "\n")
     }
 
-    func check(_ errand: ExpectedMessage) async throws {
-        let arrived = arrived(errand)
+    func check(_ message: ExpectedMessage) async throws {
+        let arrived = arrived(message)
         let (ids, codes) = (Set(arrived.map(\.id)), Set(arrived.map(\.code)))
-        // Where a relay was slow enough to take up what others had left, and was killed, it may have come once more.
-        let expected = errand.moment.arrivals
+        // A relay that claimed a dead relay's entry and was killed itself may have sent a duplicate.
+        let expected = message.moment.arrivals
         let slack = expected == 0...0 ? 0 : state.withLock { $0.takenUp }
         #expect(
             (expected.lowerBound...expected.upperBound + slack).contains(arrived.count),
-            "\(errand): \(arrived), \(log(of: errand))")
+            "\(message): \(arrived), \(log(of: message))")
         state.withLock { state in
             state.messages += ids.count
-            if arrived.count > 1 { state.again[errand.moment, default: 0] += arrived.count - 1 }
-            if arrived.isEmpty, !errand.moment.isRefused { state.lost += 1 }
-            if errand.moment.isRefused { state.dead += 1 }
+            if arrived.count > 1 { state.again[message.moment, default: 0] += arrived.count - 1 }
+            if arrived.isEmpty, !message.moment.isRefused { state.lost += 1 }
+            if message.moment.isRefused { state.dead += 1 }
         }
-        guard !errand.moment.isRefused else { return }
-        #expect(ids.count == 1 && !ids.contains("none"), "\(errand): \(ids)")
-        #expect(codes.count == 1, "\(errand): \(codes)")
-        guard !errand.moment.isAnnouncement else { return }
-        let code = try #require(codes.first ?? nil, "\(errand)")
+        guard !message.moment.isRefused else { return }
+        #expect(ids.count == 1 && !ids.contains("none"), "\(message): \(ids)")
+        #expect(codes.count == 1, "\(message): \(codes)")
+        guard !message.moment.isAnnouncement else { return }
+        let code = try #require(codes.first ?? nil, "\(message)")
         let told = try await scene.shop.send(
-            "POST", "/backup", ["challenge": .string(errand.challenge), "otp": .string(code)])
-        #expect(told["login"] == "success" && told["factor"] == errand.factor, "\(errand): \(told)")
+            "POST", "/backup", ["challenge": .string(message.challenge), "otp": .string(code)])
+        #expect(told["login"] == "success" && told["factor"] == message.factor, "\(message): \(told)")
     }
 
-    /// Nothing is dead that should live, nothing is left that is done, and each was settled once.
+    /// Checks that only refused messages are dead letters, that no finished entry is left, and that
+    /// each message was settled once.
     func checkStore() throws {
         let (dead, messages) = state.withLock { (Int64($0.dead), Int64($0.messages)) }
         #expect(try deadRows() == dead)

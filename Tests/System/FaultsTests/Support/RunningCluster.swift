@@ -17,8 +17,8 @@ final class RunningCluster: Sendable {
     let directory: TemporaryDirectory
     private let told: JSONObject
 
-    /// What `story` needs is there when it begins, and gone when this returns.
-    static func play(_ story: (RunningCluster) async throws -> Void) async throws {
+    /// Starts a cluster for `test`, and removes it before this returns.
+    static func run(_ test: (RunningCluster) async throws -> Void) async throws {
         let directory = try TemporaryDirectory()
         // The nodes are another user's where tests are root's, and have directories of their own in it.
         chmod(directory.path, 0o711)
@@ -32,7 +32,7 @@ final class RunningCluster: Sendable {
         do {
             let up = try await attended.get().line(.output, with: "{")
             let told = try #require(try JSONReader.read(Array(up.utf8)).object)
-            try await story(RunningCluster(directory, told))
+            try await test(RunningCluster(directory, told))
         } catch {
             await end(directory, try? attended.get(), ends[1])
             throw error

@@ -5,11 +5,11 @@ import TestSupport
 import Testing
 import World
 
-/// A relay that is killed again and again, and the website that it calls.
+/// A relay that is killed repeatedly, and the website that receives its webhooks.
 final class WebhookKillFixture: Sendable {
     typealias Moment = WebhookKillTests.Moment
 
-    /// A login that ends with a lock: two calls, one after the other.
+    /// The webhooks of a login that ends with a lock: two, in this order.
     private struct ExpectedWebhook {
         let moment: Moment
         let challenge: String
@@ -17,10 +17,10 @@ final class WebhookKillFixture: Sendable {
 
     private struct State {
         var tally: [Moment: Int] = [:]
-        var errands: [ExpectedWebhook] = []
-        /// What the website does with the next calls of a challenge.
+        var webhooks: [ExpectedWebhook] = []
+        /// The website's answers to the next webhooks of a challenge.
         var script: [String: [TestGateway.Answer]] = [:]
-        /// Calls of this type alone are meant.
+        /// The type of webhooks to which the answers apply, by challenge.
         var types: [String: String] = [:]
     }
 
@@ -31,7 +31,7 @@ final class WebhookKillFixture: Sendable {
     private let state: Script
     private var relay: RunningRelay { scene.relay }
 
-    /// What the website is to say, known to its server before the ward is.
+    /// The scripted answers of the website. Its server needs them before the fixture exists.
     private final class Script: Sendable {
         let state = Mutex(State())
 
@@ -80,8 +80,8 @@ final class WebhookKillFixture: Sendable {
 
     // MARK: Killing
 
-    /// A user is locked by a wrong number, and the relay is killed at that moment; another is there when this returns.
-    func play(_ moment: Moment) async throws {
+    /// Locks a user by a wrong number, kills the relay at that moment, and starts another one.
+    func killRelay(at moment: Moment) async throws {
         let username = "\(moment)-\(kills)"
         let phone = try await shop.enrol(username)
         let login = try await shop.login(username)
@@ -94,7 +94,7 @@ final class WebhookKillFixture: Sendable {
             let lock = try await StoreLock.take(relay)
             let line = try await phone.party.line()
             async let lost = line.send("POST", "/success", wrong)
-            // What comes behind it on the same connection is answered, so it is there.
+            // The next request on the connection was answered, so the relay has the first one.
             _ = try await line.send("GET", "/health").get()
             await relay.kill()
             await lock.release()
@@ -110,7 +110,7 @@ final class WebhookKillFixture: Sendable {
         case .claimed:
             _ = try await answer()
             await shop.hears("login.decided", of: login.challenge)
-            try await fall(.sent)
+            try await killAndRestart(at: .sent)
             await shop.hears("login.decided", of: login.challenge, times: 2)
         case .between:
             _ = try await answer()
@@ -126,17 +126,17 @@ final class WebhookKillFixture: Sendable {
             let before = try await tries()
             _ = try await answer()
             await shop.hears("login.decided", of: login.challenge)
-            // While it is still answering, or else a moment later than was meant.
+            // The kill must come while the website answers; at worst it comes a moment later.
             let lock = try await StoreLock.take(relay)
             while try await tries() == before { await pause(below: 50_000) }
             await relay.kill()
             await lock.release()
         }
-        try await fall(moment)
-        // As a phone does that never saw the answer.
+        try await killAndRestart(at: moment)
+        // The phone never saw the answer, so it repeats the request.
         let told = try await answer()
         #expect(told.status == 200 || told["code"] == "already_decided" || told.status == 403, "\(told)")
-        state.state.withLock { $0.errands.append(ExpectedWebhook(moment: moment, challenge: login.challenge)) }
+        state.state.withLock { $0.webhooks.append(ExpectedWebhook(moment: moment, challenge: login.challenge)) }
     }
 
     private func prepare(_ moment: Moment, _ challenge: String) {
@@ -159,7 +159,7 @@ final class WebhookKillFixture: Sendable {
         }
     }
 
-    private func fall(_ moment: Moment) async throws {
+    private func killAndRestart(at moment: Moment) async throws {
         await relay.kill()
         state.state.withLock { $0.tally[moment, default: 0] += 1 }
         try await relay.restart()
@@ -175,27 +175,27 @@ final class WebhookKillFixture: Sendable {
         await Clients.loop.perform { await Clients.loop.sleep(for: moment) }
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
-    /// Once nothing is left to be told.
+    /// Waits until the outbox is empty, and checks the webhooks that arrived.
     func check() async throws {
         try await scene.drained()
         let heard = shop.heard
         let forged = heard.filter { !$0.isTrue }
         #expect(forged.isEmpty, "\(forged)")
-        let errands = state.state.withLock { $0.errands }
-        for errand in errands {
-            let its = heard.filter { $0.challenge == errand.challenge }
-            let decided = its.filter { $0.type == "login.decided" }
-            let locked = its.filter { $0.type == "user.locked" }
-            #expect(decided.count >= errand.moment.fewest && !locked.isEmpty, "\(errand): \(its)")
-            #expect(Set(decided.map(\.id)).count == 1 && Set(decided.map(\.body)).count == 1, "\(errand): \(decided)")
-            #expect(Set(locked.map(\.id)).count == 1 && Set(locked.map(\.body)).count == 1, "\(errand): \(locked)")
-            // None of the first comes once more behind the second.
-            #expect(its.map(\.type) == decided.map(\.type) + locked.map(\.type), "\(errand): \(its)")
+        let webhooks = state.state.withLock { $0.webhooks }
+        for webhook in webhooks {
+            let calls = heard.filter { $0.challenge == webhook.challenge }
+            let decided = calls.filter { $0.type == "login.decided" }
+            let locked = calls.filter { $0.type == "user.locked" }
+            #expect(decided.count >= webhook.moment.fewest && !locked.isEmpty, "\(webhook): \(calls)")
+            #expect(Set(decided.map(\.id)).count == 1 && Set(decided.map(\.body)).count == 1, "\(webhook): \(decided)")
+            #expect(Set(locked.map(\.id)).count == 1 && Set(locked.map(\.body)).count == 1, "\(webhook): \(locked)")
+            // No duplicate of the first event arrives after the second event.
+            #expect(calls.map(\.type) == decided.map(\.type) + locked.map(\.type), "\(webhook): \(calls)")
         }
-        #expect(Set(heard.filter { $0.type == "device.bound" }.map(\.id)).count == errands.count)
-        #expect(Set(heard.map(\.id)).count == 3 * errands.count, "\(heard)")
+        #expect(Set(heard.filter { $0.type == "device.bound" }.map(\.id)).count == webhooks.count)
+        #expect(Set(heard.map(\.id)).count == 3 * webhooks.count, "\(heard)")
         #expect(try relay.count("SELECT count(*) FROM audit WHERE event = 'webhook.dead'") == 0)
         try Ledger.read(relay) { try $0.check() }
     }
