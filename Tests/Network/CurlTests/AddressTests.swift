@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct AddressGuardTests {
     @Test(
-        "where nobody from outside may lead us",
+        "private, reserved and multicast addresses",
         arguments: [
             "0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.255.254",
             "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.8", "192.0.2.1", "192.88.99.1", "192.168.1.1",
@@ -13,7 +13,7 @@ import Testing
             "255.255.255.255",
             "::", "::1", "::127.0.0.1", "::8.8.8.8", "100::1", "2001::1", "2001:0:102:304::1", "2001:2::1",
             "2001:db8::1", "3fff::1", "fc00::1", "fd12::1", "fe80::1", "fec0::1", "ff02::1", "5f00::1", "4000::1",
-            // The address inside is the one that counts.
+            // The IPv4 address inside the IPv6 address decides.
             "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::1",
             "2002:c0a8:101::1", "64:ff9b:1::8.8.8.8",
         ])
@@ -23,12 +23,12 @@ import Testing
     }
 
     @Test(
-        "what is out in the internet",
+        "public addresses, and names before they are resolved",
         arguments: [
             "8.8.8.8", "1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255",
             "128.0.0.0", "172.15.255.255", "172.32.0.0", "192.167.255.255", "223.255.255.255", "2606:4700::1111",
             "2a00:1450:4001::1", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1",
-            // Names are judged by where they lead.
+            // Only the addresses of a name are checked.
             "localhost", "push.example.com",
         ])
     func publicAddressesAreAllowed(_ host: String) { #expect(AddressGuard().refusal(of: host) == nil) }
@@ -43,7 +43,9 @@ import Testing
         }
     }
 
-    @Test("wherever this machine has it", arguments: ["8.8.8.8", "::ffff:8.8.8.8", "64:ff9b::808:808", "2606:4700::1"])
+    @Test(
+        "the machine's own addresses in each form",
+        arguments: ["8.8.8.8", "::ffff:8.8.8.8", "64:ff9b::808:808", "2606:4700::1"])
     func ownAddressesAreRefused(_ address: String) throws {
         let own: [[UInt8]] = [[8, 8, 8, 8], [0x26, 0x06, 0x47] + Array(repeating: 0, count: 12) + [1]]
         #expect(AddressGuard(own: own).refusal(of: address) == "this machine's own")
@@ -62,7 +64,7 @@ import Testing
 
 @Suite struct TransferURLTests {
     @Test(
-        "read and written again",
+        "URLs and their normalized form",
         arguments: [
             ("https://Push.Example.com/wp/a-b_c?d=1", "https://push.example.com", "/wp/a-b_c?d=1"),
             ("https://push.example.com", "https://push.example.com", "/"),
@@ -79,7 +81,7 @@ import Testing
     }
 
     @Test(
-        "that others may read otherwise",
+        "URLs that parsers interpret differently",
         arguments: [
             "", "https://", "https:///x", "ftp://example.com/", "HTTPS://example.com/", "//example.com/", "example.com",
             "https://user@example.com/", "https://user:word@example.com/", "https://example.com#x",

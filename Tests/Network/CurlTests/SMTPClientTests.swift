@@ -21,7 +21,7 @@ import World
         return server
     }
 
-    /// With a client on a loop that ends with the test.
+    /// Runs `body` with a client on a loop that ends with the test.
     private func with<Value: Sendable>(
         _ server: SMTPServer, _ body: @escaping @Sendable (SMTPClient) async -> Value
     ) async throws -> Value {
@@ -50,9 +50,10 @@ import World
         return failure
     }
 
-    // MARK: What comes through
+    // MARK: Delivered mail
 
-    /// Who sends has kept it so long; then it takes leave.
+    /// The closure of the transfer is the only reference to the client. After the mail, the client
+    /// sends QUIT.
     @Test func releasedClientFinishesAndQuits() async throws {
         let test = try await TestMailServer.start()
         let server = try server(test)
@@ -102,7 +103,7 @@ import World
         #expect((1...3).contains(test.connections))
     }
 
-    // MARK: What is said no to
+    // MARK: Refusals
 
     @Test(arguments: [
         (TestMailServer.Verb.greeting, SMTPPhase.connection), (.sender, .sender), (.recipient, .recipient),
@@ -146,7 +147,7 @@ import World
         let test = try await TestMailServer.start { $0.faults = [verb: [.hang]] }
         let failure = try failure(try await send(try server(test), mail(deadline: .milliseconds(700))).first)
         #expect(failure.reply == nil)
-        // On a machine that is slow enough it comes less far.
+        // On a slow machine, the transfer can end before the server reads this command.
         if failure.mayHaveArrived {
             #expect(verb == .dot)
         } else {
@@ -156,17 +157,19 @@ import World
 
     @Test func timeoutAfterTheFinalDotIsAmbiguous() async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.hang]] }
-        // Long enough for a slow machine to come to the dot.
+        // Four seconds suffice for a slow machine to reach the final dot.
         let failure = try failure(try await send(try server(test), mail(deadline: .seconds(4))).first)
         #expect(failure.cause == .deadline)
         #expect(failure.mayHaveArrived)
     }
 
-    /// What is no final yes, and no no: a reply that goes on and never ends, and replies of other verbs.
+    /// Replies that neither accept nor refuse the mail: one that never ends, and replies that
+    /// belong to other commands.
     @Test(arguments: ["250-2.0.0 queued", "251 somewhere else", "354 and now?", "220 ready"])
     func malformedReplyAfterTheFinalDotIsAmbiguous(_ answer: String) async throws {
         let test = try await TestMailServer.start { $0.faults = [.dot: [.answer(answer)]] }
-        // Long enough for a slow machine to come to the dot, where nothing more comes.
+        // Four seconds suffice for a slow machine to reach the final dot. After it, the server
+        // sends nothing more.
         let deadline = answer.hasPrefix("250-") ? Duration.seconds(4) : timeout
         let failure = try failure(try await send(try server(test), mail(deadline: deadline)).first)
         #expect(failure.mayHaveArrived)
@@ -174,7 +177,8 @@ import World
         #expect("\(failure)".hasSuffix("after \(answer.prefix(3)) \(answer.dropFirst(4))"))
     }
 
-    /// libcurl would wait two minutes, and the mail's own deadline would not end that.
+    /// The deadline of the mail does not cover QUIT, and libcurl alone would wait two minutes for
+    /// its reply.
     @Test(.timeLimit(.minutes(1))) func quitIsNotAwaited() async throws {
         let test = try await TestMailServer.start {
             $0.faults = [.recipient: [.answer("550 5.1.1 nobody")], .quit: [.hang]]
@@ -192,7 +196,7 @@ import World
         }
     }
 
-    // MARK: Others
+    // MARK: Other mails
 
     @Test func hangingServerDelaysNoOtherMail() async throws {
         let slow = try await TestMailServer.start { $0.faults = [.sender: [.hang], .dot: [.hang]] }
@@ -285,7 +289,7 @@ import World
     }
 }
 
-/// From a task that is on no loop.
+/// Sends the transfer from a nonisolated task that runs on the thread of the loop.
 private func onLoop(_ client: SMTPClient, _ transfer: SMTPTransfer) async -> Result<SMTPReply, SMTPFailure> {
     guard let loop = EventLoop.current else { return .failure(SMTPFailure(.broken, "not on a loop")) }
     return await loop.perform { await client.send(transfer) }

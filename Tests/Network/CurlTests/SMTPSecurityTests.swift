@@ -42,7 +42,8 @@ import World
         #expect(mail.user == "relay")
     }
 
-    /// Servers name ways for which they have no secrets: libcurl would take the first, and be refused.
+    /// Servers announce mechanisms for which they have no secrets. libcurl alone would try the
+    /// first and be refused.
     @Test(arguments: ["DIGEST-MD5 CRAM-MD5 NTLM GSSAPI LOGIN PLAIN", "GSSAPI NTLM LOGIN"])
     func everySupportedLoginMechanismWorks(_ mechanisms: String) async throws {
         let test = try await TestMailServer.start {
@@ -66,7 +67,7 @@ import World
         #expect(!test.said.contains("MAIL"))
     }
 
-    /// Who stands between us and the server takes the offer of TLS out.
+    /// An attacker between the relay and the server can remove the offer of STARTTLS.
     @Test func noMailIsSentWithoutTLS() async throws {
         let test = try await TestMailServer.start { $0.login = "relay:right" }
         #expect(cause(try await send(try server(test, password: "right"))) == .insecure)
@@ -93,12 +94,12 @@ import World
         #expect(!test.said.contains("AUTH") && !test.said.contains("MAIL"))
     }
 
-    /// The certificate is of localhost and 127.0.0.1.
+    /// The certificate names localhost and 127.0.0.1.
     @Test func serverNameIsVerified() async throws {
         let test = try await TestMailServer.start { $0.tls = .implicit }
         var server = try server(test, "smtps")
         server.address = try #require(SMTPAddress("smtps://127.0.0.2:\(test.port)"))
-        // It listens on 127.0.0.1 alone: what answers there is not asked for its name.
+        // The server listens on 127.0.0.1 only, so the connection fails before the name is checked.
         #expect(cause(try await send(server)) == .unreachable)
         server.address = try #require(SMTPAddress("smtps://localhost.localdomain:\(test.port)"))
         #expect([.untrusted, .unknownHost].contains(cause(try await send(server))))

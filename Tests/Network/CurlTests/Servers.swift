@@ -14,7 +14,7 @@ import World
 
 let timeout = Duration.seconds(120)
 
-/// Answers over HTTP/2 as the test says.
+/// A handler that answers with the test's closure.
 struct Answering: Handler {
     let body: @Sendable (Request) -> Reply
 
@@ -22,7 +22,7 @@ struct Answering: Handler {
     func tooLarge() -> Response { Response(status: 413) }
 }
 
-/// Clients and servers on a loop of their own, for the length of a test.
+/// Clients and servers on their own loop for the duration of a test.
 struct Fixture: Sendable {
     let loop: EventLoop
     let certificates: TestCertificates
@@ -33,7 +33,7 @@ struct Fixture: Sendable {
         return try await body(Fixture(loop: group.loops[0], certificates: try TestCertificates()))
     }
 
-    /// Serves HTTP/2 over TLS, and is gone when the test is.
+    /// Runs an HTTP/2 server over TLS for the duration of `body`.
     func serving<Value: Sendable>(
         _ answer: @escaping @Sendable (Request) -> Reply, keeper: LoopBound<SilentStart>? = nil,
         _ body: (LoopBound<HTTP2Server>, UInt16) async throws -> Value
@@ -56,7 +56,8 @@ struct Fixture: Sendable {
         return try result.get()
     }
 
-    /// Takes connections without TLS, and sends each one these bytes when it has spoken.
+    /// Runs a server without TLS that sends these bytes to each client after the client's first
+    /// bytes.
     func speaking<Value: Sendable>(
         _ bytes: String, again: Bool = false, _ body: (LoopBound<RawServer>, UInt16) async throws -> Value
     ) async throws -> Value {
@@ -73,7 +74,7 @@ struct Fixture: Sendable {
         return try result.get()
     }
 
-    /// Sends through a client that is made for it.
+    /// Creates a client and passes it to `body`.
     func sending<Value: Sendable>(
         _ change: @escaping @Sendable (inout WebClientOptions) -> Void = { _ in },
         _ body: @escaping @Sendable (WebClient) async -> Value
@@ -97,10 +98,10 @@ struct Fixture: Sendable {
     }
 }
 
-/// Has a server answer nothing on its first connection.
+/// A controller whose server never answers on its first connection.
 final class SilentStart: ServerController {
     private(set) var connections = 0
-    /// Called when a request has come there.
+    /// Called when a request arrives on the first connection.
     var heard: () -> Void = {}
 
     func admit(_ number: Int) -> Admission {
@@ -128,7 +129,8 @@ final class SilentStart: ServerController {
     }
 }
 
-/// Says what it was given, to whoever has said something; once, or again and again.
+/// A server that sends fixed bytes to each client after the client's first bytes, once or
+/// repeatedly.
 final class RawServer {
     private let loop: EventLoop
     private let listener: Listener
@@ -137,7 +139,7 @@ final class RawServer {
     private var watches: [Int32: DescriptorWatcher] = [:]
     private(set) var connections = 0
     private(set) var heard: [UInt8] = []
-    /// Called when somebody has said something.
+    /// Called when a client has sent bytes.
     var spoken: () -> Void = {}
 
     init(loop: EventLoop, _ bytes: [UInt8], again: Bool) throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curl
 
-/// What those need who are called by TransferURLTests that an operator has written for others: websites.
+/// Options for URLs of websites, which an operator configures, such as those of webhooks.
 @Suite struct WebClientOptionTests {
     private func transfer(_ url: String, deadline: Duration = timeout) throws -> Transfer {
         Transfer(
@@ -52,10 +52,10 @@ import Testing
     }
 
     @Test(
-        "http: only to what a range names",
+        "plain HTTP only to the named ranges",
         arguments: [
             (["127.0.0.0/8"], nil), (["127.0.0.1"], nil), (["0.0.0.0/0"], nil),
-            // Inside and not named, it does not matter how it would be asked.
+            // A private address outside the ranges is refused before the scheme is considered.
             ([], .refusedAddress), (["127.0.0.2", "::1"], .refusedAddress),
         ] as [([String], TransferFailure.Cause?)])
     func plainHTTPIsAllowedOnlyInNamedRanges(ranges: [String], cause: TransferFailure.Cause?) async throws {
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    /// What a transfer would be told that was led to these addresses.
+    /// Returns the refusal of a transfer whose host name resolves to these addresses.
     private func refusals(
         _ url: String, _ hosts: [String], own: [[UInt8]] = []
     ) async throws -> RunningTransfer.Refusal? {
@@ -103,7 +103,7 @@ import Testing
         let (plain, secure) = ("http://shop.example/", "https://shop.example/")
         #expect(try await refusals(plain, ["198.51.99.1"]) == .insecure)
         #expect(try await refusals(secure, ["198.51.99.1"]) == nil)
-        // The internet's, and the operator's own line to it.
+        // The first address is public. The others are the operator's own network.
         #expect(try await refusals(plain, ["198.41.0.4"]) == nil)
         #expect(try await refusals(plain, ["10.20.1.1"]) == nil)
         #expect(try await refusals(plain, ["::ffff:10.20.1.1"]) == nil)
@@ -111,11 +111,11 @@ import Testing
         #expect(try await refusals(plain, ["fd00::1"]) == nil)
         #expect(try await refusals(plain, ["10.21.0.1"]) == .address("private"))
         #expect(try await refusals(secure, ["10.21.0.1"]) == .address("private"))
-        // A name that leads to two places, the second of which is let through.
+        // One allowed address of a name suffices.
         #expect(try await refusals(plain, ["198.51.99.1", "10.20.1.1"]) == nil)
     }
 
-    /// A rebinding name is asked for again, and leads elsewhere: that address is judged like the first.
+    /// A later lookup of a rebinding name returns another address, which is checked like the first.
     @Test func resolvedAddressIsCheckedForEachTransfer() async throws {
         #expect(try await refusals("https://shop.example/", ["198.51.99.1"]) == nil)
         #expect(try await refusals("https://shop.example/", ["127.0.0.1"]) == .address("loopback"))
@@ -124,7 +124,8 @@ import Testing
             try await refusals("https://shop.example/", ["198.51.99.1"], own: own) == .address("this machine's own"))
     }
 
-    /// It carries one at a time: another does not wait for what becomes of it.
+    /// A plain HTTP connection carries one transfer at a time. Another transfer does not wait for
+    /// it.
     @Test func eachPlainTransferOpensItsOwnConnection() async throws {
         try await Fixture.with { scene in
             try await scene.speaking("") { server, port in
@@ -147,12 +148,12 @@ import Testing
     }
 
     @Test(
-        "a status that is known stays known",
+        "a body that never ends after a complete head",
         arguments: ["HTTP/1.1 503 Later\r\nretry-after: 7\r\ncontent-length: 10\r\n\r\nabc"])
     func endlessBodyIsCutOff(_ start: String) async throws {
         try await Fixture.with { scene in
             try await scene.speaking(start) { server, port in
-                // A machine may be too busy for the first of them.
+                // On a slow machine, the head may not arrive before the first deadlines.
                 for seconds in [1, 2, 4, 8, 16, 32, 64] {
                     let one = try transfer("http://127.0.0.1:\(port)/", deadline: .seconds(seconds))
                     let result = try await scene.sending({ $0.plainHTTP = .anywhere }) { await $0.send(one) }

@@ -50,7 +50,7 @@ import Testing
             try await scene.serving({ _ in .now(Response(status: 204)) }, keeper: start) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
                 let (answers, connections) = try await scene.sending({ $0.keepsConnections = false }) { client in
-                    // The first connection stands, and is never answered on.
+                    // The first connection stays open without an answer.
                     var first: RunningTransfer?
                     await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                         start.value.heard = { continuation.resume() }
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    /// The answer of a client with these options to one transfer.
+    /// Returns the failure of one transfer through a client with these options.
     private func failure(
         _ scene: Fixture, _ transfer: Transfer,
         _ change: @escaping @Sendable (inout WebClientOptions) -> Void = { _ in }
@@ -119,7 +119,7 @@ import Testing
         return failure
     }
 
-    @Test("a name that leads inside is not connected to", arguments: ["localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
+    @Test("hosts on the loopback interface", arguments: ["localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
     func privateAddressIsRefused(host: String) async throws {
         try await Fixture.with { scene in
             try await scene.speaking("") { server, port in
@@ -128,7 +128,8 @@ import Testing
                 #expect(failed?.cause == .refusedAddress)
                 #expect(failed?.mayHaveArrived == false)
                 #expect(failed?.reason.contains("loopback") == true)
-                // Connections are taken in the order in which they were made.
+                // The server accepts connections in their order. If this connection is the first,
+                // the refused transfer opened none.
                 try await scene.sending { client in
                     await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                         let next = client.start(one) { _ in continuation.resume() }
@@ -229,7 +230,8 @@ import Testing
                 return .response(Response(status: 200))
             }
             try await scene.serving({ _ in never }) { _, port in
-                // The first makes the connection; it may be slow, and is let be so.
+                // The first transfer makes the connection, which may be slow, so its deadline is
+                // generous.
                 let one = try transfer("https://localhost:\(port)/", deadline: .seconds(2))
                 let failed = try await failure(scene, one)
                 #expect(failed?.cause == .deadline)
@@ -253,7 +255,7 @@ import Testing
                     let first = await withUnsafeContinuation {
                         (continuation: UnsafeContinuation<Result<Response, TransferFailure>, Never>) in
                         let running = client.start(one) { continuation.resume(returning: $0) }
-                        // The deadline is over the moment that the server has heard.
+                        // The deadline ends when the server has received the request.
                         start.value.heard = { client.give(up: running, .deadline, "no answer in time") }
                     }
                     start.value.heard = {}
@@ -286,7 +288,7 @@ import Testing
 
     @Test func endlessHeaderIsCutOff() async throws {
         try await Fixture.with { scene in
-            // Preliminary answers without end are such a head too.
+            // Endless interim responses count as an oversized head, too.
             let part = "HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\n"
             try await scene.speaking(part, again: true) { _, port in
                 let one = try transfer("http://127.0.0.1:\(port)/")
@@ -325,7 +327,7 @@ import Testing
             try await scene.serving({ _ in .now(Response(status: 204)) }) { _, port in
                 try await scene.speaking("") { _, silent in
                     let known = try transfer("https://localhost:\(port)/")
-                    // No handshake comes of these.
+                    // The server behind these URLs never completes a TLS handshake.
                     let nowhere = try ["localhost", "127.0.0.1"].map { try transfer("https://\($0):\(silent)/") }
                     let (statuses, causes) = try await scene.sending({ $0.transfersUnreached = 1 }) { client in
                         var causes: [TransferFailure.Cause] = []
@@ -364,7 +366,7 @@ import Testing
                     }
                     let first = client.start(here, completion: note)
                     client.start(here, completion: note)
-                    // One server has its share, and others theirs, until all have.
+                    // Two transfers per server are allowed, and three in total.
                     client.start(here, completion: note)
                     client.start(there, completion: note)
                     client.start(there, completion: note)

@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// As a socket for both kinds names its callers.
+    /// A dual-stack socket reports IPv4 clients as IPv4-mapped IPv6 addresses.
     @Test func mappedIPv4AddressIsUnwrapped() throws {
         for (text, plain) in [
             ("::ffff:192.0.2.7", "192.0.2.7"), ("192.0.2.7", "192.0.2.7"), ("2001:db8::9", "2001:db8::9"),

@@ -5,7 +5,7 @@ import World
 
 @testable import EventLoop
 
-/// A real loop on its own thread, for the length of a test.
+/// Runs `body` with a real loop on its own thread.
 func withLoop<Value>(_ body: (EventLoop) async throws -> Value) async throws -> Value {
     let group = try LoopGroup.start(count: 1, time: SystemTime())
     defer { group.stopAndJoin() }
@@ -120,7 +120,7 @@ struct EventLoopTests {
         }
     }
 
-    /// The loop looks at its descriptors after each portion.
+    /// The loop polls its descriptors after each batch.
     @Test func manyDueTimersFireInBatches() async throws {
         final class Listener: TurnEndObserver {
             let ended: () -> Void
@@ -169,7 +169,8 @@ struct EventLoopTests {
                 }
             }
             #expect(told == .read)
-            // The byte is still there, and the watch is not: a second answer would resume the continuation twice.
+            // The byte is still unread, but the watcher is cancelled. A second report would resume
+            // the continuation twice.
             await loop.perform { await loop.sleep(for: .milliseconds(2)) }
         }
     }
@@ -204,7 +205,7 @@ struct EventLoopTests {
         let seen = Shared<[Int]>([])
         for number in 0..<1000 { worker.post { seen.withLock { $0.append(number) } } }
         worker.stop()
-        // Whoever asks.
+        // Every call of `join` after the stop succeeds.
         for _ in 0..<2 { #expect(worker.join(within: .seconds(60))) }
         #expect(seen.withLock { $0 } == Array(0..<1000))
     }
@@ -236,7 +237,7 @@ private final class Recorder: TurnEndObserver, Sendable {
     func turnEnded() { log.withLock { $0.append("end") } }
 }
 
-/// A value behind a lock that several closures may hold.
+/// A value that several closures share behind a lock.
 final class Shared<Value: Sendable>: Sendable {
     private let value: Mutex<Value>
 

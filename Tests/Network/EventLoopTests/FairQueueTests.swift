@@ -1,7 +1,7 @@
 import EventLoop
 import Testing
 
-/// Each owner's turn, the order within a line, and the bound.
+/// The turns of the owners, the order of each owner's items, and the bound on a wait.
 struct FairQueueTests {
     private struct Item: Equatable {
         let owner: Int
@@ -16,8 +16,8 @@ struct FairQueueTests {
         var queue = FairQueue<Int, Item>()
         for number in 0..<10_000 { queue.append(Item(owner: 0, number: number), of: 0) }
         for owner in 1...5 { queue.append(Item(owner: owner, number: 0), of: owner) }
-        // The flood's first item comes first, then one item of each other owner, however many items
-        // of the flood came before them.
+        // The flood's first item leads. Then each other owner takes one item, although all items of
+        // the flood were added earlier.
         #expect(taken(&queue, 6) == (0...5).map { Item(owner: $0, number: 0) })
         #expect(taken(&queue, 20_000).map(\.number) == Array(1..<10_000))
         #expect(queue.isEmpty && queue.owners == 0)
@@ -27,12 +27,12 @@ struct FairQueueTests {
         var queue = FairQueue<Int, Item>(turn: 10)
         for number in 0..<4 { queue.append(Item(owner: 0, number: number), of: 0, cost: 25) }
         for number in 0..<40 { queue.append(Item(owner: 1, number: number), of: 1, cost: 1) }
-        // 25 of the one for 25 of the other, to within a turn.
+        // One item of owner 0 costs as much as 25 of owner 1. Their costs differ by about one turn.
         let order = taken(&queue, 44).map(\.owner)
         var cost = [0, 0]
         for owner in order {
             cost[owner] += owner == 0 ? 25 : 1
-            // While both have something waiting.
+            // The shares are compared only while both owners have items.
             guard cost[0] < 100, cost[1] < 40 else { break }
             #expect(abs(cost[0] - cost[1]) <= 35)
         }
@@ -67,13 +67,13 @@ struct FairQueueTests {
         for owner in 3..<100 { #expect(queue.hasRoom(for: owner, capacity: 1000) || queue.count == 1000) }
     }
 
-    /// The queue against lines that are kept the plain way, whatever is done to it in whatever order.
+    /// Random operations on the queue, compared with a plain list for each owner.
     @Test(arguments: [UInt64(1), 2, 3, 4, 5]) func itemsOfAnOwnerKeepTheirOrder(seed: UInt64) {
         var random = SplitMix(state: seed)
         var queue = FairQueue<Int, Item>(turn: Int.random(in: 1...20, using: &random))
         var lines: [Int: [Item]] = [:]
-        // For each owner with something waiting, how many elements of others were taken since it
-        // could have had its turn.
+        // Items of other owners that were taken while this owner had items, counted since its last
+        // own item.
         var patience: [Int: Int] = [:]
         var drawn = 0
         for _ in 0..<20_000 {
@@ -101,8 +101,9 @@ struct FairQueueTests {
                 for (owner, line) in lines where owner != item.owner {
                     patience[owner] = line.isEmpty ? 0 : patience[owner, default: 0] + 1
                 }
-                // A turn of at most 20 and what overshoots it is five elements at 5 each, for seven others, twice over:
-                // an owner that is put back may have had its turn cut short.
+                // A turn costs at most 20 and can exceed that by one item, so it takes at most five
+                // items at 5 each. Seven other owners have two turns each, because a requeue can
+                // shorten a turn.
                 #expect(patience.values.allSatisfy { $0 <= 70 })
             }
             #expect(queue.count == lines.values.reduce(0) { $0 + $1.count })

@@ -4,7 +4,7 @@ import World
 
 @testable import EventLoop
 
-/// A clock that moves when it is told to.
+/// A clock that moves only when the test moves it.
 final class VirtualTime: TimeSource {
     private let nanoseconds = Mutex<Int64>(0)
 
@@ -14,7 +14,7 @@ final class VirtualTime: TimeSource {
 }
 
 struct SimulatedLoopTests {
-    /// Two loops that hand work to each other, sleep and race: the trace of one seed.
+    /// Returns the trace of one seed: two loops post work to each other, sleep and race.
     private func trace(seed: UInt64) -> [String] {
         let time = VirtualTime()
         let random = Shared(SplitMix(state: seed))

@@ -38,7 +38,7 @@ struct TimerHeapTests {
         #expect(next == "second")
     }
 
-    /// Against a sorted array as the model, with cancellations in between.
+    /// The model is a sorted array. Timers are cancelled between the others.
     @Test(arguments: 0..<20) func timerHeapMatchesAModel(seed: UInt64) {
         var random = SplitMix(state: seed)
         var heap = TimerHeap<Int>()

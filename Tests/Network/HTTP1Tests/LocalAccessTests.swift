@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import World
 
-/// Callers whom a server on this machine must not serve, and those who do not behave.
+/// Clients from other machines or websites, and clients that do not follow the protocol.
 @Suite(.timeLimit(.minutes(15))) struct LocalAccessTests {
     @Test(arguments: ["0.0.0.0", "::", "192.0.2.1", "::ffff:127.0.0.1", "128.0.0.1"])
     func remoteClientsAreRefused(_ host: String) async throws {
@@ -83,10 +83,12 @@ import World
         limits.timeout = .milliseconds(100)
         let rig = try await Rig(Mirror(), limits: limits)
         for begun in ["", "GET / HTT", "GET / HTTP/1.1\r\nHost: localhost:\(rig.port)\r\nX-", "POST / HTTP/1.1\r\n"] {
-            // Ends because the server closes: the script's own patience is a minute, and then it fails.
+            // The server closes the connection. If it did not, the script would fail after a
+            // minute.
             #expect(try await rig.raw(begun).status == 0, "\(begun)")
         }
-        // One that asked in time and then asks no more. A busy machine may need some tries to be in time.
+        // A client that sends one request in time and then nothing. A slow machine may need some
+        // attempts.
         var kept = try await rig.raw("")
         for _ in 0..<100 where !kept.output.contains("GET [/]") {
             kept = try await rig.raw("GET / HTTP/1.1\r\nHost: localhost:\(rig.port)\r\n\r\n")
@@ -95,7 +97,8 @@ import World
         #expect(kept.output.contains("GET [/]"))
     }
 
-    /// Silence would be noticed by any server: this one is never silent.
+    /// The client sends a byte every few milliseconds, so a timeout that detects only silence would
+    /// not end it.
     @Test func slowClientIsDisconnected() async throws {
         var limits = PageLimits()
         limits.timeout = .milliseconds(300)

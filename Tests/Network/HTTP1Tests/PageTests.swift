@@ -26,7 +26,7 @@ import Testing
         #expect(posted.output.hasPrefix("HTTP/1.1 200"))
         #expect(posted.output.contains("POST [/form] [-]") && posted.output.hasSuffix("\nname=J%C3%BCrgen"))
         let directory = try TemporaryDirectory()
-        // curl asks first whether it may (Expect: 100-continue).
+        // curl first sends Expect: 100-continue.
         let large = String(repeating: "0123456789abcdef", count: Request.bodyLimit / 16)
         try TextFile.write(large, to: directory("large"))
         let sent = try await rig.curl(
@@ -115,7 +115,7 @@ import Testing
         #expect(try await rig.curl("/").status == 7)
     }
 
-    /// A field that cannot be written must not become two.
+    /// An invalid value must not become a second field.
     @Test func invalidResponseFieldIsNotSent() async throws {
         let rig = try await Rig(
             FixedPages { _ in
@@ -127,7 +127,7 @@ import Testing
     }
 }
 
-/// Keeps a handler waiting until the test lets it go on.
+/// A gate that holds a handler until the test opens it.
 private final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -149,7 +149,7 @@ private final class Gate: Sendable {
         }
     }
 
-    /// Somebody waits at it.
+    /// Returns when a handler waits at the gate.
     func reached() async {
         await withCheckedContinuation { continuation in
             let isReached = state.withLock { state in

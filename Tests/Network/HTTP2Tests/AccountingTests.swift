@@ -12,7 +12,7 @@ struct AbuseBudgetTests {
         #expect(!withinBudget.contains(false))
         let over = budget.charge(1, now: at(0))
         #expect(!over)
-        // What was charged beyond it is owed.
+        // A charge over the budget becomes a debt.
         withinBudget = (0..<9).map { _ in budget.charge(1, now: at(1)) }
         #expect(!withinBudget.contains(false))
         let again = budget.charge(1, now: at(1))
@@ -29,10 +29,11 @@ struct AbuseBudgetTests {
 }
 
 struct FrameScannerTests {
-    /// Frames of many lengths behind a preface, and their heads.
+    /// Heads of frames of many lengths.
     private let heads: [FrameScanner.Head] = (0..<40).map {
         let (type, length) = (UInt8($0 % 11), $0 * $0 % 37)
-        // Padded DATA shows how much of it is padding, and PRIORITY shows what it depends on.
+        // The prefix of padded DATA is the length of the padding. The prefix of PRIORITY is the
+        // dependency.
         let flags = type == 0 ? FrameScanner.Head.padded : UInt8($0 % 3)
         let prefix: UInt32 = type == 0 && length > 0 ? 0xbb : type == 2 && length > 3 ? 0xbbbb_bbbb : 0
         return .init(type: type, flags: flags, length: length, stream: 1, prefix: prefix)
@@ -68,7 +69,7 @@ struct FrameScannerTests {
         #expect(cost(0, length: 1000) == 0)
         #expect(cost(0, flags: 1, length: 0) == 0)
         #expect(cost(0, length: 0) > 0)
-        // Padding carries nothing.
+        // DATA that consists of padding has no content, so it costs.
         let padded = FrameScanner.Head(type: 0, flags: FrameScanner.Head.padded, length: 256, prefix: 255)
         #expect(padded.cost > 0)
         #expect(cost(1, flags: FrameScanner.Head.padded) > 0)
@@ -95,7 +96,7 @@ struct ConnectionClockTests {
         #expect(verdict == .overdue(.handshake))
     }
 
-    /// The wait is bounded like the handshake itself, and none of it is taken from the client's own time.
+    /// The wait has the same bound as the handshake and does not reduce the client's time.
     @Test func queuedHandshakeTimeIsNotChargedToTheClient() {
         var clock = ConnectionClock(limits: limits, now: at(0))
         var verdict = clock.verdict(at(10), sent: 0, oldestRequest: nil, isIdle: true)
@@ -130,7 +131,7 @@ struct ConnectionClockTests {
         #expect(isNew)
         var verdict = clock.verdict(at(31), sent: 5030, oldestRequest: nil, isIdle: false)
         #expect(verdict == .overdue(.write))
-        // One that takes enough is given as long again.
+        // A client that reads enough gets the same time again.
         verdict = clock.verdict(at(31), sent: 9000, oldestRequest: nil, isIdle: false)
         #expect(verdict == .fine(askAgain: at(61)))
         let stillNew = clock.pending(sent: 9500, now: at(40))

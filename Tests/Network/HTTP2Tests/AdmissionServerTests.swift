@@ -9,10 +9,10 @@ import World
 
 @testable import HTTP2
 
-/// Admission at a real server over loopback. Its clock, and that of the server unless the test takes the
-/// machine's, stands still until a test moves it.
+/// Admission at a real server over loopback. The clock of the admission, and by default that of the
+/// server, moves only when a test moves it.
 @Suite(.mayBlock) struct AdmissionServerTests {
-    /// Answers, and takes a request with the field `phone` for that of an identified phone.
+    /// Answers each request. A request with the field `phone` comes from an identified phone.
     @Sendable private static func handle(_ request: Request) -> Reply {
         if let phone = request.fields["phone"] { request.identification?.isPhone(Array(phone.utf8)) }
         return .now(Response(status: 200))
@@ -36,8 +36,8 @@ import World
         AdmissionControl(limits, time: time, log: Log(minimum: .debug, sink: MemorySink()))
     }
 
-    /// 150 connections that say nothing, from one address and from fifty, at a server for 160: websites and phones are
-    /// served all the same.
+    /// 150 silent connections from one or fifty addresses to a server with room for 160. Websites
+    /// and phones are still served.
     @Test(arguments: [1, 50]) func silentFloodLeavesCapacityForOthers(sources: Int) async throws {
         let limits = AdmissionLimits(total: 160)
         let admission = control(limits)
@@ -56,14 +56,14 @@ import World
             #expect(admission.open(.website) == 12 && admission.open(.phone) == 12)
             #expect(admission.open(.unidentified) <= limits.unidentified)
             #expect(admission.count(reason: "source") + admission.count(reason: "unidentified") > 200)
-            // Those that stand go on being served.
+            // Open connections are still served.
             let open = await server.loop.perform { server.server.value.connectionCount }
             #expect(open <= limits.total)
             withExtendedLifetime(peers) {}
         }
     }
 
-    /// Connections whose handshake is complete, and which never ask anything.
+    /// Connections that complete the handshake and never send a request.
     @Test func oldestIdleConnectionIsReplacedByTheNewest() async throws {
         var limits = AdmissionLimits(total: 160)
         limits.perSource = 5
@@ -79,7 +79,7 @@ import World
         }
     }
 
-    /// No TLS session is made for a connection that says nothing.
+    /// A silent connection allocates no TLS session.
     @Test func silentConnectionHasNoTLSSession() async throws {
         let admission = control(AdmissionLimits(total: 400))
         try await served(admission) { server in
@@ -118,7 +118,7 @@ import World
         }
     }
 
-    /// The address in the balancer's header is the source of the connection.
+    /// The source of a connection is the address in the proxy header.
     @Test func addressBehindTheBalancerCounts() async throws {
         var limits = AdmissionLimits(total: 160)
         limits.perSource = 4

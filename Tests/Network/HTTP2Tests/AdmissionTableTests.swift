@@ -5,8 +5,8 @@ import World
 
 @testable import HTTP2
 
-/// A table, the time, and the connections that were ended. A place is given again, so `ended` holds
-/// the places whose last connection was ended, and `history` every end in its order.
+/// An admission table, its clock, and the connections that it ended. A slot is reused, so `ended`
+/// holds the slots whose latest connection was ended, and `history` all ends in order.
 private final class Admissions {
     var table: AdmissionTable
     var now = Instant(nanoseconds: 1)
@@ -15,7 +15,7 @@ private final class Admissions {
 
     init(_ limits: AdmissionLimits) { table = AdmissionTable(limits) }
 
-    /// Admits a connection, and closes at once what has to go for it.
+    /// Admits a connection and immediately closes the connections that it replaces.
     func admit(_ source: Source?) -> Int? {
         guard case .admitted(let slot, let ended) = table.admit(source, at: now) else { return nil }
         self.ended.remove(slot)
@@ -48,7 +48,7 @@ private func source(number: Int) -> Source { source("127.\(number >> 16 & 255).\
 private func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }
 
 struct AdmissionTableTests {
-    /// 1,024 descriptors and 16,384, as a relay shares them out.
+    /// The limits of relays with 1,024 and 16,384 descriptors.
     @Test(arguments: [(896, 1_100, 1), (15_872, 20_000, 2_000)])
     func floodLeavesCapacityForWebsitesAndPhones(total: Int, attempts: Int, sources: Int) {
         let limits = AdmissionLimits(total: total)
@@ -56,7 +56,7 @@ struct AdmissionTableTests {
         for attempt in 0..<attempts { _ = admissions.admit(source(number: 256 + attempt % sources)) }
         #expect(admissions.table.counts.unidentified <= limits.unidentified)
         for number in 0..<220 {
-            // The phones come from an address that floods.
+            // The phones share an address with the flood.
             let isWebsite = number < 20
             let newcomer = admissions.admit(isWebsite ? source("192.0.2.\(number)") : source(number: 256))
             guard let newcomer else {
@@ -73,7 +73,8 @@ struct AdmissionTableTests {
         #expect(admissions.table.counts.total <= limits.total)
     }
 
-    /// Between two steps of a phone ten connections of the flood come from its address, and one in eight shakes hands.
+    /// The flood opens ten connections from the same address between two steps of each phone. One
+    /// of eight starts a handshake.
     @Test func twoThousandPhonesAreIdentifiedDuringAFloodFromTheirAddress() {
         let admissions = Admissions(AdmissionLimits(total: 15_872))
         let carrier = source("198.51.100.1")
@@ -111,7 +112,7 @@ struct AdmissionTableTests {
         let crowd = (0..<12).compactMap { _ in admissions.admit(source("192.0.2.1")) }
         let few = (0..<4).compactMap { admissions.admit(source("192.0.2.\(2 + $0)")) }
         #expect(admissions.table.counts.unidentified == limits.unidentified)
-        // The crowd is worn down to the number of the others, oldest first.
+        // The largest source loses its oldest connections until it has as many as the others.
         for number in 0..<11 { _ = admissions.admit(source("198.51.100.\(number)")) }
         #expect(admissions.history == Array(crowd.prefix(11)))
         #expect(few.allSatisfy { !admissions.history.contains($0) })
@@ -127,7 +128,7 @@ struct AdmissionTableTests {
         admissions.table.requested(slots[0], at: admissions.now)
         _ = admissions.admit(source("192.0.2.1"))
         #expect(admissions.ended == [slots[1]])
-        // A second request does not.
+        // A second request does not renew the age.
         _ = admissions.admit(source("192.0.2.1"))
         admissions.table.requested(slots[0], at: admissions.now)
         _ = admissions.admit(source("192.0.2.1"))
@@ -153,14 +154,14 @@ struct AdmissionTableTests {
             }.count
         }
         #expect(begun("192.0.2.1") == 30)
-        // Coming again does not fill the budget, and it is nobody else's.
+        // New connections do not refill the budget, and other sources have their own.
         #expect(begun("192.0.2.1") == 0)
         #expect(begun("192.0.2.2") == 30)
         admissions.now = admissions.now + .seconds(2)
         #expect(begun("192.0.2.1") == 6)
     }
 
-    /// The wait is exact, and calls that come in between cost nothing of what has been filled.
+    /// The returned time is exact, and calls before it do not delay the refill.
     @Test(arguments: [1, 3, 7, 200, 100_000]) func emptyBudgetReturnsTheTimeOfTheNextHandshake(rate: Int) {
         var limits = AdmissionLimits(total: 400)
         limits.handshakesPerSecond = rate
@@ -196,7 +197,7 @@ struct AdmissionTableTests {
             admissions.table.takeHandshake(phone, at: admissions.now) == .putOff(until: admissions.now + .seconds(1)))
         #expect(admissions.identify(phone, as: .phone(key(1))))
         #expect(admissions.table.takeHandshake(phone, at: admissions.now) == .begin)
-        // It has been ended for a newer one, and its loop has not heard of it yet.
+        // The table has ended this connection for a newer one, and its loop has not closed it yet.
         guard case .admitted(let old, _) = admissions.table.admit(source("192.0.2.1"), at: admissions.now) else {
             return
         }
@@ -215,7 +216,7 @@ struct AdmissionTableTests {
         }
         #expect(overdue(after: .seconds(29)) == [])
         #expect(overdue(after: .seconds(30)) == [.init(slot: slots[0], reason: .request)])
-        // Named once, counted until it is closed.
+        // A connection is reported once and counted until it is closed.
         #expect(overdue(after: .seconds(30)) == [] && admissions.table.counts.unidentified == 2)
         #expect(overdue(after: .seconds(120)) == [.init(slot: slots[1], reason: .lifetime)])
         #expect(overdue(after: .seconds(100_000)) == [])
@@ -244,7 +245,7 @@ struct AdmissionTableTests {
         let late = admissions.admit(source("192.0.2.1"))
         #expect(late.map { admissions.identify($0, as: .phone(key(-1))) } == false)
         #expect(admissions.table.counts.unidentified == 1)
-        // The places of websites are not touched; one website has half of them at most.
+        // The slots of websites stay free. One website may use half of them.
         for number in 0..<limits.websites {
             guard let slot = admissions.admit(source("198.51.100.1")) else { continue }
             let isIdentified = admissions.identify(slot, as: .website(key(1)))
@@ -266,7 +267,7 @@ struct AdmissionTableTests {
         #expect(admissions.table.count(of: source("192.0.2.1")) == 1)
     }
 
-    /// Loops that do not come to close what was ended are not given more.
+    /// Connections that were ended but not yet closed still count.
     @Test func newConnectionsAreRefusedWhileTooManyAreClosing() {
         let limits = AdmissionLimits(total: 64)
         var table = AdmissionTable(limits)

@@ -10,7 +10,6 @@ struct ClientConnectionStateTests {
     private let open = State.open("link", "session")
     private let goingAway = State.goingAway("link", "session")
 
-    /// Every state that a connection can be in.
     private var allStates: [State] {
         [
             .idle, .connecting, handshake, awaiting, open, goingAway, .closing("link", "session"),
@@ -34,7 +33,7 @@ struct ClientConnectionStateTests {
     @Test func clientConnectsOnce() {
         expect([(.idle, .connecting)]) { _ = $0.connect() }
         for var state in allStates {
-            // A client that was closed before may still be told to connect.
+            // `connect` may follow `close`.
             let isAllowed = state == .idle || state == .closed
             let connects = state.connect()
             #expect(connects == isAllowed, "\(state)")

@@ -11,7 +11,7 @@ import World
 
 private typealias Kind = RawPeer.Kind
 
-/// A server by hand, for one connection.
+/// A scripted server for one connection.
 private struct RawServer {
     let port: UInt16
     private let fd: Int32
@@ -35,11 +35,12 @@ private struct RawServer {
 
     func close() { Glibc.close(fd) }
 
-    /// The connection that comes, past its preface; nil if none does.
+    /// Accepts the next connection and reads its preface. Returns nil if no connection comes.
     func accept() -> RawPeer? {
         let accepted = Glibc.accept(fd, nil, nil)
         guard accepted >= 0 else { return nil }
-        // A program that another test starts must not hold it too: it would not be closed when we close it.
+        // A child process of another test must not inherit the descriptor, or the connection would
+        // stay open after the close.
         _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
         let peer = RawPeer(fd: accepted)
         var preface = [UInt8](repeating: 0, count: 24)
@@ -47,7 +48,7 @@ private struct RawServer {
     }
 }
 
-/// A client on a loop of its own against a script of frames.
+/// Runs a client on its own loop against a scripted server.
 @discardableResult
 private func against<Value: Sendable>(
     options: ClientOptions = .patient, script: @escaping @Sendable (RawPeer) -> Void,
@@ -58,7 +59,8 @@ private func against<Value: Sendable>(
     let group = try LoopGroup.start(count: 1, time: SystemTime())
     defer { group.stopAndJoin() }
     let loop = group.loops[0]
-    // A thread of its own from the start: what waits for a place among the tests' tasks may wait longer than a client.
+    // The script has its own thread, because blocking tasks can wait for a thread longer than the
+    // client waits for an answer.
     let thread = try WorkerThread(name: "raw server")
     defer { thread.stop() }
     let served = Shared<Bool?>(nil)
@@ -87,7 +89,7 @@ private func against<Value: Sendable>(
 }
 
 extension RawPeer {
-    /// 200 without a body.
+    /// Sends status 200 without a body.
     fileprivate func respond(_ stream: UInt32) {
         send(Kind.headers, flags: Self.endHeaders | Self.endStream, stream: stream, payload: [0x88])
     }
@@ -121,13 +123,13 @@ struct ClientTests {
         }
     }
 
-    /// As a service does that lowers its limit while many requests are on their way.
+    /// A service does this when it lowers its limit while many requests are under way.
     @Test func goAwayWithLastStreamZeroRefusesAllRequests() async throws {
         let count = 600
         try await against { peer in
             peer.send(Kind.settings, payload: [0, 3, 0, 0, 4, 0])
             for _ in 0..<count { _ = peer.next(Kind.headers) }
-            // REFUSED_STREAM
+            // The error code is REFUSED_STREAM.
             for number in 0..<count { peer.send(Kind.reset, stream: UInt32(2 * number + 1), payload: [0, 0, 0, 7]) }
             _ = peer.next(Kind.headers)
             peer.respond(UInt32(2 * count + 1))
@@ -143,7 +145,7 @@ struct ClientTests {
         }
     }
 
-    /// Twice the resets that the budget allows, all for one stream of ours.
+    /// The server sends twice as many resets as the budget allows, all for one stream.
     @Test func serverThatKeepsResettingIsDisconnected() async throws {
         let count = 2 * ClientOptions().abuseCapacity / AbuseBudget.reset
         try await against { peer in
@@ -172,7 +174,7 @@ struct ClientTests {
             let context = try server.certificates.clientContext(nil)
             let answer = Shared<Result<Response, RequestFailure>?>(nil)
             let (loop, port) = (server.loop, server.port)
-            // Nobody has the client but this closure.
+            // This closure has the only reference to the client.
             let isSent = await loop.perform { () -> Bool in
                 let client = HTTP2Client(
                     loop: loop, host: "127.0.0.1", port: port, tls: context, options: .patient,
@@ -187,7 +189,8 @@ struct ClientTests {
             try #require(isSent)
             await waits.until { $0.count == 1 }
             await waits.current[0].armed.until { $0 == 1 }
-            // By the time of another connection's answer the end of this one would have been seen.
+            // When another connection has an answer, the server would also have seen the end of
+            // this one.
             #expect(try await server.client().send("GET", "/").get().status == 200)
             try #require(waits.current[0].cancelled.current == 0)
             waits.current[0].fire()
@@ -209,7 +212,7 @@ struct ClientTests {
     @Test func requestsOverTheLimitWaitInOrder() async throws {
         let order = Shared<[UInt32]>([])
         try await against { peer in
-            // One stream at a time.
+            // The server allows one stream at a time.
             peer.send(Kind.settings, payload: [0, 3, 0, 0, 0, 1])
             for _ in 0..<5 {
                 guard let frame = peer.next(Kind.headers) else { return }
@@ -246,12 +249,12 @@ struct ClientTests {
         try await against { peer in
             peer.send(Kind.settings, payload: [0, 3, 0, 0, 0, 1])
             if let reset = peer.next(Kind.reset) { resets.withLock { $0.append(reset) } }
-            // The stream is free again.
+            // The reset frees the stream.
             if let head = peer.next(Kind.headers) { peer.respond(head.stream) }
             _ = peer.isEnded()
         } _: { client, connected in
             try connected.get()
-            // One that has not been sent when its time is over has certainly not been.
+            // A request that is still queued at its deadline was certainly not sent.
             let (first, queued) = await client.sendBoth(deadlines: .seconds(1), .milliseconds(10))
             #expect(first == .failure(.ambiguous("no answer in time")))
             #expect(queued == .failure(.notSent("no stream in time")))
@@ -342,7 +345,7 @@ struct ClientTests {
         }
     }
 
-    /// The close comes while the kernel connects: nothing of the connection is left.
+    /// The client is closed while the kernel connects, and no part of the connection remains.
     @Test func clientClosedWhileConnectingStaysClosed() async throws {
         let server = RawServer()
         defer { server.close() }
@@ -355,7 +358,8 @@ struct ClientTests {
             let client = LoopBound(
                 HTTP2Client(loop: loop, host: "localhost", port: server.port, tls: nil, log: Log(sink: MemorySink())),
                 on: loop)
-            // Runs until the kernel has to report the connection, which takes another turn of the loop.
+            // This task runs until it waits for the kernel, whose report needs another turn of the
+            // loop.
             loop.spawn {
                 do throws(ConnectionFailure) {
                     try await client.value.connect(to: [address])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTP2
 
-/// Does as the test says, and keeps what it was told.
+/// A controller that follows the test's closures and records all calls.
 private final class TestController: ServerController {
     struct Told: Sendable {
         var handled: [Int32] = []
@@ -62,20 +62,20 @@ private final class TestController: ServerController {
 
 private let ok = Reply.now(Response(status: 200))
 
-/// What can be done with the connections of a server that is had in hand, seen by a peer of bare frames.
+/// Control over the connections of a server, observed by a peer that sends raw frames.
 struct ConnectionControllerTests {
     private func with<Value: Sendable>(
         _ keeper: @escaping @Sendable () -> TestController, _ body: @escaping @Sendable (TestServer) throws -> Value
     ) async throws -> Value {
         try await TestServer.with(tls: false, keeper: keeper) { _ in
-            // The handler is asked for nothing.
+            // The controller answers, so the handler must not be called.
             .now(Response(status: 500))
         } _: { server in
             try await blocking { Result { try body(server) } }.get()
         }
     }
 
-    /// The value of a setting, if the frame has it.
+    /// The value of a setting, or nil if the frame has no such setting.
     private static func setting(_ id: UInt8, in frame: RawPeer.Frame?) -> UInt32? {
         guard let payload = frame?.payload else { return nil }
         for at in stride(from: 0, to: payload.count, by: 6) where payload[at] == 0 && payload[at + 1] == id {
@@ -113,7 +113,8 @@ struct ConnectionControllerTests {
         let told = Shared(TestController.Told())
         try await with {
             TestController(told) { stream, connection in
-                // The first waits; the second is the first that is not processed; the third comes in the same read.
+                // Stream 1 waits. Stream 3 is the first above GOAWAY. Stream 5 arrives in the same
+                // read.
                 guard stream == 3 else { return nil }
                 connection.goAway(lastStream: 1)
                 connection.answer(1, Response(status: 200))
@@ -166,7 +167,7 @@ struct ConnectionControllerTests {
             peer.open()
             peer.request(1)
             _ = peer.next { Self.isSettings($0) && Self.setting(Self.streams, in: $0) == 1 }
-            // Not acknowledged yet: the peer may not have known.
+            // The peer has not acknowledged the limit, so it may not know it.
             peer.request(3)
             let refused = try #require(peer.next(RawPeer.Kind.reset))
             #expect(refused.stream == 3)
@@ -194,7 +195,8 @@ struct ConnectionControllerTests {
         }
     }
 
-    /// That nothing comes is seen by what comes on another connection of the same loop, later.
+    /// Awaits a later answer on another connection of the same loop. Afterwards, silence on the
+    /// first connection is proven.
     private static func pings(_ server: TestServer) -> Bool {
         let other = RawPeer(port: server.port)
         other.open()

@@ -8,8 +8,8 @@ import Testing
 private let ok = Response(status: 200, body: Array("ok".utf8))
 
 struct DrainTests {
-    /// Work that a request has started ends before anything that it needs is closed, even if nobody
-    /// waits for its answer any more.
+    /// Work that a request has started finishes before its resources are closed, even if the client
+    /// has given up.
     @Test func drainWaitsForAbandonedWork() async throws {
         let work = HeldWork()
         try await TestServer.with { _ in
@@ -28,7 +28,7 @@ struct DrainTests {
         }
     }
 
-    /// Many clients give up every open request at the first GOAWAY that they read.
+    /// Many clients give up all open requests at the first GOAWAY.
     @Test func openRequestsFinishBeforeTheFinalGoAway() async throws {
         let work = HeldWork()
         var limits = ServerLimits.patient
@@ -40,7 +40,7 @@ struct DrainTests {
             async let slow = client.send("GET", "/slow")
             await work.hasBegun()
             let drained = await server.drain()
-            // As long as one is open, others are served too.
+            // While one request is open, the server accepts others.
             for _ in 0..<10 { #expect(try await client.send("GET", "/quick").get().status == 200) }
             #expect(!drained.current)
             work.end()
@@ -50,7 +50,7 @@ struct DrainTests {
         }
     }
 
-    /// A client that has no stream and does not read cannot hold the drain up for more than its steps.
+    /// A client without streams that does not read delays the drain only by the time of its steps.
     @Test func unresponsiveClientIsClosedDuringDrain() async throws {
         var limits = ServerLimits.patient
         limits.drainStep = .milliseconds(10)

@@ -6,7 +6,7 @@ import Testing
 
 private typealias Kind = RawPeer.Kind
 
-/// Requests that are answered before they have come to their end, by clients that write on.
+/// Requests that are answered before their end, from clients that continue to write.
 struct EarlyAnswerTests {
     private struct Seen {
         var answer: [UInt8] = []
@@ -15,7 +15,8 @@ struct EarlyAnswerTests {
         var sent = 0
     }
 
-    /// Writes a body of `size` bytes within the stream's window, and reads what comes meanwhile.
+    /// Writes a body of `size` bytes within the window of the stream, and reads the frames that
+    /// arrive meanwhile.
     private static func post(_ peer: RawPeer, size: Int) -> Seen {
         var seen = Seen()
         var window = 65_535
@@ -46,7 +47,7 @@ struct EarlyAnswerTests {
                 Kind.data, flags: seen.sent == size ? RawPeer.endStream : 0, stream: 1,
                 payload: [UInt8](repeating: 1, count: part))
         }
-        // Whatever belongs to this stream comes ahead of the answer to a PING.
+        // All frames of this stream arrive before the answer to the PING.
         peer.send(Kind.ping, payload: [UInt8](repeating: 9, count: 8))
         while let frame = peer.next() {
             if frame.type == Kind.ping, frame.flags == RawPeer.acknowledgement { break }
@@ -64,7 +65,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    /// Its whole body is read, the last part of it dropped, and its stream ends as others do.
+    /// The server reads the whole body and drops its last part. The stream ends normally.
     @Test(arguments: [100_000, 1_000_000]) func clientReads413WhileStillWriting(size: Int) async throws {
         let seen = try await posted(size: size)
         #expect(seen.answer == Array("too large".utf8))
@@ -81,7 +82,7 @@ struct EarlyAnswerTests {
         #expect(seen.sent < 1_500_000)
     }
 
-    /// The client does not write on, and does not end its request either: only its stream ends.
+    /// The client neither writes more nor ends its request. Only its stream is reset.
     @Test func answeredRequestThatNeverEndsIsReset() async throws {
         let time = TestTime()
         try await TestServer.with(limits: ServerLimits(), tls: false, time: time) { _ in
@@ -92,13 +93,13 @@ struct EarlyAnswerTests {
                 let peer = RawPeer(port: port)
                 peer.open()
                 peer.acknowledgeSettings()
-                // content-length: 999999
+                // The field is content-length: 999999.
                 peer.send(
                     Kind.headers, flags: RawPeer.endHeaders, stream: 1,
                     payload: RawPeer.requestHead(post: true, more: [0x0f, 0x0d, 6] + Array("999999".utf8)))
                 _ = peer.next(Kind.data)
                 time.advance(by: .seconds(61))
-                // Wakes the loop, which looks at its timers.
+                // The PING wakes the loop, which then checks its timers.
                 peer.send(Kind.ping, payload: [UInt8](repeating: 9, count: 8))
                 let reset = peer.next(Kind.reset)
                 peer.request(3)

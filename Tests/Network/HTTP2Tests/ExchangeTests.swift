@@ -5,7 +5,7 @@ import World
 
 @testable import HTTP2
 
-/// A clock that moves when it is told to.
+/// A clock that moves only when the test moves it.
 final class VirtualTime: TimeSource {
     private let nanoseconds = Shared<Int64>(0)
 
@@ -14,7 +14,7 @@ final class VirtualTime: TimeSource {
     func pass(_ duration: Duration) { nanoseconds.withLock { $0 += duration.wholeNanoseconds } }
 }
 
-/// Counts what happens to it and fires when it is told to.
+/// A wait that counts its calls and ends when the test fires it.
 final class TestWait: Wait {
     private let wake = Shared<(@Sendable () -> Void)?>(nil)
     let armed = Shared(0)
@@ -33,7 +33,7 @@ final class TestWait: Wait {
     func fire() { wake.current?() }
 }
 
-/// An exchange on a simulated loop, and what came of it.
+/// An exchange on a simulated loop, with its results.
 private final class Bench: Sendable {
     let time = VirtualTime()
     let loop: EventLoop
@@ -113,7 +113,7 @@ struct ExchangeTests {
         let wait = TestWait()
         let outcome = held(wait) { Response(status: 201) }
         bench.start { outcome }
-        // Longer than the deadline of the work: holding has its own.
+        // The deadline of the work is shorter than this. A hold has its own.
         bench.pass(.seconds(20))
         #expect(bench.answers.current == [])
         wait.fire()
@@ -228,7 +228,7 @@ struct ExchangeTests {
         bench.pass(.seconds(1))
         #expect(bench.answers.current == [])
         #expect(bench.ends.current == 1)
-        // Nobody will arm it, so whoever made it is told.
+        // The wait will never be armed, so it is cancelled.
         #expect(wait.armed.current == 0)
         #expect(wait.cancelled.current == 1)
     }

@@ -6,7 +6,7 @@ import World
 private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: Int64(seconds * 1e9)) }
 private typealias Kind = RawPeer.Kind
 
-/// Frames on streams that have ended, errors of PRIORITY, and since when something has been incomplete.
+/// Frames on closed streams, invalid PRIORITY frames, and the age of incomplete frames.
 struct FrameInspectorTests {
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
@@ -39,7 +39,7 @@ struct FrameInspectorTests {
         RawPeer.frame(Kind.reset, stream: stream, payload: [0, 0, 0, 8])
     }
 
-    /// The order of events: stream 1 is opened, perhaps closed, and then DATA or HEADERS come for it.
+    /// Stream 1 is opened and reset. Then DATA or HEADERS arrive on it.
     @Test(arguments: [true, false]) func frameOnAStreamEndedByThePeerIsAnError(inOneRead: Bool) {
         for late in [Self.data(1), Self.request(1)] {
             var inspector = inspector()
@@ -68,7 +68,7 @@ struct FrameInspectorTests {
         let bytes = Self.request(1) + Self.data(1) + Self.request(3) + Self.data(1) + Self.data(3) + Self.request(1)
         for size in 1...bytes.count {
             var inspector = inspector()
-            // Known to the owner once its header block is complete and the read is over.
+            // The owner knows a stream as open after the read that completes its header block.
             var open: Set<Int32> = []
             for start in stride(from: 0, to: bytes.count, by: size) {
                 let end = min(start + size, bytes.count)
@@ -86,7 +86,7 @@ struct FrameInspectorTests {
         #expect(Self.inspect(&inspector, Self.request(3), open: [5]).violation == .protocolError)
     }
 
-    /// A GOAWAY of ours lets streams pass by that we do not know.
+    /// After the server has sent GOAWAY, frames on unknown streams are ignored.
     @Test func unknownStreamAfterGoAwayIsIgnored() {
         var inspector = inspector()
         _ = Self.inspect(&inspector, Self.request(1))
@@ -157,7 +157,7 @@ struct FrameInspectorTests {
         #expect(inspector.takeHeadBegan(at(3)) == at(1))
     }
 
-    /// The last frame of the block says so in its head, and its payload is still to come.
+    /// The head of the block's last frame has END_HEADERS, and the payload is still missing.
     @Test(arguments: 28...49) func headerBlockEndsWithItsLastFrame(cut: Int) {
         let head = RawPeer.requestHead(post: true, more: [UInt8](repeating: 0x90, count: 30))
         let block =
@@ -168,7 +168,7 @@ struct FrameInspectorTests {
         #expect(inspector.incompleteSince == at(1))
         _ = Self.inspect(&inspector, Array(block[cut..<(cut + 1)]), at: 2)
         #expect(inspector.incompleteSince == at(1))
-        // The stream is not open before these bytes.
+        // The stream opens only with these bytes.
         let rest = Self.inspect(&inspector, Array(block[(cut + 1)...]) + Self.data(1), at: 3)
         #expect(rest.violation == nil && rest.cost <= AbuseBudget.control)
         #expect(inspector.incompleteSince == nil && inspector.takeHeadBegan(at(3)) == at(1))

@@ -8,8 +8,8 @@ import World
 
 @testable import HTTP2
 
-/// The handshakes of one source at a real server over loopback, ten at once and one a second. The server and the
-/// admission have one clock, which moves only when a test moves it.
+/// Handshakes of one source at a real server over loopback: ten at once and one a second. The
+/// server and the admission share a clock, which moves only when a test moves it.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct HandshakeBudgetTests {
     private let time = TestTime()
     private let limits: AdmissionLimits
@@ -23,7 +23,7 @@ import World
     }
 
     private func served<Value>(_ body: (TestServer) async throws -> Value) async throws -> Value {
-        // The clock is moved on to give budget, not to end connections.
+        // The clock advances to refill the budget, not to end connections.
         let value = try await TestServer.with(admission: admission, time: time) { _ in
             .now(Response(status: 200))
         } _: { server in
@@ -39,7 +39,7 @@ import World
         while putOff < count { await Task.yield() }
     }
 
-    /// Moves the clock. The loop has run its timers when it returns.
+    /// Advances the clock. When it returns, the loop has run its timers.
     private func pass(_ duration: Duration, _ server: TestServer) async {
         time.advance(by: duration)
         await server.loop.perform {}
@@ -49,7 +49,7 @@ import World
         await server.loop.perform { server.server.value.sessionCount }
     }
 
-    /// Clients from 127.0.0.2 that have sent the first byte of a handshake.
+    /// Opens connections from 127.0.0.2 that have sent the first byte of a handshake.
     private func flood(_ server: TestServer, _ count: Int) -> [RawPeer] {
         (0..<count).map { _ in
             let peer = RawPeer(port: server.port, from: 0x7f00_0002)
@@ -58,8 +58,8 @@ import World
         }
     }
 
-    /// More clients than the budget has, all at once from one address. All are answered, and none sooner than the
-    /// budget allows.
+    /// More clients than the budget allows connect at once from one address. All are served, and no
+    /// sooner than the budget allows.
     @Test func handshakesOverTheBudgetArePutOff() async throws {
         let (burst, all) = (limits.handshakesAtOnce, limits.handshakesAtOnce + 8)
         try await served { server in
@@ -107,7 +107,7 @@ import World
                 #expect(peer.isEnded())
             }
             await pass(.seconds(1), server)
-            // The handshake of this second is still there.
+            // The budget still has the handshake of this second.
             let peers = flood(server, 1)
             while await begun(server) == 0, putOff == 6 { await Task.yield() }
             #expect(putOff == 6)
@@ -115,12 +115,12 @@ import World
         }
     }
 
-    /// The byte and the end come together, before the server looks at the connection.
+    /// The first byte and the end arrive together, before the server looks at the connection.
     @Test func clientThatGivesUpAtOnceCostsNoHandshake() async throws {
         try await served { server in
             let gone = (0..<limits.handshakesAtOnce + 6).map { _ in RawPeer(port: server.port, from: 0x7f00_0002) }
             let descriptors = gone.map(\.fd)
-            // The loop looks at no connection before this is over.
+            // The loop reads no connection before this closure returns.
             await server.loop.perform {
                 for fd in descriptors {
                     _ = send(fd, [0x16], 1, 0)
@@ -134,9 +134,10 @@ import World
         }
     }
 
-    /// The clock stands still, so a server that waited for a timer would never end.
+    /// The clock does not move, so a server that waits for a timer would never end.
     @Test(arguments: [true, false]) func waitingConnectionsEndWithTheServer(drains: Bool) async throws {
-        // `@unchecked Sendable`: a weak reference is read atomically, and nobody calls the server through it.
+        // `@unchecked Sendable`: a weak reference is read atomically, and the server is not called
+        // through it.
         struct Remains: @unchecked Sendable { weak var server: HTTP2Server? }
         let remains = try await served { server in
             let peers = flood(server, limits.handshakesAtOnce + 6)

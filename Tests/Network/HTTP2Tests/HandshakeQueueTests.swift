@@ -13,7 +13,8 @@ private func source(_ number: Int) -> Source {
 private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: 1) + .milliseconds(milliseconds) }
 
 extension HandshakeQueue {
-    /// The elements that begin now, in their order; `putOff` gets how many were put off for the first time.
+    /// Returns the elements that begin now, in order. `putOff` grows by the number that is put off
+    /// for the first time.
     fileprivate mutating func begin(
         _ now: Instant, putOff: inout Int, _ decide: (Element) -> HandshakeDecision
     ) -> [Element] {
@@ -33,7 +34,7 @@ struct HandshakeQueueTests {
     private var queue = HandshakeQueue<Int>()
     private var putOff = 0
 
-    /// Adds elements of the source, which is a hundredth of their number.
+    /// Adds these elements. The source of an element is its number divided by 100.
     private mutating func add(_ numbers: ClosedRange<Int>) {
         for number in numbers where queue.add(number, from: source(number / 100)) { putOff += 1 }
     }
@@ -50,7 +51,7 @@ struct HandshakeQueueTests {
         #expect(queue.count == 0 && queue.nextTurn(at(0)) == nil && putOff == 0)
     }
 
-    /// Source 1 has no budget until 50 ms and one handshake every 10 ms from then on.
+    /// Source 1 has budget for one handshake every 10 ms, from 50 ms on.
     @Test mutating func sourceWithoutBudgetDoesNotDelayOthers() {
         add(100...104)
         add(200...201)
@@ -65,7 +66,8 @@ struct HandshakeQueueTests {
         var order = queue.begin(at(0), putOff: &putOff) { decide($0, until: 50) }
         #expect(order == [201, 200] && putOff == 5)
         #expect(queue.nextTurn(at(0)) == at(50))
-        // Others go on meanwhile, and who comes to the source waits with it. Nobody asks for its budget.
+        // Other sources continue. A new connection of this source waits with the others, without a
+        // query of its budget.
         add(300...300)
         add(105...105)
         #expect(putOff == 6)
@@ -75,7 +77,7 @@ struct HandshakeQueueTests {
         order = queue.begin(at(50), putOff: &putOff) { decide($0, until: 60) }
         #expect(order == [105] && putOff == 6)
         #expect(queue.nextTurn(at(50)) == at(60))
-        // Another loop may have taken the budget: it waits once more.
+        // Another loop may have used the budget, so the source waits again.
         order = queue.begin(at(60), putOff: &putOff) { decide($0, until: 70) }
         #expect(order == [] && queue.nextTurn(at(60)) == at(70))
         free = 9
@@ -84,7 +86,7 @@ struct HandshakeQueueTests {
         #expect(queue.nextTurn(at(70)) == nil)
     }
 
-    /// Sources that were within their budget all the time go before one that was not.
+    /// Sources that stayed within their budget precede a source that did not.
     @Test mutating func parkedSourceGoesToTheEndOfTheTurns() {
         add(100...100)
         _ = queue.begin(at(0), putOff: &putOff) { _ in .putOff(until: at(5)) }
@@ -107,7 +109,7 @@ struct HandshakeQueueTests {
         #expect(order == [200, 400, 300, 100] && times == [at(10), at(20), at(30), at(40)])
     }
 
-    /// Closed connections take no budget, and their source keeps its turn.
+    /// Closed connections use no budget, and their source keeps its turn.
     @Test mutating func closedConnectionUsesNoBudget() {
         add(100...199)
         add(200...200)
@@ -133,7 +135,7 @@ struct HandshakeQueueTests {
         #expect(order == [201] && queue.nextTurn(at(0)) == at(9))
         order = queue.begin(at(9), putOff: &putOff) { _ in .begin }
         #expect(order == [111, 104, 103] && putOff == 12)
-        // A source of which nothing is left.
+        // All connections of this source are removed.
         add(300...305)
         _ = queue.begin(at(10), putOff: &putOff) { _ in .putOff(until: at(19)) }
         queue.keep { _ in false }
@@ -143,7 +145,8 @@ struct HandshakeQueueTests {
     }
 }
 
-/// Two loops with one admission table: connections of several sources come and go at random.
+/// Two loops that share an admission table. Connections of several sources open and close at
+/// random.
 private struct Loops {
     struct Connection {
         let slot: Int
@@ -156,7 +159,7 @@ private struct Loops {
     var table: AdmissionTable
     var queues = [HandshakeQueue<Int>(), HandshakeQueue<Int>()]
     var connections: [Connection] = []
-    /// The connections of each queue and source, oldest first.
+    /// The connections of each queue by source, oldest first.
     var lines: [[Int: [Int]]] = [[:], [:]]
     var begun: [Int: Int] = [:]
     var (asked, dropped, parked, putOff) = (0, 0, 0, 0)
@@ -242,7 +245,8 @@ struct HandshakeLoopsTests {
         let open = loops.connections.filter(\.isOpen)
         #expect(open.count > 1_000 && open.allSatisfy(\.hasBegun))
         #expect(loops.putOff > 100 && loops.putOff <= loops.connections.count)
-        // A handshake that was taken from the budget makes each loop ask in vain once at most.
+        // For each handshake that one loop takes, each loop queries the budget in vain at most
+        // once.
         #expect(loops.asked == open.count + loops.parked)
         #expect(loops.parked <= 2 * (open.count + 6))
         #expect(loops.dropped == loops.connections.count - open.count)

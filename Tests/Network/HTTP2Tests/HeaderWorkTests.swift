@@ -7,12 +7,12 @@ import Testing
 
 private typealias Kind = RawPeer.Kind
 
-/// The server's work for header blocks, in decoded fields and bytes for each received byte.
+/// The work of the server for header blocks: decoded fields and bytes per received byte.
 struct HeaderWorkTests {
     private static let limits = ServerLimits()
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + RawPeer.frame(Kind.settings)
 
-    /// A session without a connection. Returns its work for what each element of `reads` brings.
+    /// Returns the work for each element of `reads` in a session without a connection.
     private func work(_ reads: [[UInt8]]) -> [HeaderWork] {
         let scratch = SessionScratch()
         let session = Session(
@@ -35,12 +35,12 @@ struct HeaderWorkTests {
             payload: RawPeer.requestHead(more: more))
     }
 
-    /// Adds a field of 4,000 bytes to HPACK's table; 0xbe names it afterwards.
+    /// A field of 4,000 bytes that is added to the HPACK table, where 0xbe refers to it.
     private func large(last: UInt8) -> [UInt8] {
         [0x40, 1, 97, 0x7f, 0xa1, 0x1e] + [UInt8](repeating: 98, count: 3999) + [last]
     }
 
-    /// Whether or not libnghttp2 takes the field: it looks at each character of it either way.
+    /// libnghttp2 checks every character of the field, whether it accepts the field or not.
     @Test(arguments: [98, 10] as [UInt8]) func indexedHeaderBombIsDecodedToTwiceTheLimit(last: UInt8) {
         let bomb = request(3, [UInt8](repeating: 0xbe, count: 16_000))
         let work = work([request(1, large(last: last)), bomb])
@@ -50,7 +50,7 @@ struct HeaderWorkTests {
     }
 
     @Test func manyFieldsAreDecodedToTwiceTheLimit() {
-        // `accept-encoding: gzip, deflate`, of the static table.
+        // 0x90 is `accept-encoding: gzip, deflate` in the static table.
         let work = work([request(1, [UInt8](repeating: 0x90, count: 16_000))])
         #expect(work[0].fields == 2 * Self.limits.headerCount + 1)
         #expect(work[0].refused == 1)
@@ -60,10 +60,10 @@ struct HeaderWorkTests {
         let bombs = (1...450).flatMap { request(UInt32(2 * $0 + 1), [UInt8](repeating: 0xbe, count: 17)) }
         #expect(bombs.count < 16_384)
         let work = work([request(1, large(last: 98)), bombs, request(1001, [])])
-        // Behind that, one field of each block is looked at.
+        // After the limit, one field of each block is decoded.
         #expect(work[1].bytes <= 16 * Self.limits.headerBytes + 4096 + 450 * 64)
         #expect(work[1].refused > 400)
-        // The next read has its own share.
+        // The next read has its own limit.
         #expect(work[2] == HeaderWork(fields: 4, bytes: 4 * 32 + 38, refused: 0))
     }
 
@@ -80,7 +80,7 @@ struct HeaderWorkTests {
         }
         #expect(charges(request(1, [])) == 0)
         #expect(charges(request(3, large(last: 98))) == 0)
-        // Within the limits, over them (431), and cut off.
+        // The blocks are within the limits, over them (431), and cut off.
         #expect(charges(request(5, [UInt8](repeating: 0xbe, count: 5))) == 15)
         #expect(charges(request(7, [UInt8](repeating: 0xbe, count: 10))) == 35)
         #expect(charges(request(9, [UInt8](repeating: 0xbe, count: 100))) >= 60)
@@ -105,9 +105,10 @@ struct HeaderWorkTests {
         #expect(code == ErrorCode.enhanceYourCalm.rawValue)
     }
 
-    /// The budget ends the connection before the decoded bytes are many, however few bytes bring them.
+    /// The budget ends the connection before many bytes are decoded, however few bytes are
+    /// received.
     @Test func bombDecodingStopsAtTheAbuseBudget() async throws {
-        // The clock stands still, so that the budget does not fill up on a slow machine.
+        // The clock does not move, so the budget does not refill on a slow machine.
         try await TestServer.with(tls: false, time: TestTime()) { _ in
             .now(Response(status: 200))
         } _: { server in
@@ -120,7 +121,7 @@ struct HeaderWorkTests {
                 while sent < 2000 {
                     peer.send(HostileTests.Flood.indexedBomb.piece(sent))
                     sent += 1
-                    // Each is answered before the next, so that no two are in one read.
+                    // Each block is answered before the next is sent, so that no read contains two.
                     let frame = peer.next { [Kind.headers, Kind.reset, Kind.goAway].contains($0.type) }
                     guard let frame, frame.type != Kind.goAway else {
                         return (frame?.payload[4..<8].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }, sent)

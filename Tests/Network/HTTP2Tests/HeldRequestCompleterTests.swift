@@ -5,9 +5,9 @@ import World
 
 @testable import HTTP2
 
-/// Many holds that end at once.
+/// Many held requests that end at once.
 struct HeldRequestCompleterTests {
-    /// Ends under way, and whose answers came in which order.
+    /// The ends under way, and the order of the answers.
     private struct Course {
         var running = 0
         var most = 0
@@ -25,7 +25,7 @@ struct HeldRequestCompleterTests {
         holdEnds = loop.asCurrent { LoopBound(HeldRequestCompleter(loop: loop), on: loop) }
     }
 
-    /// A held request, with an end that takes a while or none.
+    /// Creates a held request whose end takes `duration`.
     private func hold(_ owner: String, _ wait: TestWait, takes duration: Duration) -> LoopBound<Exchange> {
         loop.asCurrent {
             let exchange = Exchange(
@@ -67,7 +67,7 @@ struct HeldRequestCompleterTests {
         let course = course.current
         #expect(course.most == HeldRequestCompleter.atOnce)
         #expect(course.answered.count == 1001)
-        // It was in the second portion, with as many of the flood as had been begun before it came.
+        // The other owner was in the second batch, although the whole flood was added earlier.
         #expect((course.answered.firstIndex(of: "other") ?? .max) <= 2 * HeldRequestCompleter.atOnce)
     }
 
@@ -93,7 +93,7 @@ struct HeldRequestCompleterTests {
         loop.asCurrent { for exchange in exchanges.dropFirst(HeldRequestCompleter.atOnce) { exchange.value.cancel() } }
         runAll()
         #expect(course.current.answered.count == HeldRequestCompleter.atOnce)
-        // The place of the last one is free again.
+        // The cancelled ends freed their places.
         let wait = TestWait()
         let next = hold("other", wait, takes: .zero)
         wait.fire()

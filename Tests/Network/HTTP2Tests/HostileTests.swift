@@ -9,12 +9,13 @@ import World
 
 private typealias Kind = RawPeer.Kind
 
-/// What peers do that no library would: over plain TCP, because what is tried here lies above TLS.
+/// Peers that send frames which no library sends. They use plain TCP, because these attacks are
+/// independent of TLS.
 struct HostileTests {
     private static let ok = Response(status: 200, body: Array("ok".utf8))
     private static let calm: UInt32 = 11
 
-    /// Runs `attack` against a server, and then sees that the server still serves others.
+    /// Runs `attack` against a server, then checks that the server still serves others.
     private func attacked<Value: Sendable>(
         limits: ServerLimits = .patient, body: [UInt8] = Array("ok".utf8), receiveBuffer: Int32? = nil,
         andServesOthers: Bool = true, time: any TimeSource = SystemTime(),
@@ -35,14 +36,14 @@ struct HostileTests {
 
     enum Flood: CaseIterable, CustomTestStringConvertible {
         case ping, settings, priority, unknown, windowUpdate, emptyData, rapidReset, resetOfHalf
-        /// What makes the server reset, in the ways that nghttp2 takes for an error of the stream alone.
+        /// Errors that nghttp2 limits to one stream, so that the server resets it.
         case windowOverflow, malformedHead, wrongLength, tooManyStreams
-        /// Frames that libnghttp2 decodes or drops without reporting them: frames on a stream that
-        /// has ended, padding in DATA, and large header lists of a few bytes.
+        /// Frames that libnghttp2 decodes or drops without a report: frames on closed streams,
+        /// padding in DATA, and large header lists from few bytes.
         case headersAfterReset, dataAfterReset, headersAfterEnd, paddedData, indexedBomb, ignoredFields
         var testDescription: String { "\(self)" }
 
-        /// The `number`th piece of it.
+        /// Returns piece `number` of the flood.
         func piece(_ number: Int) -> [UInt8] {
             let stream = UInt32(2 * number + 1)
             let open = RawPeer.frame(
@@ -66,7 +67,7 @@ struct HostileTests {
                 return RawPeer.frame(
                     Kind.headers, flags: RawPeer.endHeaders | RawPeer.endStream, stream: stream, payload: [0x82, 0x86])
             case .wrongLength:
-                // content-length: 9, and one byte.
+                // The field is content-length: 9, but the body has one byte.
                 return RawPeer.frame(
                     Kind.headers, flags: RawPeer.endHeaders, stream: stream,
                     payload: RawPeer.requestHead(post: true, more: [0x0f, 0x0d, 1, UInt8(ascii: "9")]))
@@ -77,12 +78,12 @@ struct HostileTests {
             }
         }
 
-        /// Those that need something before they begin.
+        /// Returns a piece of a flood whose first piece differs from the others.
         private func behindTheFirst(_ number: Int, _ halfOpen: [UInt8]) -> [UInt8] {
             let stream = UInt32(2 * number + 1)
             switch self {
             case .headersAfterReset, .dataAfterReset:
-                // Malformed, so that the server resets stream 1.
+                // The request is malformed, so the server resets stream 1.
                 guard number > 0 else {
                     return RawPeer.frame(
                         Kind.headers, flags: RawPeer.endHeaders, stream: 1, payload: [0x83, 0x86])
@@ -100,13 +101,14 @@ struct HostileTests {
                     + RawPeer.frame(
                         Kind.data, flags: 8, stream: 1, payload: [255] + [UInt8](repeating: 0, count: 255))
             case .indexedBomb: return Self.bomb(stream, name: 97, last: 98, first: number == 0)
-            // A line feed at the end of the value: no field may have one.
+            // The value ends in a line feed, which is not allowed in a field.
             case .ignoredFields: return Self.bomb(stream, name: 97, last: 10, first: number == 0)
             default: return []
             }
         }
 
-        /// Requests that put one field of 4,000 bytes into the table, or name it 200 times.
+        /// Returns a request that adds a field of 4,000 bytes to the table, or refers to it 200
+        /// times.
         static func bomb(_ stream: UInt32, name: UInt8, last: UInt8, first: Bool) -> [UInt8] {
             let large: [UInt8] = [0x40, 1, name, 0x7f, 0xa1, 0x1e] + [UInt8](repeating: 98, count: 3999) + [last]
             return RawPeer.frame(
@@ -116,12 +118,12 @@ struct HostileTests {
     }
 
     @Test(arguments: Flood.allCases) func floodEndsWithEnhanceYourCalm(flood: Flood) async throws {
-        // The server's clock stands still, so its budget does not fill meanwhile.
+        // The clock of the server does not move, so the budget does not refill.
         let (code, pieces) = try await attacked(time: TestTime()) { peer -> (UInt32?, Int) in
             peer.open()
             peer.acknowledgeSettings()
             var sent = 0
-            // A lot at a time, each heard of before the next: no more is sent than it takes.
+            // Twenty pieces are sent at a time. The PING shows that the server has read them.
             while sent < 20_000 {
                 peer.send((sent..<sent + 20).flatMap(flood.piece))
                 sent += 20
@@ -137,7 +139,7 @@ struct HostileTests {
             }
             return (nil, sent)
         }
-        // HEADERS on a stream that the peer has ended are an error of their own.
+        // HEADERS on a stream that the peer has closed are a separate error.
         #expect(code == (flood == .headersAfterEnd ? 5 : Self.calm), "after \(pieces)")
     }
 
@@ -165,7 +167,7 @@ struct HostileTests {
     @Test func hpackIndexBombIsCutOff() async throws {
         let code = try await attacked { peer -> [UInt8]? in
             peer.open()
-            // One large field into the table, and then that again and again: 0xbe is the newest entry.
+            // The first field adds a large entry to the table. Each 0xbe refers to it again.
             let large: [UInt8] = [0x40, 1, 97, 0x7f, 0xa1, 0x1e] + [UInt8](repeating: 98, count: 4000)
             let bomb = [UInt8](repeating: 0xbe, count: 12_000)
             peer.send(
@@ -284,14 +286,14 @@ struct HostileTests {
         let ended = try await attacked(
             limits: limits, body: [UInt8](repeating: 1, count: 4_000_000), receiveBuffer: 2048, andServesOthers: false
         ) { peer -> Bool in
-            // A window of nothing, or of everything and a socket that is not read.
+            // The stream window is zero, or it is large and the client does not read its socket.
             peer.open(settings: windowIsShut ? [0, 4, 0, 0, 0, 0] : [0, 4, 0x7f, 0xff, 0xff, 0xff])
             peer.acknowledgeSettings()
             if !windowIsShut { peer.send(Kind.windowUpdate, payload: [0x70, 0, 0, 0]) }
             peer.request(1)
             var probe = pollfd(fd: peer.fd, events: Int16(POLLIN), revents: 0)
             if windowIsShut { return peer.isEnded() }
-            // Reading would let the rest through: the reset is seen without.
+            // Reading would let the rest through, so the reset is detected without a read.
             probe.events = 0
             return poll(&probe, 1, Int32(Patience.seconds * 1000)) == 1
         }
@@ -309,7 +311,8 @@ struct HostileTests {
                 guard frame.type == Kind.data else { continue }
                 body += frame.payload
                 if frame.flags & RawPeer.endStream != 0 { break }
-                // Opened by exactly what was taken, so that the server is held back again and again.
+                // The window grows by exactly the received bytes, so that the server stops again
+                // and again.
                 let more = withUnsafeBytes(of: UInt32(frame.payload.count).bigEndian) { Array($0) }
                 peer.send(Kind.windowUpdate, payload: more)
                 peer.send(Kind.windowUpdate, stream: 1, payload: more)

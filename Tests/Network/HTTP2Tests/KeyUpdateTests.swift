@@ -9,9 +9,9 @@ import Testing
 
 private typealias Kind = RawPeer.Kind
 
-/// Clients that change their keys for TLS again and again.
+/// Clients that update their TLS keys again and again.
 @Suite(.mayBlock) struct KeyUpdateTests {
-    /// TLS on a socket that blocks.
+    /// A TLS client on a blocking socket.
     private final class Client {
         private let peer: RawPeer
         let tls: TLSSession
@@ -26,7 +26,7 @@ private typealias Kind = RawPeer.Kind
 
         func send(_ bytes: [UInt8]) { _ = bytes.withUnsafeBytes { tls.write($0) } }
 
-        /// The type of the next frame that is one of `types`. Nil at the end.
+        /// Returns the type of the next frame whose type is in `types`, or nil at the end.
         func next(_ types: [UInt8]) -> UInt8? {
             while true {
                 while !received.isEmpty {
@@ -50,7 +50,7 @@ private typealias Kind = RawPeer.Kind
     }
 
     @Test func keyUpdateFloodEndsTheConnection() async throws {
-        // The server's clock stands still, so its budget does not fill meanwhile.
+        // The clock of the server does not move, so the budget does not refill.
         try await TestServer.with(time: TestTime()) { _ in
             .now(Response(status: 200))
         } _: { server in

@@ -10,8 +10,8 @@ import Testing
 
 private typealias Kind = RawPeer.Kind
 
-/// Connections that a proxy passes on, over plain TCP: what is tried here lies below TLS. The requests' answer is who they
-/// come from.
+/// Connections through a proxy. They use plain TCP, because the proxy header precedes TLS. Each
+/// answer contains the client address of its request.
 struct ProxiedConnectionTests {
     private static let caller: [UInt8] = [192, 0, 2, 7]
 
@@ -77,7 +77,7 @@ struct ProxiedConnectionTests {
         #expect(who == "127.0.0.1")
     }
 
-    /// For a server that is told of callers over IPv4 in IPv6's form.
+    /// A dual-stack server sees IPv4 clients as IPv4-mapped IPv6 addresses.
     @Test(.enabled(if: ProxiedConnectionTests.hasIPv6)) func dualStackListenerRecognisesTheProxy() async throws {
         let (who, _) = try await served(try proxies("127.0.0.1"), host: "::") { peer in
             peer.send(ProxyHeaderBytes.four(Self.caller, port: 9))
@@ -132,7 +132,7 @@ struct ProxiedConnectionTests {
         }
     }
 
-    /// As a probe of the machine's does, which looks whether anybody listens.
+    /// A health check of a load balancer opens a connection and closes it without a byte.
     @Test func silentProxyConnectionIsNotLogged() async throws {
         let proxies = try proxies("127.0.0.1")
         let (isEnded, log) = try await served(proxies) { peer in
@@ -154,7 +154,7 @@ struct ProxiedConnectionTests {
         #expect(log.contains { $0.contains(ProxyHeader.Fault.late.rawValue) })
     }
 
-    /// All are counted; the log has one line.
+    /// All refusals are counted, but only one is logged.
     @Test func burstOfRefusalsIsLoggedOnce() async throws {
         let proxies = try proxies("127.0.0.1")
         try await TestServer.with(proxies: proxies, tls: false) { _ in
@@ -170,13 +170,13 @@ struct ProxiedConnectionTests {
             }
             #expect(proxies.refused == 20)
             let said = server.log.lines.filter { $0.contains("event=connection.refused") }
-            // On a machine that takes more than ten seconds for these there may be another one.
+            // A machine that needs more than ten seconds can log more lines.
             #expect((1...3).contains(said.count))
         }
     }
 }
 
-/// Reading from a socket that holds so many bytes and no more.
+/// Reads of a proxy header, which must not consume the bytes after it.
 struct IntroductionTests {
     @Test func readerConsumesNoByteAfterTheProxyHeader() throws {
         let header = ProxyHeaderBytes.header(0x21, 0x11, [192, 0, 2, 7] + Array(repeating: 3, count: 40))
@@ -206,7 +206,7 @@ struct IntroductionTests {
     }
 }
 
-/// What many do in a row is said once in ten seconds.
+/// Events that repeat are logged once in ten seconds.
 struct BurstTests {
     @Test func suppressedEventsAreCountedInTheNextLine() {
         var burst = LogThrottle()

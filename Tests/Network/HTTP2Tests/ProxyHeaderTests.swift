@@ -5,11 +5,11 @@ import World
 
 @testable import HTTP2
 
-/// What the specification says of version 2 (HAProxy's doc/proxy-protocol.txt, 2.2), byte by byte.
+/// Version 2 of the PROXY protocol (HAProxy's doc/proxy-protocol.txt, section 2.2), byte by byte.
 @Suite struct ProxyHeaderTests {
     typealias Fault = ProxyHeader.Fault
 
-    /// What came of reading: in words that can be compared.
+    /// The result of a read in a form that can be compared.
     private enum Outcome: Equatable {
         case incomplete(Int)
         case local
@@ -43,7 +43,7 @@ import World
                 == .relayed("192.0.2.7:4660"))
     }
 
-    /// Taken from the wire between HAProxy 2.6.12 and a server on one machine.
+    /// The bytes are a capture of a connection from HAProxy 2.6.12 to a server on the same machine.
     @Test func haproxyHeaderIsRead() {
         let sent: [UInt8] = [
             0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a, 0x21, 0x11, 0x00, 0x0c,
@@ -52,8 +52,9 @@ import World
         #expect(read(sent) == .relayed("127.0.0.1:55424"))
     }
 
-    /// "The receiver must accept this connection as valid and must use the real connection endpoints and discard the
-    /// protocol block including the family which is ignored", whatever length it has.
+    /// The specification says: "The receiver must accept this connection as valid and must use the
+    /// real connection endpoints and discard the protocol block including the family which is
+    /// ignored". This applies to a block of any length.
     @Test func localCommandHasNoClientAddress() {
         #expect(read(ProxyHeaderBytes.local) == .local)
         for family in UInt8.min...UInt8.max {
@@ -62,11 +63,11 @@ import World
     }
 
     @Test func extensionsAfterTheAddressesAreSkipped() {
-        // PP2_TYPE_AUTHORITY "example.com", then what is no TLV at all.
+        // PP2_TYPE_AUTHORITY "example.com", then a byte that is no TLV.
         let more = [0x02, 0, 11] + Array("example.com".utf8) + [0xff]
         let long = Self.four[16...] + more
         #expect(read(ProxyHeaderBytes.header(0x21, 0x11, Array(long))) == .relayed("192.0.2.7:4660"))
-        // And what follows the header is not looked at.
+        // The bytes after the header are not read.
         #expect(read(Self.four + [0x16, 3, 1]) == .relayed("192.0.2.7:4660"))
     }
 
@@ -76,7 +77,8 @@ import World
             bytes[12] = byte
             #expect(read(bytes) == .refused(byte >> 4 == 2 ? .command : .signature), "\(byte)")
         }
-        // UDP, UNIX and UNSPEC with what the specification gives them for room, and all that does not exist.
+        // UDP, UNIX and UNSPEC with the address length of the specification, and all undefined
+        // families.
         for byte in UInt8.min...UInt8.max where byte != 0x11 && byte != 0x21 {
             #expect(read(ProxyHeaderBytes.header(0x21, byte, Array(repeating: 0, count: 216))) == .refused(.family))
         }
@@ -94,7 +96,7 @@ import World
         }
     }
 
-    /// Every length that the field can say, for a header of which nothing but the prefix has come.
+    /// All values of the length field, for a header of which only the prefix has arrived.
     @Test(arguments: [(0x21, 0x11, 12), (0x21, 0x21, 36), (0x20, 0, 0)] as [(UInt8, UInt8, Int)])
     func everyHeaderLengthIsAwaitedOrRefused(command: UInt8, family: UInt8, least: Int) {
         let wrong = (1...Int(UInt16.max)).filter { length in
@@ -118,7 +120,7 @@ import World
         }
     }
 
-    /// What comes out of noise, and of headers with a byte changed, is an outcome that the bytes bear out.
+    /// The result for random bytes, or for a header with a changed byte, matches those bytes.
     @Test(arguments: [1, 2, 3] as [UInt64]) func randomBytesGiveAResult(seed: UInt64) {
         var chance = SeededRandomness(seed: seed)
         var wrong: [[UInt8]] = []

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A test that waits for what does not come must fail, not hang. It costs nothing where all goes well.
+/// The time after which a blocked test fails. A passing test does not wait for it.
 enum Patience {
     static let seconds = 120
 
@@ -12,7 +12,7 @@ enum Patience {
     }
 }
 
-/// Frames by hand over a plain socket that blocks: what no well-behaved library would send.
+/// A peer that sends raw frames over a plain, blocking socket.
 final class RawPeer {
     struct Frame: Equatable {
         let type: UInt8
@@ -45,7 +45,7 @@ final class RawPeer {
         Patience.set(on: fd)
     }
 
-    /// Connects; `receiveBuffer` makes a peer that takes little, and `host` is the address that it comes from.
+    /// Connects. `receiveBuffer` makes a peer with a small buffer, and `host` is its own address.
     convenience init(port: UInt16, receiveBuffer: Int32? = nil, from host: UInt32? = nil) {
         let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         if let host {
@@ -77,7 +77,7 @@ final class RawPeer {
 
     deinit { close(fd) }
 
-    /// Preface and SETTINGS, and what the server says to that.
+    /// Sends the preface and SETTINGS.
     func open(settings: [UInt8] = []) {
         send(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8))
         send(Kind.settings, payload: settings)
@@ -85,7 +85,7 @@ final class RawPeer {
 
     func acknowledgeSettings() { send(Kind.settings, flags: Self.acknowledgement) }
 
-    /// False once the peer is gone, or takes nothing any more.
+    /// Returns false if the peer has closed the connection or no longer reads.
     @discardableResult
     func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
@@ -110,7 +110,7 @@ final class RawPeer {
         send(Self.frame(type, flags: flags, stream: stream, payload: payload))
     }
 
-    /// GET or POST / in HPACK's static table, with `:authority: x`.
+    /// GET or POST of / from the static table of HPACK, with `:authority: x`.
     static func requestHead(post: Bool = false, more: [UInt8] = []) -> [UInt8] {
         [post ? 0x83 : 0x82, 0x86, 0x84, 0x01, 0x01, UInt8(ascii: "x")] + more
     }
@@ -121,13 +121,13 @@ final class RawPeer {
             payload: Self.requestHead(post: post))
     }
 
-    /// True if a frame, or the end, has come.
+    /// Returns true if a frame or the end of the connection has arrived.
     var hasInput: Bool {
         var probe = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
         return !pending.isEmpty || poll(&probe, 1, 0) == 1
     }
 
-    /// The next frame; nil when the connection has ended, or nothing came for long.
+    /// Returns the next frame, or nil if the connection has ended or no frame arrives in time.
     func next() -> Frame? {
         while true {
             if pending.count >= 9 {
@@ -147,7 +147,7 @@ final class RawPeer {
         }
     }
 
-    /// Reads on to a frame that `matches`, past all others.
+    /// Skips frames until one `matches`.
     func next(_ matches: (Frame) -> Bool) -> Frame? {
         while let frame = next() {
             if matches(frame) { return frame }
@@ -155,7 +155,7 @@ final class RawPeer {
         return nil
     }
 
-    /// Reads on to a frame of that kind, past all others.
+    /// Skips frames until one has this type.
     func next(_ type: UInt8, where matches: (Frame) -> Bool = { _ in true }) -> Frame? {
         while let frame = next() {
             if frame.type == type, matches(frame) { return frame }
@@ -163,12 +163,12 @@ final class RawPeer {
         return nil
     }
 
-    /// The code of the GOAWAY that comes, if one comes before the end.
+    /// Returns the error code of the next GOAWAY, or nil if the connection ends without one.
     func goAwayCode() -> UInt32? {
         next(Kind.goAway).map { $0.payload[4..<8].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } }
     }
 
-    /// Whether the other side ends the connection, whatever it sends before that.
+    /// Returns true if the other side ends the connection, whatever it sends before.
     func isEnded() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {

@@ -9,13 +9,13 @@ import Testing
 private let ok = Response(status: 200, body: Array("ok".utf8))
 
 struct RevokedConnectionTests {
-    /// The connections of a name end, with what is held on them; those with a key that still
-    /// counts, and those of others, stay.
+    /// The connections of a name end, with their held requests. Connections with a valid key and
+    /// those of other names stay open.
     @Test func connectionsOfARevokedKeyEnd() async throws {
         let waits = Shared<[TestWait]>([])
         let isRevoked = Shared(false)
         var limits = ServerLimits.patient
-        // The answer to what is held must not race with the end of its connection.
+        // The answer to the held request must not race with the end of its connection.
         limits.drainStep = .seconds(Patience.seconds)
         try await TestServer.with(limits: limits) { request in
             guard request.path == "/held" else { return .now(ok) }
@@ -43,7 +43,7 @@ struct RevokedConnectionTests {
             #expect(try await held.get().status == 401)
             await victim.isIn(.closed)
             for client in others { #expect(try await client.send("GET", "/").get().status == 200) }
-            // Whoever has gone is not found again.
+            // Closed connections are not counted again.
             while await server.loop.perform({ server.server.value.connectionCount }) > 3 { await Task.yield() }
             let rest = await server.loop.perform {
                 server.server.value.endConnections(named: "twoefay:website:shop")

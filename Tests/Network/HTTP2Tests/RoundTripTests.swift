@@ -48,7 +48,7 @@ struct RoundTripTests {
             return .now(Response(status: 404, fields: answer))
         } _: { server in
             let client = try await server.client()
-            // Twice: what one message leaves behind is no part of the next.
+            // The second request shows that the first left no state behind.
             for _ in 0..<2 {
                 let response = try await client.send("GET", "/", fields: Fields(fields)).get()
                 #expect(response.status == 404)

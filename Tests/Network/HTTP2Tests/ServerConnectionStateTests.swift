@@ -10,7 +10,6 @@ private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: 0) + .second
 struct ServerConnectionStateTests {
     private let open = State.open("session", lastStream: .max)
 
-    /// Every state that a connection can be in.
     private let allStates: [State] = [
         .accepted, .awaitingProxyHeader, .awaitingFirstByte, .handshakeQueued(since: at(1)), .handshake,
         .opening("session", lastStream: .max), .open("session", lastStream: .max),
@@ -31,7 +30,7 @@ struct ServerConnectionStateTests {
         }
     }
 
-    // MARK: Until the connection is open
+    // MARK: Before the connection is open
 
     @Test func connectionOfABalancerAwaitsItsProxyHeader() {
         expect([(.accepted, .awaitingProxyHeader)]) { $0.start(awaitsProxyHeader: true) }
@@ -54,7 +53,7 @@ struct ServerConnectionStateTests {
 
     @Test func completeHandshakeOpensTheConnection() {
         let opening = State.opening("session", lastStream: .max)
-        // Without TLS there is no handshake.
+        // A connection without TLS has no handshake.
         expect([(.handshake, opening), (.awaitingFirstByte, opening)]) { $0.handshakeCompleted(with: "session") }
         expect([(opening, open)]) { _ = $0.finishOpening() }
         for var state in allStates {
@@ -145,7 +144,7 @@ struct ServerConnectionStateTests {
         var state = open
         var action = state.beginDrain(hasStreams: true)
         #expect(action == .serve("session", ping: false))
-        // A request came before the answer to the PING.
+        // A request arrived before the acknowledgement of the PING.
         action = state.drainPingAcknowledged(hasStreams: true, lastProcessed: 5)
         #expect(action == .none)
         #expect(state == .draining("session", .serving, lastStream: .max))
@@ -170,7 +169,7 @@ struct ServerConnectionStateTests {
         #expect(action == .none)
     }
 
-    /// The timer of a step is not cancelled when the drain goes on by itself.
+    /// The timer of a step is not cancelled when the drain moves to the next step by itself.
     @Test func timerOfAnEarlierStepHasNoEffect() {
         for step in [DrainState.serving, .noticed] {
             for state in allStates {

@@ -17,7 +17,7 @@ struct ServerTests {
             return .now(ok)
         } _: { server in
             let client = try await server.client()
-            // Announced, and found out on the way.
+            // The first body announces its length. The second exceeds the limit while it is read.
             for fields in [Fields([.init("content-length", "100000")]), Fields()] {
                 let response = try await client.send(
                     "POST", "/", fields: fields, body: [UInt8](repeating: 1, count: 100_000)
@@ -26,7 +26,7 @@ struct ServerTests {
                 #expect(response.body == text("too large"))
             }
             #expect(handled.current == 0)
-            // The connection is none the worse, and its window has been given back.
+            // The connection is still usable, and its window was returned.
             for _ in 0..<30 {
                 let response = try await client.send("POST", "/", body: [UInt8](repeating: 1, count: 65_536)).get()
                 #expect(response.status == 200)
@@ -117,7 +117,7 @@ struct ServerTests {
             let client = try await server.client()
             await withTaskGroup(of: Result<Response, RequestFailure>.self) { group in
                 for _ in 0..<5 { group.addTask { await client.send("GET", "/") } }
-                // Two are refused, and say that they have not been worked on.
+                // Two requests are refused as not processed.
                 for _ in 0..<2 {
                     let refused = await group.next()
                     #expect(refused == .failure(.notSent("refused")))
@@ -177,7 +177,7 @@ struct ServerTests {
         }
     }
 
-    /// What was held before, and what would be held now.
+    /// One request is held before the drain, and one would be held during it.
     @Test func drainAnswersHeldRequests() async throws {
         let waits = Shared<[TestWait]>([])
         let work = HeldWork()
@@ -226,7 +226,8 @@ struct ServerTests {
                 let client = try await server.client()
                 var limit = rlimit(rlim_cur: 64, rlim_max: 64)
                 precondition(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
-                // Every descriptor that is left, then one back: enough to connect, and none to accept with.
+                // The test takes all descriptors and frees one: enough to connect, but not to
+                // accept.
                 var taken: [Int32] = []
                 while true {
                     let fd = open("/dev/null", O_RDONLY)
@@ -236,7 +237,7 @@ struct ServerTests {
                 close(taken.removeLast())
                 let refused = await blocking { RawPeer(port: server.port).isEnded() }
                 precondition(refused, "left to wait")
-                // Those that stand live on, and so do those that come later.
+                // Open connections continue, and later connections are accepted.
                 let response = try await client.send("GET", "/").get()
                 precondition(response.status == 200)
                 for fd in taken { close(fd) }

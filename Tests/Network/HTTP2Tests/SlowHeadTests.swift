@@ -7,10 +7,11 @@ import Testing
 
 private typealias Kind = RawPeer.Kind
 
-/// The time for a request begins with the first byte of its head.
+/// The time limit of a request starts with the first byte of its head.
 @Suite(.mayBlock) struct SlowHeadTests {
-    /// A header block in three frames, byte by byte. The heads of CONTINUATION frames come whole:
-    /// libnghttp2 1.52 counts each part of such a head as a frame, and allows eight of them.
+    /// A header block in three frames, byte by byte. The heads of CONTINUATION frames are sent
+    /// whole, because libnghttp2 1.52 counts each part of a frame's head as a frame and allows
+    /// eight.
     private static func continued(_ head: [UInt8]) -> [[UInt8]] {
         let continuations = [
             RawPeer.frame(Kind.continuation, stream: 3, payload: Array(head[20..<40])),
@@ -20,7 +21,8 @@ private typealias Kind = RawPeer.Kind
             + continuations.flatMap { [Array($0[..<9])] + $0[9...].map { [$0] } }
     }
 
-    /// The clock moves by a second for each byte. A second connection's requests make sure that the server has read it.
+    /// The clock advances by a second per byte. Answers on a second connection show that the server
+    /// has read the byte.
     @Test(arguments: [false, true]) func slowHeaderEndsAfter60Seconds(inContinuations: Bool) async throws {
         let time = TestTime()
         try await TestServer.with(limits: ServerLimits(), tls: false, time: time) { _ in
@@ -40,7 +42,7 @@ private typealias Kind = RawPeer.Kind
             var seconds = 0
             while seconds < pieces.count {
                 slow.send(pieces[seconds])
-                // Twice, because the first answer may leave ahead of the byte's turn.
+                // The first answer may precede the read of the byte, so two requests are sent.
                 for stream in [4 * seconds + 3, 4 * seconds + 5] {
                     other.request(UInt32(stream))
                     #expect(other.next(Kind.headers)?.stream == UInt32(stream))

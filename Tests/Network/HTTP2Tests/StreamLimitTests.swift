@@ -7,9 +7,10 @@ import Testing
 
 private typealias Kind = RawPeer.Kind
 
-/// A client opens one stream more than it may have.
+/// A client that opens more streams than the limit allows.
 @Suite(.mayBlock) struct StreamLimitTests {
-    /// Whether or not the SETTINGS have been acknowledged: libnghttp2 alone would end the connection if they have.
+    /// The limit applies before and after the SETTINGS are acknowledged. After the acknowledgement,
+    /// libnghttp2 alone would end the connection.
     @Test(arguments: [true, false]) func streamBeyondTheLimitIsRefusedAndOthersContinue(acknowledged: Bool) async throws
     {
         let waits = Shared<[TestWait]>([])
@@ -31,7 +32,7 @@ private typealias Kind = RawPeer.Kind
             let peer = RawPeer(port: server.port)
             peer.open()
             let settings = try #require(peer.next(Kind.settings)).payload
-            // MAX_CONCURRENT_STREAMS, as it stands on the wire.
+            // MAX_CONCURRENT_STREAMS on the wire.
             let entries = stride(from: 0, to: settings.count, by: 6).map { Array(settings[$0..<$0 + 6]) }
             #expect(entries.filter { $0[1] == 3 } == [[0, 3, 0, 0, 0, 100]])
             if acknowledged { peer.acknowledgeSettings() }
@@ -45,7 +46,7 @@ private typealias Kind = RawPeer.Kind
             var answered: Set<UInt32> = []
             while answered.count < 100, let frame = peer.next(Kind.headers) { answered.insert(frame.stream) }
             #expect(answered.count == 100)
-            // There is room again.
+            // A stream is free again.
             peer.request(205)
             await answer(100..<101)
             #expect(peer.next(Kind.headers)?.stream == 205)

@@ -9,7 +9,7 @@ import World
 
 @testable import HTTP2
 
-/// Answers as the test says.
+/// A handler that answers with the test's closure.
 struct TestHandler: Handler {
     let body: @Sendable (Request) -> Reply
 
@@ -18,7 +18,7 @@ struct TestHandler: Handler {
     func tooLarge() -> Response { Response(status: 413, body: Array("too large".utf8)) }
 }
 
-/// A value that several closures hold, and that can be awaited.
+/// A value that several closures share and that a test can await.
 final class Shared<Value: Sendable>: Sendable {
     private struct Waiter: Sendable {
         let isFulfilled: @Sendable (Value) -> Bool
@@ -50,7 +50,7 @@ final class Shared<Value: Sendable>: Sendable {
 
     var current: Value { withLock { $0 } }
 
-    /// Returns when the value is as `isFulfilled` wants it.
+    /// Returns when `isFulfilled` accepts the value.
     func until(_ isFulfilled: @escaping @Sendable (Value) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
@@ -66,7 +66,7 @@ final class Shared<Value: Sendable>: Sendable {
 }
 
 extension ClientOptions {
-    /// For a machine that has much else to do.
+    /// Client options with long timeouts, for a busy machine.
     static var patient: ClientOptions {
         var options = ClientOptions()
         options.connectTimeout = .seconds(Patience.seconds)
@@ -77,7 +77,8 @@ extension ClientOptions {
 }
 
 extension ServerLimits {
-    /// The daemon's, but no time ends before the test. A test of one of the times sets it.
+    /// The limits of the daemon with times that never end during a test. A test of one of them sets
+    /// it.
     static var patient: ServerLimits {
         var limits = ServerLimits()
         for time in [\ServerLimits.handshake, \.request, \.write, \.settingsAcknowledgement, \.idle, \.drain] {
@@ -87,7 +88,7 @@ extension ServerLimits {
     }
 }
 
-/// A server on a loop of its own, for the length of a test.
+/// A server on its own loop for the duration of a test.
 struct TestServer: Sendable {
     let loop: EventLoop
     let server: LoopBound<HTTP2Server>
@@ -126,7 +127,7 @@ struct TestServer: Sendable {
         let test = TestServer(loop: loop, server: server, certificates: certificates, port: port, log: sink)
         let result: Result<Value, any Error>
         do { result = .success(try await body(test)) } catch { result = .failure(error) }
-        // On the loop, where everything of it lives.
+        // Clients and server belong to the loop.
         await loop.perform {
             for client in test.clients.current { client.value.close() }
             server.value.stop()
@@ -134,7 +135,7 @@ struct TestServer: Sendable {
         return try result.get()
     }
 
-    /// A client of ours that is connected, on the server's own loop.
+    /// Connects a client on the loop of the server.
     func client(
         _ certificate: IssuedCertificate? = nil, tls: Bool = true, options: ClientOptions = .patient
     ) async throws -> TestClient {
@@ -174,7 +175,7 @@ struct TestClient: Sendable {
         }
     }
 
-    /// Returns when the connection is in that state.
+    /// Returns when the connection is in this state.
     func isIn(_ wanted: ClientState) async { await state.until { $0 == wanted } }
 
     func send(
@@ -185,7 +186,7 @@ struct TestClient: Sendable {
         return await loop.perform { await client.value.send(request, deadline: deadline) }
     }
 
-    /// Two requests in one turn of the loop: where there is one stream the second waits for it.
+    /// Sends two requests in one turn of the loop. If one stream is allowed, the second waits.
     func sendBoth(
         deadlines first: Duration, _ second: Duration
     ) async -> (Result<Response, RequestFailure>, Result<Response, RequestFailure>) {

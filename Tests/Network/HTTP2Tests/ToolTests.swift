@@ -11,7 +11,7 @@ private func run(_ arguments: [String], in directory: String) async throws -> (s
     return (ended.status, ended.output)
 }
 
-/// The clients that others wrote, against ours, with every kind of certificate.
+/// Clients of other authors against this server, with each kind of certificate.
 struct ToolTests {
     enum Kind: CaseIterable, CustomTestStringConvertible {
         case none, website, phone, expired, wrongAuthority, serverAuthOnly, revoked
@@ -51,7 +51,7 @@ struct ToolTests {
         }
     }
 
-    /// What the server saw: authority and names.
+    /// Returns the authority and names of the certificate that the server received.
     @Sendable private static func describe(_ request: Request) -> Reply {
         let seen = request.certificate.map { "\($0.authority) \($0.uris.joined(separator: ","))" } ?? "none"
         return .now(Response(status: 200, body: Array("\(seen) \(request.body.count)".utf8)))

@@ -39,7 +39,7 @@ struct FieldsTests {
         for field in fields.all.dropFirst() { same.add(field.name, field.value) }
         #expect(same == fields)
         #expect(Fields(fields.all.reversed()) != fields)
-        // The same letters, cut elsewhere.
+        // The same letters, divided differently between name and value.
         #expect(Fields([.init("ab", "c")]) != Fields([.init("a", "bc")]))
     }
 

@@ -8,10 +8,9 @@ import World
 
 @testable import TLS
 
-/// The work that a peer can cause before anybody knows who it is: which key exchanges are made for
-/// it, and how many bytes of certificates are read from it. A ClientHello made by hand offers one
-/// group and no key share, so an accepted group shows as a HelloRetryRequest, which costs no
-/// exponentiation.
+/// The work that an unauthenticated peer can cause: the key exchanges that the server accepts, and
+/// the bytes of certificates that it reads. The raw ClientHello offers one group and no key share,
+/// so an accepted group causes a HelloRetryRequest, which costs no exponentiation.
 struct TLSCostTests {
     private let authorities: TestCertificates
 
@@ -24,7 +23,7 @@ struct TLSCostTests {
         (0x0019, "P-521"), (0x001e, "X448"), (0x0100, "ffdhe2048"), (0x0101, "ffdhe3072"), (0x0102, "ffdhe4096"),
         (0x0103, "ffdhe6144"), (0x0104, "ffdhe8192"),
     ]
-    /// A fatal alert: handshake_failure.
+    /// The fatal alert handshake_failure.
     private static let handshakeFailure: [UInt8] = [0x15, 3, 3, 0, 2, 2, 40]
 
     /// Returns the bytes that the server sends in answer.
@@ -44,7 +43,8 @@ struct TLSCostTests {
     @Test func onlyThreeGroupsAreAcceptedInTLS13() throws {
         for (group, name) in Self.allowed {
             let answer = try answer(to: ClientHello(group: group).bytes)
-            // A ServerHello whose random says that it is a HelloRetryRequest, and which ends with the group.
+            // A HelloRetryRequest is a ServerHello with a special random value. It ends with the
+            // group.
             #expect(answer.first == 0x16, "\(name)")
             #expect(Array(answer.dropFirst(11).prefix(4)) == [0xcf, 0x21, 0xad, 0x74], "\(name)")
         }
@@ -53,13 +53,14 @@ struct TLSCostTests {
         }
     }
 
-    /// The bytes of one ClientHello can be sent again and again at no cost to the sender.
+    /// A sender can replay the bytes of one ClientHello at no cost.
     @Test func replayedClientHelloForFfdhe8192IsRefusedWithoutAnExponentiation() throws {
         let hello = ClientHello(group: 0x0104, share: Array(repeating: 0x5a, count: 1024)).bytes
         for _ in 0..<3 { #expect(try answer(to: hello) == Self.handshakeFailure) }
     }
 
-    /// P-256 stands beside each group, because TLS 1.2 wants the curve of the server's certificate there too.
+    /// Each ClientHello also offers P-256, because TLS 1.2 requires the curve of the server's
+    /// certificate there.
     @Test func onlyThreeGroupsAreAcceptedInTLS12() throws {
         for (group, name) in Self.allowed + Self.refused {
             let answer = try answer(to: ClientHello(group: group, isTLS12: true).bytes)
@@ -73,7 +74,8 @@ struct TLSCostTests {
         }
     }
 
-    /// Without certificates of the phones' and websites' authorities nobody sends more than a few kilobytes of them.
+    /// A peer without a certificate of the relay's authorities can send only a few kilobytes of
+    /// certificates.
     @Test func longCertificateChainIsRefused() throws {
         let leaf = try authorities.client()
         let root = try authorities.websites.certificatePEM()
@@ -92,7 +94,7 @@ struct TLSCostTests {
 /// A ClientHello that offers one key exchange group, HTTP/2 and ECDSA.
 private struct ClientHello {
     let group: UInt16
-    /// The public key that it brings; none asks the server for a HelloRetryRequest.
+    /// The public key share, or nil to request a HelloRetryRequest.
     var share: [UInt8]?
     var isTLS12 = false
 
@@ -112,7 +114,7 @@ private struct ClientHello {
             extensions += Self.fieldOf(43, [2, 3, 4])
             extensions += Self.fieldOf(51, Self.counted(share.map { name + Self.counted($0) } ?? []))
         }
-        // TLS_AES_128_GCM_SHA256, and for TLS 1.2 ECDHE and DHE with AES-128-GCM.
+        // TLS_AES_128_GCM_SHA256; for TLS 1.2, ECDHE and DHE with AES-128-GCM.
         let ciphers: [UInt8] = isTLS12 ? [0xc0, 0x2b, 0x00, 0x9e] : [0x13, 0x01]
         let body =
             [3, 3] + Array(repeating: 7, count: 32) + [32] + Array(repeating: 9, count: 32) + Self.counted(ciphers)

@@ -10,7 +10,7 @@ import World
 
 private let now = SystemTime().now()
 
-/// Both ends of one connection in one thread, each given its turn until neither gets on.
+/// Both ends of one connection in one thread, which take turns until neither makes progress.
 final class TLSPair {
     let server: TLSSession
     let client: TLSSession
@@ -28,8 +28,8 @@ final class TLSPair {
 
     deinit { for end in ends { close(end) } }
 
-    /// What stopped the server, or the client; nil for one that came through. The client then reads once, because with
-    /// TLS 1.3 that is where it hears that its certificate was refused.
+    /// Returns the failures of the server and the client, or nil for success. The client reads once
+    /// after the handshake, because TLS 1.3 reports a refused certificate only there.
     func shake() -> (server: TLSFailure?, client: TLSFailure?) {
         var (serverDone, clientDone) = (false, false)
         var (serverFailure, clientFailure): (TLSFailure?, TLSFailure?)
@@ -53,7 +53,7 @@ final class TLSPair {
         return (serverFailure, clientFailure)
     }
 
-    /// Returns the failure that stopped the server, or nil if the handshake was completed.
+    /// Returns the failure of the server, or nil if the handshake succeeded.
     func serverFailure() -> TLSFailure? { shake().server }
 
     func read(_ session: TLSSession) -> TLSSession.Read {
@@ -79,7 +79,8 @@ struct TLSTests {
         #expect(pair.client.version == "TLSv1.3")
     }
 
-    /// A read returns before it has taken them all, so that a client cannot keep a loop in one read.
+    /// A read returns before all updates are processed, so a client cannot keep the loop in one
+    /// read.
     @Test func keyUpdatesOfAClientAreCounted() throws {
         let pair = try TLSPair(authorities.serverContext(), authorities.clientContext())
         let (server, client) = pair.shake()
@@ -153,7 +154,7 @@ struct TLSTests {
     @Test func crlAffectsOnlyItsCertificates() throws {
         let revoked = try authorities.client()
         let crl = try authorities.websites.makeCRL(revoked: [(revoked.certificate.serial, now)], days: 10, at: now)
-        // One of the same authority that is not on the list, and one of the authority that has no list.
+        // The first certificate is not on the list. The authority of the second has no list.
         for certificate in [try authorities.client(), try authorities.client(of: authorities.phones)] {
             let pair = try TLSPair(authorities.serverContext(crl: crl), authorities.clientContext(certificate))
             let (server, client) = pair.shake()
@@ -187,7 +188,7 @@ struct TLSTests {
         let stranger = try TLSClientContext(roots: .pem(authorities.phones.certificatePEM()))
         let pair = try TLSPair(authorities.serverContext(), stranger)
         #expect(pair.shake().client?.reasons.contains("certificate verify failed") == true)
-        // And the alert that it sends is the server's reason.
+        // The alert of this client is the reason that the server reports.
         let system = try TLSPair(authorities.serverContext(), TLSClientContext(roots: .system))
         #expect(system.shake().client != nil)
     }
@@ -205,7 +206,8 @@ struct TLSTests {
         let (byServer, byClient) = unnamed.shake()
         #expect(byServer == nil)
         #expect(byClient == nil)
-        // Who wants HTTP/2 takes nothing else for it, and the name is still looked at.
+        // A side that requires HTTP/2 accepts no other protocol, and the server name is still
+        // verified.
         #expect(try TLSPair(server(.unnamed), client(.http2)).shake().client != nil)
         #expect(try TLSPair(server(.http2), client(.unnamed)).shake().server != nil)
         #expect(try TLSPair(server(.unnamed), client(.unnamed), host: "elsewhere.test").shake().client != nil)
@@ -222,12 +224,12 @@ struct TLSTests {
         }
         #expect(try refusal(chain, pin) == nil)
         #expect(try refusal(chain, pin, host: "other.example")?.reasons.contains("certificate verify failed") == true)
-        // Unsent it cannot be known, and beside it another may stand that has signed nothing.
+        // The server must send the pinned authority, and that authority must have signed the leaf.
         #expect(try refusal(leaf, pin) != nil)
         let other = try authorities.phones.certificatePEM()
         #expect(try refusal(leaf + other, TLSClientContext(roots: .pinned(authorities.phones.keyThumbprint))) != nil)
         #expect(try refusal(chain, TLSClientContext(roots: .pinned([]))) != nil)
-        // Same name, other key.
+        // The twin has the same name and another key.
         let twin = try CertificateAuthority.create(commonName: "websites", days: 10, at: now)
         #expect(try refusal(leaf + twin.certificatePEM(), pin) != nil)
         #expect(try refusal(chain, TLSClientContext(roots: .pinned(twin.keyThumbprint))) != nil)
@@ -248,7 +250,7 @@ struct TLSTests {
         #expect(throws: TLSFailure.self) {
             try authorities.serverContext(crl: Array("nonsense".utf8))
         }
-        // One good block does not hide that the next is cut off.
+        // A valid block does not hide that the next is incomplete.
         #expect(throws: TLSFailure.self) {
             try TLSClientContext(roots: .pem(certificate + certificate.dropLast(40)))
         }

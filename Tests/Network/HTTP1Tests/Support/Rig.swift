@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import World
 
-/// A server of pages on a real loop.
+/// An HTTP/1 server on a real loop.
 final class Rig: Sendable {
     let sink = MemorySink()
     let port: UInt16
@@ -49,7 +49,7 @@ final class Rig: Sendable {
         group.stopAndJoin()
     }
 
-    /// curl's own account: status line, fields, body.
+    /// Returns the output of curl: status line, fields and body.
     func curl(_ path: String, _ arguments: String...) async throws -> Child.Ended {
         try await Child.run(
             "curl",
@@ -57,7 +57,8 @@ final class Rig: Sendable {
                 + ["http://127.0.0.1:\(port)\(path)"])
     }
 
-    /// Everything that comes back for these bytes, until the server closes: gently, or because it has had enough.
+    /// Sends these bytes and returns everything that the server sends until it closes or resets the
+    /// connection.
     func raw(_ text: String, halfClose: Bool = false) async throws -> Child.Ended {
         let script = """
             import socket, sys
@@ -76,14 +77,14 @@ final class Rig: Sendable {
     }
 }
 
-/// Answers as a function says.
+/// A handler that answers with the test's closure.
 struct FixedPages: Pages {
     let make: @Sendable (Request) async -> Response
 
     func answer(_ request: Request) async -> Response { await make(request) }
 }
 
-/// Says what it was asked.
+/// A handler that returns a description of the request.
 struct Mirror: Pages {
     func answer(_ request: Request) async -> Response {
         let fields = request.fields.all.map { "\($0.name)=\($0.value);" }.joined()
