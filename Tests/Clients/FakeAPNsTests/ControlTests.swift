@@ -5,7 +5,7 @@ import World
 
 @testable import FakeAPNs
 
-/// What a control file may say, and what is said about one that is wrong.
+/// Valid control files, and the messages for invalid ones.
 @Suite struct ControlTests {
     private func read(_ text: String) throws -> Control { try ControlReader.read(Array(text.utf8), file: "control") }
 
@@ -25,7 +25,7 @@ import World
             let control = try read(text)
             #expect(control.scripts.isEmpty && control.receptions.isEmpty && control.faults.rules.isEmpty)
             #expect(control.faults.latency == .zero)
-            // As Apple has it.
+            // One stream before authentication is Apple's own setting.
             #expect(control.faults.streams?.unproved == 1)
         }
     }
@@ -166,7 +166,7 @@ import World
         #expect(faults("latency: soon\ntokens: {aa: nonsense}\nfrozen: [x]\nevry: []").count == 4)
     }
 
-    /// As it is printed, and with everything that is left out put in.
+    /// The example is valid as printed, and also with all its commented lines enabled.
     @Test func exampleControlFileIsValid() throws {
         let control = try read(Control.example)
         #expect(control.scripts.count == 14)
@@ -189,13 +189,13 @@ import World
         #expect(all.faults.streams?.steps.map(\.limit) == [1000, 1, 0])
         #expect(all.receptions == [.hang, .tls(.expired), .goAway, .serve])
         #expect(all.faults.frozen == [2])
-        // Every word there is stands in it.
+        // The example contains every keyword.
         for word in Control.BehaviorName.words.map(\.0) + ErrorCode.names.map(\.0) {
             #expect(Control.example.contains(word), "\(word)")
         }
     }
 
-    /// Nonsense of every kind is refused, or means something; nothing ends the program.
+    /// Random input is refused or accepted, and never crashes the program.
     @Test func malformedControlFileIsRefused() {
         var state: UInt64 = 0x9e37_79b9_7f4a_7c15
         func next(_ bound: Int) -> Int {

@@ -6,7 +6,7 @@ import World
 
 @testable import FakeAPNs
 
-/// What goes wrong for everybody, over real TLS and HTTP/2.
+/// Faults that affect all pushes, over real TLS and HTTP/2.
 @Suite(.serialized) struct FaultPlanTests {
     @Test func everyRuleAppliesAtItsExactCount() async throws {
         try await Fixture.with { scene in
@@ -17,14 +17,14 @@ import World
             let provider = try await scene.provider()
             var seen: [String] = []
             for number in 1...13 { seen.append(await provider.answer(number: number)) }
-            // At the twelfth both are due: the second waits for the thirteenth.
+            // Both rules apply to the twelfth request. The second one waits for the thirteenth.
             let (four, six) = ("503 ServiceUnavailable", "500 InternalServerError")
             #expect(
                 seen == ["200", "200", "200", four, "200", six, "200", four, "200", "200", "200", four, six])
-            // A script of its own is neither counted nor changed.
+            // A request to a scripted device is neither counted nor changed.
             scene.apple.script("bb", .refuse(.unregistered), repeatsLast: true)
             for _ in 0..<5 { #expect(await provider.answer("bb") == "410 Unregistered") }
-            // What is new begins anew.
+            // A new plan restarts the counts.
             await scene.apple.injectFaults(FaultPlan(rules: [.every(2, .refuse(.shutdown))]))
             #expect(await provider.answer() == "200")
             #expect(await provider.answer() == "503 Shutdown")
@@ -49,7 +49,7 @@ import World
                 let provider = try await scene.provider()
                 for number in 0..<3 { #expect(await provider.answer(number: 3 * round + number) == "200") }
                 await provider.isIn(.closed)
-                // At the service it is gone a moment later.
+                // The service removes the connection a moment later.
                 while try await scene.news.next(within: .seconds(120)).isOpen {}
                 #expect(await scene.apple.connections == [])
             }
@@ -63,7 +63,7 @@ import World
             scene.apple.script("bb", .silence, repeatsLast: true)
             scene.apple.script("cc", .goAway(replays: 3))
             let provider = try await scene.provider()
-            // The last two come in the same read as the GOAWAY is decided in, and behind it.
+            // The last two requests arrive in the read in which the GOAWAY is decided.
             let answers = await provider.answers(["aa", "bb", "bb", "cc", "a1", "bb"])
             #expect(answers == ["200", "not sent", "not sent", "not sent", "not sent", "not sent"])
             #expect(scene.apple.acceptedCount == 1)
@@ -78,7 +78,7 @@ import World
         try await Fixture.with { scene in
             scene.apple.script("cc", .after(.milliseconds(1), .goAway(replays: 5)))
             let provider = try await scene.provider()
-            // A GOAWAY cannot tell that the first was not processed and the second was. A reset can.
+            // GOAWAY cannot say that only the second request was processed, so the first is reset.
             #expect(await provider.answers(["cc", "a1"]) == ["not sent", "200"])
             #expect(scene.apple.acceptedCount == 1)
         }
@@ -143,7 +143,7 @@ import World
             _ = try await scene.apple.nextRequest()
             _ = try await scene.apple.nextRequest()
             async let ping = two.ping()
-            // The others live, and see that nothing comes of the ping.
+            // The other connections stay open. Their answers show that the ping remains unanswered.
             #expect(await three.ping() != nil)
             #expect(await three.answer(number: 3) == "200")
             #expect(await scene.apple.connections == [2, 3])
@@ -178,7 +178,7 @@ import World
             #expect(await provider.answer("bb") == "403 InvalidProviderToken")
             #expect(await provider.streamLimit == 1)
             #expect(await provider.answer() == "200")
-            // The SETTINGS went out with the answer.
+            // The answer and the new SETTINGS were sent together.
             #expect(await provider.ping() != nil)
             #expect(await provider.streamLimit == 500)
         }

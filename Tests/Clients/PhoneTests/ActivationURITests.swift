@@ -24,8 +24,8 @@ struct ActivationURITests {
         #expect(activation.websiteKey?.reveal() == [UInt8](repeating: 7, count: 32))
     }
 
-    /// Changes of the valid URI, with the message that refuses each. The demo's phone is tested with
-    /// them too.
+    /// A part of a valid URI, its replacement and the expected message. The demo's phone has to
+    /// refuse the same URIs.
     static let faults: [(part: String, replacement: String, message: String)] = [
         ("twoefay://enrol?", "https://enrol?", "does not begin with"),
         ("twoefay://enrol?", "twoefay://enrol/?", "does not begin with"),

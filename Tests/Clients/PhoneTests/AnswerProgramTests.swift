@@ -8,7 +8,7 @@ import Testing
 
 @testable import Phone
 
-/// The commands that answer, with a relay whose answers are written down.
+/// The commands that answer challenges, with a scripted relay.
 @Suite("twoefay phone: answers", .timeLimit(.minutes(15))) struct AnswerProgramTests {
     private let owner: Owner
     private let relay: FakeRelay
@@ -24,7 +24,7 @@ import Testing
         return listed
     }
 
-    /// What was signed, verified and read.
+    /// Returns the verified claims of the signed answer.
     private func claims(_ index: Int) throws -> JSONObject {
         let object = try JWS.parse(try #require(relay.asked[index].body["answer"]?.string))
         #expect(object.verify(try owner.kept().key.publicKey))
@@ -65,7 +65,7 @@ import Testing
         #expect(claims["decision"]?.string == word && claims["number"] == nil)
     }
 
-    /// Nothing of it may reach the relay as an answer.
+    /// None of these commands sends an answer to the relay.
     @Test(arguments: [
         (["approve", "--challenge", "c1", "--number", "4"], Int32(2), "has 2 digits"),
         (["approve", "--challenge", "c1"], 2, "--number is missing"),
@@ -122,7 +122,7 @@ import Testing
         #expect(ended[2].errors.contains("Try again in 7 s."))
     }
 
-    /// Whatever else is known beforehand: a number that was copied says nothing about what is agreed to.
+    /// A copied number or a known challenge does not show that the person agrees to this content.
     @Test(arguments: [(Int64(0), []), (2, ["--number", "47"]), (0, ["--challenge", "c1"])] as [(Int64, [String])])
     func nothingIsSignedWithoutConsent(digits: Int64, arguments: [String]) async throws {
         relay.answer(200, Listed.answer([listed("c1", digits: digits)]))
@@ -170,7 +170,7 @@ import Testing
         #expect(try claims(1)["number"] == "47")
     }
 
-    /// Not even the relay is asked.
+    /// The command does not even query the relay without --challenge.
     @Test(arguments: [["approve"], ["approve", "--json", "--number", "47"]])
     func challengeIsShownBeforeApproval(arguments: [String]) async throws {
         let ended = try await relay.run { _, address in
@@ -188,7 +188,7 @@ import Testing
         relay.answer(200, Listed.answer([newer]))
         relay.answer(200, Listed.answer([listed("c1", digits: 0)]))
         let relay = relay
-        // Whichever comes first: the answer, or other looks at what is there.
+        // The relay must answer /pending and /success in any order.
         for _ in 0..<200 {
             relay.answer { asked in
                 asked.path == "/pending" ? Listed.answer([listed("c1", digits: 0)]) : ["login": "success"]
@@ -218,7 +218,7 @@ import Testing
             try owner.keep(try relay.bound(address))
             return try await owner.phone("watch", "--auto", "approve", "--once", "--json", input: "46\n")
         }
-        // It was the wrong one.
+        // The relay refused the number.
         #expect(ended.status == 1, "\(ended.errors)")
         let answered = try #require(relay.asked.firstIndex { $0.path == "/success" })
         #expect(try claims(answered)["number"] == "46")

@@ -9,7 +9,7 @@ import World
 
 @testable import Phone
 
-/// The commands about the phone itself, with a relay whose answers are written down.
+/// The commands for the phone itself, with a scripted relay.
 @Suite("twoefay phone: enrolment", .timeLimit(.minutes(15))) struct EnrolProgramTests {
     private let owner: Owner
     private let relay: FakeRelay
@@ -24,7 +24,7 @@ import World
             + "&pin=\(Base64URL.encode(relay.authority.keyThumbprint))"
     }
 
-    /// Answers the next /verify for whatever key it brings.
+    /// Answers the next /verify for any key.
     private func verify(_ revocation: String = "revocation-1") {
         let relay = relay
         relay.answer { asked in
@@ -62,7 +62,7 @@ import World
         #expect(shown.output.contains("device: d1\nstate: bound\nwebsite: shop\n"))
         #expect(!shown.output.contains("PRIVATE"))
 
-        // Whoever had read it would be the phone.
+        // Another user who reads the file could act as the phone.
         _ = try await Child.run("chmod", ["644", path])
         for command in ["list", "show", "watch", "approve"] {
             let more = ["watch": ["--auto", "deny"], "approve": ["--challenge", "c1"]][command] ?? []
@@ -101,7 +101,7 @@ import World
         #expect(owner.names.count == 1)
     }
 
-    /// More than ten minutes after it was bound, /verify says no more than to a stranger.
+    /// More than ten minutes after the binding, /verify answers as it does to a stranger.
     @Test func lostBindingAnswerIsDetected() async throws {
         let relay = relay
         relay.answer(500, [:])
@@ -126,11 +126,11 @@ import World
         #expect(relay.asked[3].body == ["certificate": true] && relay.asked[3].certificate == nil)
         let proof = try JWS.parse(relay.asked[3].fields["dpop"] ?? "")
         #expect(try JSONReader.read(proof.payload).object?["nonce"] == "n1")
-        // The key that was sent at first.
+        // The request has the same key as the first one.
         #expect(try proof.header["jwk"] == JWS.parse(relay.asked[0].body["proof"]?.string ?? "").header["jwk"])
     }
 
-    /// As long as nobody has said that the key is no phone's, it may be one.
+    /// The key may be bound as long as no relay has denied it.
     @Test func keyIsKeptWhileTheBindingIsUncertain() async throws {
         relay.answer(401, ["code": "unauthenticated", "detail": "no"])
         relay.answer(503, ["code": "unavailable"])
@@ -144,7 +144,8 @@ import World
         #expect(keys[0] != nil && keys[0] == keys[1])
     }
 
-    /// A relay that was just started takes no nonce of its neighbour's; one with no room may have some later.
+    /// A relay that has just started accepts no nonce of another relay. A relay without free
+    /// capacity may have some later.
     @Test func keyIsKeptWhileItMayStillBeBound() async throws {
         relay.answer(401, ["code": "unauthenticated", "detail": "no"])
         for nonce in ["n1", "n2"] {
@@ -217,7 +218,7 @@ import World
         #expect(relay.asked.allSatisfy { $0.certificate?.uris == ["twoefay:device:d1"] })
     }
 
-    /// Every sixty-fourth code begins with a dash, and so does every sixty-fourth pin.
+    /// One in sixty-four codes starts with a dash, and so does one in sixty-four pins.
     @Test func printedRevokeCommandWorksForAnyCode() async throws {
         verify("-r_c")
         relay.answer(204, [:])

@@ -10,7 +10,7 @@ import World
 @testable import Phone
 
 @Suite(.timeLimit(.minutes(15))) struct EnrollerTests {
-    /// Nothing may be said to a relay that has not shown the pinned key.
+    /// The phone must not send anything to a relay that has not proven the pinned key.
     @Test func enrollerSendsNothingToAnUnpinnedRelay() async throws {
         let relay = try FakeRelay()
         let other = try CertificateAuthority.create(commonName: "relay", days: 1, at: SystemTime().now())
@@ -72,7 +72,7 @@ import World
             #expect(claims[name] != nil && claims[name] == body[name], "\(name)")
         }
 
-        // For the website alone: under its own key.
+        // The binding is signed with the website's secret, for the website only.
         let binding = try JWS.parse(try #require(body["binding"]?.string), algorithm: .hs256)
         #expect(binding.type == "twoefay-binding+jwt")
         #expect(binding.verify(Secret(websiteKey)))
@@ -84,7 +84,7 @@ import World
                 ])
     }
 
-    /// Neither in the body nor in what it signs.
+    /// The push token is missing in both the body and the signed claims.
     @Test func missingPushTokenIsOmitted() async throws {
         let relay = try FakeRelay((200, ["login": "wait", "device": "d1"]))
         try await relay.run { loop, address in

@@ -8,7 +8,8 @@ import World
 
 @testable import Phone
 
-/// A relay that would like to say something to the person's screen, or to the shell into which they copy a command.
+/// A relay that tries to control the person's terminal, or the shell into which the person copies a
+/// command.
 struct HostileRelayTests {
     private static let texts = [
         "\u{1b}[2J", "a\nb", "$(id)", "a;b", "\u{202e}x", "a\u{200b}", "é", " ", String(repeating: "a", count: 129),

@@ -3,7 +3,8 @@ import Crypto
 import JSON
 import Testing
 
-/// The demo's phone in the browser is held to what `Phone` is held to: the same tables, the same worked examples.
+/// The demo's phone in the browser, checked with the same tables and examples as the module
+/// `Phone`.
 struct PhonePageTests {
     @Test(arguments: ["protocol.test.mjs", "requests.test.mjs"]) func phonePageFollowsTheProtocol(file: String)
         async throws
@@ -60,7 +61,7 @@ struct PhonePageTests {
             .integer(try #require(try page.members("\(name) claims")["iat"]?.integer) * 1000)
         }
         var jwk = page.key.publicKey.jwk
-        // RFC 6979, A.2.5, as the page names it.
+        // The key of RFC 6979, A.2.5, which the page names.
         jwk.set("d", "ya-p2EW6dRZrXCFXZ7HWk05Qw9s26JsSe4piKxIPZyE")
         let enrol = try page.members("enrol claims")
         let phone: JSONValue = [
@@ -98,7 +99,7 @@ struct PhonePageTests {
         #expect(try answers[5] == page.example("binding jws"))
     }
 
-    /// RFC 6238, appendix B, with each of its three seeds.
+    /// RFC 6238, appendix B, with each of its three secrets.
     @Test func phonePageTOTPMatchesRFC6238() async throws {
         let moments: [(seconds: Int64, codes: [String])] = [
             (59, ["94287082", "46119246", "90693936"]),

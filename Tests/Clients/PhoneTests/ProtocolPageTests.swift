@@ -7,7 +7,8 @@ import World
 
 @testable import Phone
 
-/// docs/phones/device-protocol.md: its worked examples, made by another program with the key of RFC 6979, against this one.
+/// The worked examples of docs/phones/device-protocol.md. Another program made them with the key of
+/// RFC 6979.
 struct ProtocolPageTests {
     let page: String
     private let examples: [String: String]
@@ -21,7 +22,7 @@ struct ProtocolPageTests {
         for line in page.split(separator: "\n", omittingEmptySubsequences: false) {
             let text = line.drop { $0 == " " }
             if text.hasPrefix("```") {
-                // The language comes first.
+                // The first word is the language.
                 let words = text.dropFirst(3).split(separator: " ").dropFirst()
                 name = name == nil && !words.isEmpty ? words.joined(separator: " ") : nil
             } else if let name {
@@ -30,19 +31,19 @@ struct ProtocolPageTests {
             }
         }
         self.examples = examples
-        // RFC 6979, A.2.5.
+        // The private key of RFC 6979, A.2.5.
         let scalar = Hex.decode("c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721")
         key = try P256PrivateKey(scalar: Secret(try #require(scalar)))
     }
 
     func example(_ name: String) throws -> String { try #require(examples[name], "\(name)") }
 
-    /// The members of that name.
+    /// Returns the members of the example with this name.
     func members(_ name: String) throws -> JSONObject {
         try #require(try JSONReader.read(Array(try example(name).utf8)).object)
     }
 
-    /// Checks the JWS of that name and gives what is before its signature.
+    /// Verifies the JWS of the example with this name. Returns its signing input.
     func signed(_ name: String, _ algorithm: JWS.Algorithm = .es256, _ secret: Secret? = nil) throws -> String {
         let jws = try example("\(name) jws")
         let object = try JWS.parse(jws, algorithm: algorithm)

@@ -3,8 +3,8 @@ import JSON
 import TestSupport
 import Testing
 
-/// `twoefay phone` and twoefayd as they were built: from the activation's URI to the website's result.
-@Suite("twoefay phone: a real relay", .timeLimit(.minutes(15))) struct RealRelayTests {
+/// The real programs `twoefay phone` and twoefayd, from the activation URI to the website's result.
+@Suite("twoefay phone with a real relay", .timeLimit(.minutes(15))) struct RealRelayTests {
     private let owner: Owner
 
     init() throws { owner = try Owner() }
@@ -32,7 +32,7 @@ import Testing
         return [told["login"]?.string, told["reason"]?.string, told["proof"]?.string]
     }
 
-    /// Registers a user, whose phone reads the activation.
+    /// Registers a user and enrols the user's phone.
     private func enrol(_ site: CurlCaller, _ user: String, _ more: String...) async throws -> JSONObject {
         let registered = try await site.say("POST", "/register", ["username": .string(user)])
         let uri = try #require(registered["activation"]?.object?["uri"]?.string, "\(registered)")
@@ -79,14 +79,14 @@ import Testing
         let strange = try await ask(shop, "alice")
         #expect(try await phone("fraud").status == 0)
         #expect(try await told(shop, strange) == ["failure", "fraud", "signed"])
-        // Whoever is frozen is asked nothing.
+        // A frozen user gets no challenges.
         _ = try await shop.say("POST", "/login", ["username": "alice"])
         #expect(try await phone("deny").status == 3)
         let stopped = await relay.stop()
         #expect(stopped.status == 0, "\(stopped.errors)")
     }
 
-    /// Held at the relay, woken by each login; there is no push service.
+    /// The relay holds the request, and each login completes it. No push service is configured.
     @Test(arguments: [[], ["--dpop"]]) func watchReceivesEachChallenge(identity: [String]) async throws {
         let relay = try await RunningRelay.start()
         let shop = try await relay.website("shop")
@@ -103,7 +103,7 @@ import Testing
             #expect(try await told(shop, asked) == ["success", nil, "signed"])
             _ = try await watch.line(.output, with: #""event":"answered""#, number: round)
         }
-        // What the website takes back goes from the screen.
+        // A challenge that the website cancels disappears from the screen.
         let cancelled = try await ask(shop, "alice")
         _ = try await watch.line(.output, with: #""event":"request""#, number: 4)
         #expect(try await shop.say("DELETE", "/challenge/\(cancelled.challenge)").status == 204)
@@ -115,7 +115,7 @@ import Testing
         #expect(ended.output.contains(#""event":"ended","answered":3"#), "\(ended.output)")
     }
 
-    /// Two websites ask the same person at once.
+    /// Two websites open challenges for the same person at once.
     @Test func answerNamesItsChallenge() async throws {
         let relay = try await RunningRelay.start()
         let (shop, bank) = (try await relay.website("shop"), try await relay.website("bank"))
@@ -135,7 +135,7 @@ import Testing
         #expect(rest.status == 0, "\(rest.errors)")
         #expect(try await told(bank, atBank) == ["failure", "denied", "signed"])
 
-        // And both under one watch.
+        // One `watch` serves both websites.
         let watch = try owner.begin(["watch", "--auto", "deny", "--json", "--keys", owner.keys])
         _ = try await watch.line(.output, with: #""event":"watching""#)
         let (again, too) = (try await ask(shop, "alice"), try await ask(bank, "alice.bank"))
@@ -151,7 +151,7 @@ import Testing
         let registered = try await shop.say("POST", "/register", ["username": "alice"])
         let uri = try #require(registered["activation"]?.object?["uri"]?.string)
         #expect(try await owner.phone("enrol", uri).status == 0)
-        // Another phone with the same code.
+        // Another phone tries the same code.
         let thief = try Owner()
         let stolen = try await thief.phone("enrol", uri)
         #expect(stolen.status == 1 && stolen.errors.contains("ask the website for a new activation"))

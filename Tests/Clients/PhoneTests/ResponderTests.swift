@@ -26,7 +26,8 @@ import World
         #expect(asked.fields["dpop"] == nil)
     }
 
-    /// RFC 9449: the first proof has no nonce, the refusal brings one, and the request is sent once more with it.
+    /// RFC 9449: the first proof has no nonce, and the refusal contains one. The phone repeats the
+    /// request once with it.
     @Test func responderAuthenticatesByDPoP() async throws {
         let relay = try FakeRelay()
         let nonce = { (text: String) in [Fields.Field("dpop-nonce", text)] }
@@ -42,7 +43,8 @@ import World
             defer { phone.close() }
             _ = try await phone.pending()
             _ = try await phone.pending()
-            // A refusal with the nonce that it had is one for good; and one with another nonce is tried once.
+            // A refusal is final if its nonce is not new. With a new nonce, the request is repeated
+            // once.
             for _ in 0..<2 {
                 await #expect(throws: CallFailure.self) { try await phone.pending() }
             }
@@ -146,7 +148,7 @@ import World
         #expect(claims["dev_token"] == "efgh" && claims["aud"]?.string == "\(origin)#shop")
     }
 
-    /// A certificate whose time is over would be refused in TLS: the key still says who is calling.
+    /// TLS would refuse an expired certificate, so the phone authenticates with its key.
     @Test func expiredCertificateIsRenewed() async throws {
         let relay = try FakeRelay((200, Listed.answer([])))
         try await relay.run { loop, address in

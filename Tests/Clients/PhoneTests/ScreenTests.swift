@@ -2,14 +2,14 @@ import Testing
 
 @testable import Phone
 
-/// What others wrote, on the screen of a person who has to decide.
+/// Text of other parties on the screen of the person who decides.
 struct ScreenTests {
     @Test(arguments: [
         ("alice Müller 値段 12.00 €", "alice Müller 値段 12.00 €"), ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
         ("a\r\nb\tc\u{7f}\u{9b}", "a\\u{d}\\u{a}b\\u{9}c\\u{7f}\\u{9b}"),
-        // Directions of reading.
+        // Characters that change the reading direction.
         ("1\u{202e}2\u{2066}3\u{61c}4\u{200f}", "1\\u{202e}2\\u{2066}3\\u{61c}4\\u{200f}"),
-        // What takes no room, or cannot be told from nothing.
+        // Characters without a width or a visible form.
         ("a\u{200b}b\u{200d}c\u{feff}d\u{ad}e\u{2060}", "a\\u{200b}b\\u{200d}c\\u{feff}d\\u{ad}e\\u{2060}"),
         ("a\u{3164}b\u{fe0f}c\u{e0041}d\u{34f}", "a\\u{3164}b\\u{fe0f}c\\u{e0041}d\\u{34f}"),
         ("a\u{2028}b\u{e000}c", "a\\u{2028}b\\u{e000}c"),
@@ -28,7 +28,8 @@ struct ScreenTests {
                 """)
     }
 
-    /// As a user agent can be: with just so many spaces that the screen would have begun another row with it.
+    /// A user agent can contain exactly as many spaces as it takes to start a new row on the
+    /// screen.
     @Test(arguments: [20, 33, 80]) func textCannotForgeARow(columns: Int) {
         let forged = "  amount  1.00 EUR"
         for count in 0..<(columns * 2) {
@@ -38,7 +39,7 @@ struct ScreenTests {
                     "The Shop", [("with", agent), ("amount", "1000.00 EUR")], columns: columns)
                 let lines = shown.split(separator: "\n", omittingEmptySubsequences: false)
                 #expect(lines.allSatisfy { Self.widest($0) < columns })
-                // Two rows, and each other line says that it is none.
+                // The screen has two rows. Each other line is marked as a continuation.
                 let rows = lines.dropFirst().filter { !$0.hasPrefix("    ") || !$0.contains("| ") }
                 #expect(rows.count == 2)
                 #expect(rows.first?.hasPrefix("  with  ") == true && rows.last?.hasPrefix("  amount  1") == true)

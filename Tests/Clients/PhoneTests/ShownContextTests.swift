@@ -33,7 +33,8 @@ struct ShownContextTests {
         #expect(context.request == nil)
     }
 
-    /// What cannot be shown as it is cannot be agreed to. The demo's phone goes by it too.
+    /// Values that cannot be shown exactly, so that the person cannot agree to them. The demo's
+    /// phone has to refuse the same.
     static let faults: [(name: String, value: JSONValue)] = [
         ("v", JSONValue.integer(2)), ("v", .string("1")), ("v", .null), ("website", .null), ("username", .integer(1)),
         ("username", .string("ali\u{202e}ce")), ("service", .string("a\u{1b}[2Jb")), ("place", .string("a\nb")),

@@ -8,8 +8,8 @@ import Testing
 import TwoefayClient
 import World
 
-/// HTTP/2 over real TLS, against a relay that says what the test wrote down.
-@Suite("HTTP2Carrier", .timeLimit(.minutes(5)), .mayBlock) struct HTTP2TransportTests {
+/// HTTP/2 over real TLS with a scripted relay.
+@Suite("HTTP2Transport", .timeLimit(.minutes(5)), .mayBlock) struct HTTP2TransportTests {
     @Test func requestIsSentUnchanged() async throws {
         let relay = try FakeRelay()
         relay.answer(201, ["challenge": "c1"], fields: [.init("request-id", "r1")])
@@ -33,7 +33,7 @@ import World
         #expect(asked.allSatisfy { $0.certificate?.uris == ["twoefay:website:shop"] })
     }
 
-    /// Many tasks at once, from anywhere, over a carrier with a thread of its own.
+    /// Many concurrent tasks on any thread use one transport that has its own thread.
     @Test func allCallsShareOneConnection() async throws {
         let relay = try FakeRelay()
         for number in 0..<20 { relay.answer(200, ["n": .integer(Int64(number))]) }
@@ -112,7 +112,7 @@ import World
         }
     }
 
-    /// The call ends, and a pause ends, as soon as nobody waits for it.
+    /// A call and a pause end when their task is cancelled.
     @Test func cancelledTaskEndsTheRequest() async throws {
         let relay = try FakeRelay()
         let fault = try await relay.run { loop, address in

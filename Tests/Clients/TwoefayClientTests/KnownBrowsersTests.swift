@@ -3,7 +3,7 @@ import Testing
 import TwoefayClient
 import World
 
-/// A cookie's value by which a website knows a browser as a user's.
+/// The cookie by which a website recognises the browser of a user.
 @Suite struct KnownBrowsersTests {
     private let browsers = KnownBrowsers(key: Secret([UInt8](repeating: 7, count: 32)))
     private let now = Timestamp(seconds: 1_795_249_354)
@@ -15,7 +15,7 @@ import World
         #expect(!browsers.knows(value, as: "ad", at: now))
         #expect(!KnownBrowsers(key: Secret([UInt8](repeating: 8, count: 32))).knows(value, as: "ada", at: now))
         #expect(browsers.value(for: "ada", at: now) != value)
-        // It is a cookie's value: letters, digits, dashes and underlines.
+        // The value must be valid in a cookie: letters, digits, hyphens and underscores.
         #expect(value.utf8.count < 128 && value.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" })
     }
 
@@ -25,7 +25,7 @@ import World
         #expect(!browsers.knows(value, as: "ada", at: now + KnownBrowsers.life))
         #expect(browsers.knows(value, as: "ada", at: now + .seconds(9), notBefore: now))
         #expect(!browsers.knows(value, as: "ada", at: now + .seconds(9), notBefore: now + .seconds(1)))
-        // A time from a wrong clock is not believed.
+        // A cookie from more than a minute in the future is invalid.
         #expect(browsers.knows(value, as: "ada", at: now - .seconds(60)))
         #expect(!browsers.knows(value, as: "ada", at: now - .seconds(61)))
     }

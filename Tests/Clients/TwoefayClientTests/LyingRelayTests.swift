@@ -4,7 +4,7 @@ import JSON
 import Testing
 import TwoefayClient
 
-/// The relay turned against its websites: it holds no key of a phone, and everything else.
+/// A malicious relay that has every key except those of the phones.
 @Suite struct LyingRelayTests {
     @Test(arguments: Lie.all + Lie.ofForm) func forgedReceiptIsRefused(lie: Lie) async throws {
         var login = try Login()
@@ -16,7 +16,7 @@ import TwoefayClient
         "website", "username", "service", "action", "details", "ip", "user_agent", "request", "number_digits",
     ]
 
-    @Test("Left out of what the phone shows", arguments: sent) func contextWithAMissingFieldIsRefused(name: String)
+    @Test("A field is missing", arguments: sent) func contextWithAMissingFieldIsRefused(name: String)
         async throws
     {
         var login = try Login()
@@ -24,7 +24,7 @@ import TwoefayClient
         #expect(await login.fault(try login.signed()) == .field(name))
     }
 
-    @Test("Changed in what the phone shows", arguments: sent + ["display_name"]) func contextWithAChangedFieldIsRefused(
+    @Test("A field is changed", arguments: sent + ["display_name"]) func contextWithAChangedFieldIsRefused(
         name: String
     )
         async throws
@@ -36,7 +36,7 @@ import TwoefayClient
         }
     }
 
-    @Test("Shown though it was never sent", arguments: ["service", "action", "details", "ip", "user_agent"])
+    @Test("A field is added", arguments: ["service", "action", "details", "ip", "user_agent"])
     func contextWithAnAddedFieldIsRefused(name: String) async throws {
         var login = try Login()
         switch name {
@@ -58,9 +58,8 @@ import TwoefayClient
         #expect(why.contains("appears twice"))
     }
 
-    /// A website that chooses the number wants no relay to: not by another in the answer, not by none.
-    @Test("A number of its own in place of the one that was chosen") func numberChosenByTheRelayIsRefused() async throws
-    {
+    /// The relay can neither replace nor omit a number that the website chose.
+    @Test("The relay replaces the website's number") func numberChosenByTheRelayIsRefused() async throws {
         var request = LoginRequest(username: "ada")
         let other = ScriptedTransport(.asked)
         request.number = "11"
@@ -71,18 +70,18 @@ import TwoefayClient
         }
         request.number = "47"
         #expect(try await ScriptedTransport(.asked).client().ask(request).number == "47")
-        // Of a user who is locked the answer has none.
+        // The answer for a locked user has no number.
         let none = ScriptedTransport(
             .reply(
                 201, ["login": "verified", "challenge": "c1", "expires_at": "2026-11-21T10:09:47.940Z"]))
         #expect(try await none.client().ask(request).asked.number == "47")
-        // Nor is what the phone then signs believed, where it signs another.
+        // A receipt with another number is refused, too.
         var login = try Login()
         login.asked.number = "11"
         #expect(await login.fault(try login.signed()) == .number)
     }
 
-    @Test("No character of what is handed over can be changed") func receiptWithAChangedCharacterIsRefused()
+    @Test("Any changed character is detected") func receiptWithAChangedCharacterIsRefused()
         async throws
     {
         let login = try Login()

@@ -21,7 +21,8 @@ import TwoefayClient
 
     @Test func keyOfTheRelayIsNotPinned() throws {
         let own = try P256PrivateKey.generate().publicKey
-        // Beside the phone's true binding, and with a binding under a k of its own.
+        // The relay reports its own key: first with the phone's true binding, then with a binding
+        // under another k.
         #expect(throws: BindingFault.key) { try changed { $0.told = own }.pinned() }
         let forged = changed {
             $0.told = own
@@ -74,7 +75,7 @@ import TwoefayClient
         }
     }
 
-    /// A k of nothing, or of a byte, would be anybody's.
+    /// Anyone can guess an empty k or a k of one byte.
     @Test(arguments: [0, 1, 31]) func bindingWithAShortSecretIsRefused(count: Int) {
         let short = Secret([UInt8](repeating: 0, count: count))
         #expect(throws: BindingFault.code) {

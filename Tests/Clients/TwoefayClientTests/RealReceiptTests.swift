@@ -7,10 +7,10 @@ import Testing
 import TwoefayClient
 import World
 
-/// From the activation to the receipt with nothing played: twoefayd and `twoefay phone` as they were built, and a website
-/// that believes neither, by TwoefayClient and by the code of docs/websites/receipts.md.
+/// The real twoefayd and `twoefay phone`, from the activation to the receipt. The website trusts
+/// neither and verifies with TwoefayClient and with the code of docs/websites/receipts.md.
 @Suite("Receipts of a real relay", .timeLimit(.minutes(15))) struct RealReceiptTests {
-    /// A website's user with one pinned phone.
+    /// A user of the website with one pinned phone.
     private struct Customer {
         let relay: RunningRelay
         let shop: CurlCaller
@@ -26,7 +26,7 @@ import World
             let registered = try await shop.post("/register", ["username": "ada"])
             token = try #require(registered["token"]?.string, "\(registered)")
             let uri = try #require(registered["activation"]?.object?["uri"]?.string)
-            // The website adds a secret of its own, and draws what the phone reads.
+            // The website adds its own secret to the URI and shows it as a QR code.
             k = Secret(SystemRandomness().bytes(32))
             let enrolled = try await Child.run(
                 try BuiltProgram.twoefay.path,
@@ -40,7 +40,7 @@ import World
             pinned = try BindingCheck(origin: relay.origin, website: "shop").pinned(device, token: token, k: k)
         }
 
-        /// Asks with everything that can be sent, and has the phone approve it.
+        /// Opens a challenge with every optional field and has the phone approve it.
         func approved(_ request: String, number: String) async throws -> (asked: LoginRecord, answer: JSONObject) {
             let sent = LoginRecord(
                 challenge: "", username: "ada", request: request, number: number, service: "Payments",
@@ -90,7 +90,7 @@ import World
         let open = Mutex<Set<String>>(["r-1"])
         func spend(_ request: String) -> Bool { open.withLock { $0.remove(request) != nil } }
 
-        // What is refused uses nothing up.
+        // A refused receipt does not use up the request.
         var lies: [(name: String, answer: JSONObject, asked: LoginRecord, fault: ReceiptFault)] = [
             ("another amount in the context", try told(answer, amount: "92,00 €"), asked, .contextDigest)
         ]
@@ -126,7 +126,7 @@ import World
         if PageCode.hasPHP { try await PageCode.php(origin: customer.relay.origin).agrees(with: cases) }
     }
 
-    /// The answer as a relay tells it that wants another amount to have been approved.
+    /// Returns the answer of a relay that tries to get another amount approved.
     private func told(
         _ answer: JSONObject, amount: String, by own: P256PrivateKey? = nil
     ) throws -> JSONObject {

@@ -7,8 +7,8 @@ import Testing
 import TwoefayClient
 import World
 
-/// RelayClient, and the daemon and phones as they were built.
-@Suite("A website at a real relay", .timeLimit(.minutes(15)), .mayBlock) struct RealRelayTests {
+/// RelayClient with the real daemon and the real phone program.
+@Suite("RelayClient with a real relay", .timeLimit(.minutes(15)), .mayBlock) struct RealRelayTests {
     @Test func loginIsAskedAndItsReceiptVerified() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         let registered = try await shop.client.register("ada", email: "ada@example.com")
@@ -77,7 +77,7 @@ import World
         #expect(
             try await client.change("zoë/1", .init(displayName: .to("Z"), language: .removed))
                 == [])
-        // A further factor: the user has to say yes first, on the phone that is bound.
+        // A second factor needs an approval on the bound phone.
         let fault = await #expect(throws: CallFault.self) { try await client.addTOTP(for: "zoë/1") }
         let needed = try #require(fault?.problem?.approval)
         try await shop.approve(needed, of: "zoë")
@@ -95,13 +95,13 @@ import World
         #expect(gone?.problem?.code == .notFound)
     }
 
-    /// A user without a phone: a token's codes.
+    /// A user without a phone, who logs in with the codes of a token.
     @Test func codeLogsAUserIn() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         let client = shop.client
         _ = try await client.register("ada")
         #expect(try await client.recoveryCodes(for: "ada").count == 10)
-        // The secret of RFC 4226's own vectors: codes 0, 1, 2, 3.
+        // The secret of RFC 4226's test vectors, with codes 0, 1, 2 and 3.
         try await client.addHOTP(for: "ada", secret: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ")
         let login = try await client.ask(LoginRequest(username: "ada", factors: [.hotp]))
         #expect(!login.hasPhone && login.factor == .hotp)
@@ -132,7 +132,7 @@ import World
         #expect(await code { try await client.call("GET", "/login") } == .methodNotAllowed)
         #expect(await code { try await client.call("POST", "/pending", [:]) } == .forbidden)
         #expect(await code { try await client.begin(.totp, of: "x") } == .notFound)
-        // A stranger: whoever holds a certificate that is none of this relay's.
+        // A client whose certificate was issued by another relay.
         let other = try await RunningRelay.start()
         _ = try await other.website("shop")
         let stranger = RelayClient(try RealShop.carrier(to: shop.relay, as: other), retries: .never)
@@ -143,7 +143,8 @@ import World
         }
     }
 
-    /// The relay is killed while it holds the request, and comes back: the website hears of the end all the same.
+    /// The relay is killed while it holds the request, and restarts. The website still gets the
+    /// result.
     @Test(arguments: [SIGKILL, SIGTERM]) func waitSurvivesARelayRestart(signal: Int32) async throws {
         let relay = try await RunningRelay.start()
         let shop = try await RealShop(relay)
@@ -151,7 +152,7 @@ import World
         try await shop.bind("ada", registered.activation.uri)
         let login = try await shop.client.ask(LoginRequest(username: "ada"))
         async let told = shop.client.wait(for: login)
-        // Asked behind the wait, over the same connection: the relay has that by then.
+        // This request follows the wait on the same connection, so the relay has received the wait.
         _ = try await shop.client.user("ada")
         if signal == SIGKILL { await relay.kill() } else { await relay.stop() }
         try await relay.restart()
@@ -179,7 +180,7 @@ import World
         #expect(try await client.wait(for: login).isSuccess)
     }
 
-    /// The answer gets lost on its way: the login is asked once all the same.
+    /// The answer is lost, but the retry opens no second challenge.
     @Test func lostAnswersCreateOneChallenge() async throws {
         let relay = try await RunningRelay.start()
         let shop = try await RealShop(relay)
@@ -192,12 +193,12 @@ import World
         #expect(try await lossy.wait(for: login).isSuccess)
         let fault = await #expect(throws: CallFault.self) { try await lossy.register("bob") }
         #expect(fault?.problem?.code == .shownOnce)
-        // A secret is not shown again. The user is known all the same, and gets another code.
+        // A secret is shown once. The user is registered, and the website can request another code.
         #expect(try await shop.client.activation(for: "bob").uri.hasPrefix("twoefay://"))
     }
 }
 
-/// Brings no answer home until it was asked twice.
+/// A transport that loses the first answer to each idempotency key.
 private final class LossyCarrier: RelayTransport {
     private let carrier: HTTP2Transport
     private let carried = Mutex<Set<String>>([])

@@ -34,7 +34,7 @@ import TwoefayClient
         #expect(await login.fault(try login.signed()) == nil)
     }
 
-    /// A website that says nothing of digits wants two: a relay that leaves the number out is not believed.
+    /// A website that does not configure digits requires two. A relay cannot omit the number.
     @Test(arguments: [nil, "7", "07"] as [String?]) func twoDigitNumberIsRequiredByDefault(number: String?) async throws
     {
         var login = try Login()
@@ -55,7 +55,7 @@ import TwoefayClient
         #expect(fault == (number == "07" ? nil : .digits))
     }
 
-    /// To the second ten minutes old is not too old.
+    /// A receipt of exactly ten minutes is not too old.
     @Test(arguments: [(-5, false), (0, false), (600, false), (601, true), (86_400, true)] as [(Int64, Bool)])
     func oldReceiptIsRefused(age: Int64, isTooOld: Bool) async throws {
         var login = try Login()
@@ -69,7 +69,7 @@ import TwoefayClient
         #expect(await login.fault(try login.signed()) == (digits > 2 ? .digits : nil))
     }
 
-    /// An empty list, as some would write none.
+    /// Some clients send an empty list in place of none.
     @Test func emptyDetailsEqualNoDetails() async throws {
         var login = try Login()
         login.context["details"] = []
@@ -126,7 +126,7 @@ import TwoefayClient
         }
     }
 
-    @Test("Of the answer of /auth, only a signed success is looked at") func onlyASignedSuccessIsChecked() throws {
+    @Test("Only a signed success of /auth is verified") func onlyASignedSuccessIsChecked() throws {
         let whole: JSONObject = [
             "login": "success", "proof": "signed", "device": "d", "receipt": "r", "context": "c", "factor": "push",
         ]
@@ -148,7 +148,8 @@ import TwoefayClient
         }
     }
 
-    /// Neither form of a signature is another answer: the request is what is used once.
+    /// Each ECDSA signature has two valid forms. The request is used once, so the other form is no
+    /// second approval.
     @Test func bothSignatureFormsAreAccepted() async throws {
         let login = try Login()
         let answered = try login.signed()
@@ -161,7 +162,7 @@ import TwoefayClient
         #expect(await login.fault(other) == nil)
     }
 
-    /// n - s, by the school's subtraction.
+    /// Returns n - s, by subtraction digit by digit.
     private func negated(_ s: ArraySlice<UInt8>) throws -> [UInt8] {
         let order = try #require(Hex.decode("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551"))
         var borrow = 0

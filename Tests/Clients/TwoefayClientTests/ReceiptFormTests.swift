@@ -4,7 +4,7 @@ import JSON
 import Testing
 import TwoefayClient
 
-/// What is no JWS of this kind is not looked into, whoever signed it.
+/// Malformed receipts, which are refused before their content is read.
 @Suite struct ReceiptFormTests {
     private let login: Login
 
@@ -18,7 +18,9 @@ import TwoefayClient
         if case .malformed = await login.fault(answered) { true } else { false }
     }
 
-    @Test("Signatures that no key makes", arguments: [UInt8(0), 0xff]) func degenerateSignatureIsRefused(byte: UInt8)
+    @Test("Signatures that no key can create", arguments: [UInt8(0), 0xff]) func degenerateSignatureIsRefused(
+        byte: UInt8
+    )
         async
     {
         let answered = login.composed(header: header(#""ES256""#)) { _ in [UInt8](repeating: byte, count: 64) }
@@ -26,7 +28,7 @@ import TwoefayClient
     }
 
     @Test(
-        "Headers that name a thing twice, or ask for what is not understood",
+        "Headers with duplicate members or unknown extensions",
         arguments: [
             #"{"alg":"ES256","alg":"ES256","typ":"twoefay-decision+jwt","kid":"KID"}"#,
             #"{"alg":"ES256","typ":"twoefay-decision+jwt","kid":"other","kid":"KID"}"#,
@@ -40,7 +42,7 @@ import TwoefayClient
         #expect(await isMalformed(try login.composed(header: header) { try login.key.sign($0) }))
     }
 
-    @Test("Written in another way than compactly") func nonCompactJWSIsRefused() async throws {
+    @Test("Forms other than the compact serialization") func nonCompactJWSIsRefused() async throws {
         let honest = try login.signed()
         let parts = honest.receipt.split(separator: ".").map(String.init)
         let padded = parts.map { $0 + String(repeating: "=", count: (4 - $0.utf8.count % 4) % 4) }
@@ -55,20 +57,20 @@ import TwoefayClient
             let answered = LoginEvidence(device: honest.device, receipt: receipt, context: honest.context)
             #expect(await isMalformed(answered), "\(receipt)")
         }
-        // An empty payload is well formed, and not what was signed.
+        // An empty payload is well-formed but was not signed.
         let empty = LoginEvidence(
             device: honest.device, receipt: "\(parts[0])..\(parts[2])", context: honest.context)
         #expect(await login.fault(empty) == .signature)
     }
 
-    /// The bytes decide; but whoever writes them otherwise is not the relay that this was written for.
+    /// The decoded bytes are the same, but the relay never sends this form.
     @Test(arguments: ["=", " ", "\n", "+"]) func contextInAnotherBase64AlphabetIsRefused(ending: String) async throws {
         let honest = try login.signed()
         let answered = LoginEvidence(device: honest.device, receipt: honest.receipt, context: honest.context + ending)
         #expect(await login.fault(answered) == .context("not base64url, or too long"))
     }
 
-    /// The last character of 64 bytes carries four bits that mean nothing.
+    /// The last base64url character of 64 bytes has four unused bits.
     @Test func unusedBase64BitsAreRefused() async throws {
         let honest = try login.signed()
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
@@ -80,7 +82,7 @@ import TwoefayClient
     }
 
     @Test(
-        "Claims that are missing or of another kind",
+        "Claims that are missing or have another type",
         arguments: [
             "v", "aud", "challenge", "decision", "context", "nonce", "uv", "iat",
         ])
@@ -97,7 +99,7 @@ import TwoefayClient
     }
 
     @Test(
-        "Claims that cannot be read in one way only",
+        "Claims that are ambiguous or no JSON object",
         arguments: [
             #"{"v":1,"v":1}"#, "[]", "", "7", #"{"v":1"#, #"{"v":1} {}"#,
         ])

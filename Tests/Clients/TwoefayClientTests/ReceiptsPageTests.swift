@@ -5,7 +5,7 @@ import JSON
 import Testing
 import TwoefayClient
 
-/// The code of docs/websites/receipts.md sees through the same lies as TwoefayClient.
+/// The code of docs/websites/receipts.md, which has to detect the same forgeries as TwoefayClient.
 @Suite(.timeLimit(.minutes(15))) struct ReceiptsPageTests {
     @Test func receiptsPagePythonCodeVerifies() async throws {
         try await PageCode.python().agrees(with: try Self.receipts() + Self.bindings())
@@ -64,7 +64,8 @@ import TwoefayClient
     ) -> PageCode.Case {
         let asked = login.asked
         var kept: JSONObject = ["challenge": .string(asked.challenge), "sent": .object(asked.body)]
-        // The page has the machine's clock. What is just not too old for the others is a minute younger here.
+        // The page uses the system clock. A receipt of exactly ten minutes is therefore one minute
+        // younger here.
         kept.set("asked_at", .integer(Int64(time(nil)) - (login.now - login.asked.askedAt <= 600 ? 540 : 601)))
         kept.set("number", asked.number.map { .string($0) })
         return PageCode.Case(

@@ -5,8 +5,8 @@ import TestSupport
 import TwoefayClient
 import World
 
-/// What becomes of calls when their connection takes no more of them, or dies.
-@Suite("A carrier's connections", .timeLimit(.minutes(5)), .mayBlock) struct RelayConnectionTests {
+/// Calls whose connection accepts no more requests or fails.
+@Suite("Connections of HTTP2Transport", .timeLimit(.minutes(5)), .mayBlock) struct RelayConnectionTests {
     private let events: AsyncStream<String>
     private let told: AsyncStream<String>.Continuation
 
@@ -41,7 +41,7 @@ import World
             let held = Task { await Self.ask(carrier, "/held") }
             await self.until("held 1")
             #expect(await Self.ask(carrier, "/leave") == .success(200))
-            // Over another, while the first still has its call.
+            // This call uses a new connection while the first call is still open.
             let released = await Self.ask(carrier, "/release")
             let answers = (await held.value, released)
             await carrier.close()
@@ -50,7 +50,8 @@ import World
         #expect(held == .success(201) && released == .success(200))
     }
 
-    /// Streams are counted anew with each connection: what is given up at one must not hit its namesake at the other.
+    /// Stream ids start again on each connection. A cancellation must not affect the stream with
+    /// the same id on the other.
     @Test func cancellationAffectsOnlyItsConnection() async throws {
         let (givenUp, kept) = try await run { relay, loop, address in
             let carrier = try relay.carrier(on: loop, to: address)
@@ -91,7 +92,7 @@ import World
 
     // MARK: Silence
 
-    /// A loop whose clock the test moves, for a carrier of its own.
+    /// Runs `body` on a loop whose clock the test moves.
     private static func onOwnClock<Value: Sendable>(
         _ body: (EventLoop, TestTime) async throws -> Value
     ) async throws -> Value {
@@ -101,7 +102,8 @@ import World
         return try await body(group.loops[0], time)
     }
 
-    /// Whether it waits longer than that or not: soon there is another connection, and what waits may be repeated there.
+    /// The silent connection is replaced for calls with either timeout. Waiting calls may be
+    /// repeated on the new connection.
     @Test(arguments: [Duration.seconds(3600), .seconds(5)]) func silentConnectionIsReplaced(
         timeout: Duration
     ) async throws {
@@ -114,7 +116,7 @@ import World
                     time.advance(by: .seconds(1))
                     await loop.perform {}
                 }
-                // It has ended by now; if not, it ends here.
+                // The call should have ended. The cancellation ends it if it has not.
                 silent.cancel()
                 let next = Task { await Self.ask(carrier, "/release", timeout: timeout) }
                 let answers = (await silent.value, await next.value)
@@ -138,7 +140,7 @@ import World
                 var statuses: [Result<Int, CallFault>] = []
                 for _ in 0..<24 {
                     time.advance(by: .seconds(5))
-                    // What was asked before this has been answered when this is.
+                    // This answer shows that all earlier requests were answered, too.
                     statuses.append(await Self.ask(carrier, "/"))
                 }
                 statuses.append(await Self.ask(carrier, "/release"))

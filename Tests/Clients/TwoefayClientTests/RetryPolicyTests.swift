@@ -4,8 +4,8 @@ import Testing
 import TwoefayClient
 import World
 
-/// What is tried again, when, and as what.
-@Suite("A call to the relay") struct RetryPolicyTests {
+/// Calls that are retried, their pauses, and their idempotency keys.
+@Suite("Retries of RelayClient") struct RetryPolicyTests {
     private let login = LoginRequest(username: "ada")
 
     private func fault(_ carrier: ScriptedTransport, _ retries: RetryPolicy = RetryPolicy()) async -> CallFault? {
@@ -28,7 +28,7 @@ import World
         #expect(carrier.calls[0] == carrier.calls[1] && carrier.calls[1] == carrier.calls[2])
         let key = try #require(carrier.calls[0].fields["idempotency-key"])
         #expect(key.count == 32)
-        // Another login is another call.
+        // A second login has another idempotency key.
         _ = try await client.ask(login)
         #expect(carrier.calls[3].fields["idempotency-key"] != key)
         #expect(carrier.calls[3].body?["request"] != carrier.calls[0].body?["request"])
@@ -45,13 +45,13 @@ import World
         #expect(fault != nil && carrier.calls.count == 1 && carrier.pauses == [])
     }
 
-    // MARK: What has no key
+    // MARK: Calls without an idempotency key
 
     private static let lost: [Result<RelayReply, CallFault>] = [
         .failure(.unanswered("cut")), .reply(502), .reply(504),
     ]
 
-    /// Another code would go to the address, and an approval is used up.
+    /// A retry would send a second code to the address, or use an approval twice.
     @Test(arguments: lost) func nonRepeatableCallIsNotRetried(line: Result<RelayReply, CallFault>) async {
         let changes: [(RelayClient.Change, approval: String?)] = [
             (.init(email: .to("b@example.com")), nil), (.init(phone: .to("+4312345")), nil),
@@ -83,7 +83,7 @@ import World
         #expect(carrier.calls.count == 2)
     }
 
-    /// The first try has done it, and its answer got lost.
+    /// The first attempt succeeded, and its answer was lost.
     @Test(arguments: lost) func retriedDeleteOfAMissingResourceSucceeds(line: Result<RelayReply, CallFault>)
         async throws
     {
@@ -95,9 +95,9 @@ import World
     @Test func firstDeleteOfAMissingResourceFails() async {
         let scripts = [
             ScriptedTransport(.problem(404, "not_found")),
-            // What is repeated here was not done before.
+            // The first attempt was not sent, so it deleted nothing.
             ScriptedTransport(.failure(.unreached("no route")), .problem(404, "not_found")),
-            // Not the relay's word.
+            // The 404 without a problem body does not come from the relay.
             ScriptedTransport(.failure(.unanswered("cut")), .reply(404)),
         ]
         for carrier in scripts {
@@ -108,7 +108,8 @@ import World
         await #expect(throws: CallFault.self) { try await reading.client().user("ada") }
     }
 
-    /// Twice as long each time and up to half more, and no more of them when the patience is over.
+    /// The pauses double, with up to half of their length added. Retries end at the policy's
+    /// timeout.
     @Test func retriesBackOffExponentially() async throws {
         let carrier = ScriptedTransport(
             .failure(.unreached("1")), .failure(.unreached("2")), .failure(.unreached("3")),
@@ -132,7 +133,7 @@ import World
         #expect((.seconds(2)...(.milliseconds(2100))).contains(pause))
     }
 
-    /// It is a person that waits meanwhile.
+    /// A person waits for this call.
     @Test func longRetryAfterEndsTheCall() async throws {
         let carrier = ScriptedTransport(.problem(429, "limited", retryAfter: 120), .asked)
         let problem = try #require(await fault(carrier)?.problem)
@@ -169,7 +170,7 @@ import World
         #expect("\(problem)" == "400 invalid: ip must be an address (request r1)")
     }
 
-    /// A proxy's page, say.
+    /// A proxy can return its own page.
     @Test func answerNotFromTheRelayIsReported() async throws {
         let carrier = ScriptedTransport(.success(RelayReply(status: 403, body: Array("<html>".utf8))))
         #expect(await fault(carrier)?.problem?.code == .foreign)

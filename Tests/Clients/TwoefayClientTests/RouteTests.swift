@@ -5,9 +5,10 @@ import Testing
 import TwoefayClient
 import World
 
-/// What each function sends, and what it makes of the answers of docs/websites/api.md.
-@Suite("The functions of RelayClient") struct RouteTests {
-    /// What was asked, as in `POST /login {"username":"ada"}`, and that every POST but /auth may be repeated.
+/// The requests of each function, and its results from the answers of docs/websites/api.md.
+@Suite("Requests of RelayClient") struct RouteTests {
+    /// Returns the requests in the form `POST /login {"username":"ada"}`. Checks that every POST
+    /// except /auth has an idempotency key.
     private func lines(_ carrier: ScriptedTransport) -> [String] {
         for call in carrier.calls where call.path != "/auth" {
             #expect((call.fields["idempotency-key"] != nil) == (call.method == "POST"))
@@ -182,7 +183,7 @@ import World
                     askedAt: carrier.time.now().seconds))
         #expect(login.hasPhone && login.factor == .push && login.number == "47")
         #expect(login.expiresAt == Timestamp(rfc3339: "2026-11-21T10:09:47.940Z"))
-        // As it lies in a session.
+        // A session stores this form.
         #expect(LoginRecord(login.asked.json) == login.asked && LoginRecord(["challenge": "c1"]) == nil)
         let bare = try await client.ask(LoginRequest(username: "ada"))
         #expect(!bare.hasPhone && bare.factor == nil && bare.number == nil)

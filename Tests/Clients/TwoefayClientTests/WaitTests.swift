@@ -2,16 +2,17 @@ import TestSupport
 import Testing
 import TwoefayClient
 
-@Suite("Waiting for the end") struct WaitTests {
+@Suite("Waiting for the result") struct WaitTests {
     @Test func waitPollsUntilTheDecision() async throws {
         let carrier = ScriptedTransport(.waiting, .waiting, .denied)
         let outcome = try await carrier.client().wait(for: "c1")
         #expect(outcome.login == .failure && outcome.reason == .denied)
         #expect(carrier.calls.map { $0.fields["prefer"] } == ["wait=60", "wait=60", "wait=60"])
-        // A kept answer would say for ever that nothing is decided.
+        // With an idempotency key, the relay would repeat the first answer, so the wait would never
+        // end.
         #expect(carrier.calls.allSatisfy { $0.fields["idempotency-key"] == nil })
         #expect(carrier.calls.allSatisfy { $0.timeout > .seconds(60) })
-        // Answers that came at once: whoever asked again at once would ask without end.
+        // The relay answered at once. The pauses prevent a busy loop.
         #expect(carrier.pauses == [.milliseconds(500), .milliseconds(500)])
     }
 
@@ -26,7 +27,7 @@ import TwoefayClient
         #expect(carrier.pauses.isEmpty)
     }
 
-    /// A relay that is away longer than any other call would wait for it.
+    /// The relay is unavailable for longer than any other call would retry.
     @Test func waitSurvivesARelayOutage() async throws {
         let carrier = ScriptedTransport(
             .failure(.unanswered("cut")), .failure(.unreached("1")), .failure(.unreached("2")),

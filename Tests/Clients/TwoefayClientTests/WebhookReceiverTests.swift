@@ -7,7 +7,7 @@ import TwoefayClient
 import Webhooks
 import World
 
-@Suite("A website's inbox") struct WebhookReceiverTests {
+@Suite("WebhookReceiver") struct WebhookReceiverTests {
     private let time = TestTime()
     private let secret = WebhookSecret.make(SystemRandomness())
     private let former = WebhookSecret.make(SystemRandomness())
@@ -37,7 +37,7 @@ import World
         #"{"type":"\#(type)","timestamp":"2026-11-22T05:00:00.000Z","data":\#(data)}"#
     }
 
-    /// What /auth says, and the user's token.
+    /// The result as /auth returns it, and the user's token.
     private static let decided = text(
         "login.decided",
         #"{"login":"success","challenge":"c1","factor":"push","assurance":"high","proof":"signed","#
@@ -74,7 +74,7 @@ import World
         #expect(try event(Self.text("user.locked", user)).what == .userLocked(token: "t"))
         #expect(try event(Self.text("codes.locked", user)).what == .codesLocked(token: "t"))
         #expect(try event(Self.text("user.locked", user)).data["reason"] == "frozen")
-        // A later relay may have more to tell.
+        // A later version may send other event types.
         #expect(try event(Self.text("user.renamed", "{}")).what == .other)
     }
 
@@ -93,7 +93,7 @@ import World
         }
     }
 
-    /// Whoever does not verify first believes anybody.
+    /// Anyone can send an unsigned webhook.
     @Test func unsignedWebhookIsRefused() async throws {
         let inbox = WebhookReceiver(secrets: [secret], time: time)
         let fields = try signed(Self.decided, by: [former])
@@ -103,7 +103,7 @@ import World
                 return true
             }
         }
-        // Not even read: this is no JSON.
+        // The signature is verified before the body is parsed: this body is no JSON.
         #expect(throws: WebhookFault.signature) { try inbox.verified(fields: fields, body: [0xff]) }
         let both = WebhookReceiver(secrets: [secret, former], time: time)
         #expect(try both.verified(fields: fields, body: Array(Self.decided.utf8)).type == "login.decided")
@@ -111,7 +111,7 @@ import World
         #expect(throws: WebhookFault.tooOld) { try both.verified(fields: fields, body: Array(Self.decided.utf8)) }
     }
 
-    /// Sent again, it is signed anew, and has the same id.
+    /// A retry has a new signature and the same id.
     @Test func repeatedWebhookIsHandledOnce() async throws {
         let inbox = WebhookReceiver(secrets: [secret], time: time)
         var kept: Set<String> = []
@@ -128,14 +128,15 @@ import World
         let other = try signed(Self.decided, id: "another")
         #expect(
             try await inbox.event(fields: other, body: Array(Self.decided.utf8)) { kept.insert($0).inserted } != nil)
-        // What was refused is not spent: its true copy still comes.
+        // The id of a refused webhook is not recorded, so the genuine webhook is still accepted.
         let body = Self.text("user.locked", "{}")
         let wrong = try signed(body, id: "third")
         _ = try? await inbox.event(fields: wrong, body: Array(body.utf8)) { kept.insert($0).inserted }
         #expect(!kept.contains("third"))
     }
 
-    /// A store that is down is no replay: the relay is told to come again.
+    /// An error of the store is not a replay: the website answers with an error, and the relay
+    /// retries.
     @Test func storeErrorIsPassedOn() async throws {
         struct Down: Error {}
         let inbox = WebhookReceiver(secrets: [secret], time: time)
@@ -145,7 +146,8 @@ import World
         }
     }
 
-    /// The vector of Standard Webhooks: the signature holds, and the body is no event of ours.
+    /// The test vector of Standard Webhooks. The signature is valid, but the body is no Twoefay
+    /// event.
     @Test func publishedVectorIsAccepted() throws {
         let secret = try #require(WebhookSecret("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
         let inbox = WebhookReceiver(secrets: [secret], time: TestTime(start: Timestamp(seconds: 1_614_265_330)))

@@ -13,11 +13,11 @@ import World
 
 @testable import FakeAPNs
 
-/// A fake service and a provider of bare requests, each on a loop of its own.
+/// A fake service and a provider that sends raw requests, each on its own loop.
 final class Fixture: Sendable {
     let team: FakeTeam
     let apple: FakeAPNs
-    /// The service's connections as they come and go.
+    /// The opened and closed connections of the service.
     let news: Mailbox<ConnectionEvent>
     let loop: EventLoop
     private let token: String
@@ -47,7 +47,7 @@ final class Fixture: Sendable {
         await scene.apple.stop()
     }
 
-    /// Connected, with the service's SETTINGS.
+    /// Returns a connected provider that has received the SETTINGS of the service.
     func provider(certificate: IssuedCertificate? = nil) async throws -> Provider {
         let provider = try await disconnected(certificate: certificate)
         if let failure = await provider.connect() { throw failure }
@@ -124,7 +124,7 @@ struct Provider: Sendable {
             body: Array(#"{"aps":{"alert":{"title":"t"}},"challenge":"c"}"#.utf8))
     }
 
-    /// `200`, `410 Unregistered`, or how it failed.
+    /// Returns `200`, `410 Unregistered`, or the failure.
     func answer(_ device: String = "a1", number: Int = 1, deadline: Duration = .seconds(120)) async -> String {
         Self.words(await send(device, number: number, deadline: deadline))
     }
@@ -139,7 +139,7 @@ struct Provider: Sendable {
         }
     }
 
-    /// All leave in one turn, in this order, as far as the stream limit allows.
+    /// Sends all requests in this order in one turn of the loop, as far as the stream limit allows.
     func answers(_ devices: [String], from first: Int = 1) async -> [String] {
         await loop.perform {
             await withCheckedContinuation { continuation in
@@ -164,7 +164,7 @@ struct Provider: Sendable {
         get async { await loop.perform { client.value.peerMaxConcurrentStreams } }
     }
 
-    /// Nil if none came back in time.
+    /// Returns the round-trip time, or nil if no acknowledgement arrived in time.
     func ping() async -> Duration? { await loop.perform { await client.value.ping() } }
 
     func isIn(_ wanted: ClientState) async {

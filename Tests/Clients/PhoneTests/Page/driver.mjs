@@ -1,4 +1,5 @@
-// The page's functions, called as the test says: a JSON list of calls comes in a file, one line of JSON goes out for each.
+// Calls functions of the page. The file contains a JSON list of calls. The driver prints one line
+// of JSON for each.
 import { readFileSync } from "node:fs";
 import { webcrypto } from "node:crypto";
 

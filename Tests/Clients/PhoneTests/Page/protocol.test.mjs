@@ -1,4 +1,5 @@
-// The page's phone against a relay of a few lines, which answers as docs/phones/device-protocol.md says, or worse.
+// The page's phone with a scripted relay that follows docs/phones/device-protocol.md or violates
+// it.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";
@@ -91,7 +92,8 @@ test("it asks what became of a key whose answer was lost", async () => {
   const tell = async (...answers) => new Enroller(phone, new RelayLine(phone, relay(...answers).carry)).boundUnheard();
   assert.equal((await tell([401, {}, nonce], [200, { device: "d7", certificate: certificate(phone.jwk) }])).device, "d7");
   assert.equal(await tell([401, {}, nonce], [401, {}, none]), null);
-  // A nonce that is not taken twice says nothing of the key, and neither does a relay that is away.
+  // A second refused nonce does not show that the key is unknown, and neither does an unavailable
+  // relay.
   await assert.rejects(tell([401, {}, nonce], [401, {}, { ...nonce, "dpop-nonce": "n2" }]), refused(401));
   await assert.rejects(tell([503, {}]), refused(503));
 });

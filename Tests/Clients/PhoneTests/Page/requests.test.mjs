@@ -1,4 +1,4 @@
-// What the page makes of what is asked, and of what becomes of an answer. Nothing here waits for a clock.
+// How the page handles challenges and the results of its answers. No test depends on a clock.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 
@@ -37,7 +37,7 @@ test("what is asked is there until it is not asked any more", async () => {
   const first = requests.find("c2");
   assert.deepEqual(requests.open.map(({ challenge }) => challenge), ["c1", "c2"]);
   await requests.wake([phone]);
-  // What is on the screen stays what it is.
+  // A challenge that is on the screen stays unchanged.
   assert.equal(requests.find("c2"), first);
   assert.deepEqual([requests.find("c1"), requests.find("c3")], [null, null]);
   assert.deepEqual(requests.open.map(({ reason }) => reason), [undefined, "odd"]);

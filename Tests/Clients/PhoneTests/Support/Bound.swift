@@ -18,14 +18,14 @@ extension FakeRelay {
                 + "&pin=\(Base64URL.encode(pin ?? authority.keyThumbprint))\(key)")
     }
 
-    /// The PEM of a certificate for that key.
+    /// Returns a certificate for this key as PEM.
     func certificate(_ device: String, _ key: P256PublicKey, days: Int = 90) throws -> JSONValue {
         let issued = try phones.issueClient(
             uri: "twoefay:device:\(device)", key: key, days: days, at: SystemTime().now())
         return .string(String(decoding: try issued.pem(), as: UTF8.self))
     }
 
-    /// A phone as this relay would have bound it, without having been asked.
+    /// Returns an enrolment as this relay would have bound it, without a request.
     func bound(_ address: WebAddress, device: String = "d1", days: Int = 90) throws -> Enrolment {
         var enrolment = try Enrolment(try activation(address), pushToken: "abcd", at: SystemTime().now())
         let pem = try certificate(device, enrolment.key.publicKey, days: days)
@@ -35,7 +35,7 @@ extension FakeRelay {
     }
 }
 
-/// A request as a relay lists it.
+/// A challenge in the answer to /pending.
 struct Listed {
     var context: JSONObject
     var challenge = "c1"

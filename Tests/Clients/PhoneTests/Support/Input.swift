@@ -3,9 +3,9 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// A program's standard input, and who writes there.
+/// The standard input of a program, and its writing end.
 final class Input: Sendable {
-    /// Where the program reads; for `Child`, which makes a copy of its own.
+    /// The reading end. `Child` makes its own copy.
     let child: Int32
     private let writer: Mutex<Int32>
 
@@ -20,12 +20,12 @@ final class Input: Sendable {
         return Input(reader: ends[0], writer: ends[1])
     }
 
-    /// A terminal to sit at.
+    /// Opens a pseudo-terminal.
     static func terminal() throws -> Input {
         let person = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var number: Int32 = 0
         var locked: Int32 = 0
-        // TIOCSPTLCK and TIOCGPTN, which the headers make with macros.
+        // TIOCSPTLCK and TIOCGPTN, which the headers define by macros that Swift cannot import.
         guard person >= 0, ioctl(person, 0x4004_5431, &locked) == 0, ioctl(person, 0x8004_5430, &number) == 0 else {
             throw Child.Problem(description: "no terminal: errno \(errno)")
         }
@@ -42,7 +42,7 @@ final class Input: Sendable {
         writer.withLock { _ = Glibc.write($0, bytes, bytes.count) }
     }
 
-    /// Nothing more comes.
+    /// Closes the input.
     func end() {
         writer.withLock { writer in
             if writer >= 0 { close(writer) }

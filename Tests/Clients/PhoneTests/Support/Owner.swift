@@ -6,7 +6,7 @@ import Testing
 
 @testable import Phone
 
-/// Somebody with a directory of enrolments, who runs `twoefay phone` as it was built.
+/// A person with a directory of enrolments who runs the real `twoefay phone`.
 struct Owner {
     let directory: TemporaryDirectory
     var keys: String { directory("keys") }
@@ -19,7 +19,7 @@ struct Owner {
             input: input)
     }
 
-    /// - Parameter input: what is written on its standard input.
+    /// - Parameter input: the text for standard input.
     func phone(_ arguments: String..., input: String = "") async throws -> Child.Ended {
         let pipe = try Input.pipe()
         pipe.write(input)
@@ -29,7 +29,7 @@ struct Owner {
 
     var names: [String] { TemporaryDirectory.names(in: keys) }
 
-    /// What is kept of its one phone.
+    /// Returns the stored enrolment of the only phone.
     func kept() throws -> Enrolment {
         try #require(names.count == 1, "\(names)")
         return try Enrolment(kept: try TextFile.bytes("\(keys)/\(names[0])"))
@@ -43,7 +43,7 @@ struct Owner {
 }
 
 extension Child.Ended {
-    /// One value for each line of standard output.
+    /// The JSON objects on standard output, one a line.
     var events: [JSONObject] {
         get throws {
             try output.split(separator: "\n").map { try #require(try JSONReader.read(Array($0.utf8)).object) }

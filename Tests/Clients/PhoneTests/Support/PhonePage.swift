@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// The scripts of the demo's phone, run by Node as they stand.
+/// The scripts of the demo's phone, which Node runs unchanged.
 struct PhonePage {
     private static let root = #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined()
     private let directory: TemporaryDirectory
@@ -16,11 +16,11 @@ struct PhonePage {
         where name.hasSuffix("js") {
             try TextFile.write(try TextFile.bytes("\(from)/\(name)"), to: directory(name))
         }
-        // The pages load them as modules; Node wants to be told.
+        // The pages load the scripts as modules. Node needs this setting for it.
         try TextFile.write("{\"type\": \"module\"}", to: directory("package.json"))
     }
 
-    /// What each call returns, or what it throws.
+    /// Returns the result or the error of each call.
     func answers(_ calls: [JSONObject]) async throws -> [Result<JSONValue, Thrown>] {
         let file = directory("calls.json")
         try TextFile.write(JSONWriter.write(.array(calls.map { .object($0) })), to: file)
@@ -35,7 +35,7 @@ struct PhonePage {
         }
     }
 
-    /// Runs a file of Node's own tests.
+    /// Runs a file of tests with Node's test runner.
     func passes(_ file: String) async throws {
         let ended = try await Child.run("node", ["--test", directory(file)])
         #expect(ended.status == 0, "\(ended.output)\(ended.errors)")

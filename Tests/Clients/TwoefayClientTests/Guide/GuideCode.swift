@@ -2,22 +2,22 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The code of docs/websites/guide.md in one language, run as it stands on the page, with that of
-/// docs/websites/receipts.md beside it.
+/// The code of docs/websites/guide.md in one language, run unchanged, with the code of
+/// docs/websites/receipts.md.
 struct GuideCode: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// As on the page.
+    /// The language of the blocks on the page.
     let language: String
     let program: String
-    /// Of docs/websites/receipts.md; nil where it is shown without.
+    /// The file for the code of docs/websites/receipts.md, or nil if the language does not use it.
     let receipts: String?
-    /// What logs somebody in.
+    /// The program that logs a user in.
     let driver: (name: String, text: String)
-    /// What takes webhooks at a port, and the word that it says then.
+    /// The command that receives webhooks at a port. It prints `ready.word` when it listens.
     let listening: @Sendable (_ port: String) -> [String]
     let ready: (stream: Child.Stream, word: String)
 
-    /// As it stands on the page, in the place of the relay that is really there.
+    /// The origin on the page, which the test replaces by that of the real relay.
     static let origin = "https://login.example.com:8080"
 
     static let python = GuideCode(
@@ -33,7 +33,7 @@ struct GuideCode: Sendable, CustomTestStringConvertible {
         driver: ("driver.php", GuideDriver.php), listening: { ["-S", "127.0.0.1:\($0)", "webhook.php"] },
         ready: (.errors, "started"))
 
-    /// Those that this machine has; dev/need brings them all, where there is a network.
+    /// The languages that are installed. dev/need installs all of them if there is a network.
     static let withReceipts = [python, javaScript, php].filter(\.isInstalled)
 
     private var isInstalled: Bool {
@@ -44,7 +44,7 @@ struct GuideCode: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Every block that the page gives this language a file for.
+    /// Writes the page's files in this language, the code for receipts, and the driver.
     func write(into directory: TemporaryDirectory, origin: String) throws {
         for (name, text) in try Self.files(language) { try write(text, name, directory, origin) }
         if let receipts { try write(try PageCode.text(language), receipts, directory, origin) }
@@ -56,7 +56,7 @@ struct GuideCode: Sendable, CustomTestStringConvertible {
         try TextFile.write(text.replacing(Self.origin, with: origin), to: directory(name))
     }
 
-    /// Runs the program in that directory.
+    /// Runs the program in this directory.
     func start(_ arguments: [String], in directory: TemporaryDirectory) throws -> Child {
         try Child(
             program, arguments,
@@ -71,11 +71,11 @@ struct GuideCode: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// docs/websites/guide.md
+/// The page docs/websites/guide.md.
 enum GuidePage {
     static let root = #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined()
 
-    /// Blocks under the name of a file.
+    /// Returns the blocks that have a file name.
     static func files() throws -> [(language: String, name: String, text: String)] {
         let page = try TextFile.read("\(root)/docs/websites/guide.md")
         var files: [(language: String, name: String, text: String)] = []

@@ -1,5 +1,5 @@
-/// What logs somebody in with the code of docs/websites/guide.md. `twoefay phone` is the phone. Each says the same. The
-/// user's name is none that could stand in a path as it is.
+/// Programs that log a user in with the code of docs/websites/guide.md and print the same lines.
+/// `twoefay phone` is the phone. The user's name has to be escaped in a path.
 enum GuideDriver {
     static let python = #"""
         import os, subprocess, sys

@@ -3,7 +3,7 @@ import TwoefayClient
 import Webhooks
 import World
 
-/// A website, with a dictionary in place of its database.
+/// A website that keeps its data in dictionaries instead of a database.
 actor Shop {
     private let relay: RelayClient
     private let bindings: BindingCheck
@@ -29,7 +29,7 @@ actor Shop {
         inbox = WebhookReceiver(secrets: secrets)
     }
 
-    /// What the new user's phone reads, as a QR code.
+    /// Returns the URI that the new user's phone scans as a QR code.
     func register(_ username: String) async throws -> String {
         let registered = try await relay.register(username, email: "\(username)@example.com")
         let k = Secret(SystemRandomness().bytes(32))  // the relay never sees it
@@ -37,7 +37,7 @@ actor Shop {
         return registered.activation.uri(with: k)
     }
 
-    /// Once the phone has read it: takes its key for the user's, for good.
+    /// Pins the keys of the user's phones. Call it once after the phone has scanned the code.
     func pinPhones(of username: String) async throws {
         guard let token = tokens[username], let k = secrets[username] else { return }
         phones[username] = try await relay.user(username).devices.map { device in
@@ -45,15 +45,15 @@ actor Shop {
         }
     }
 
-    /// Keep what comes back in the visitor's session, and show its number.
+    /// Opens a login. Keep the result in the visitor's session and show its number.
     func ask(_ username: String, ip: String) async throws -> OpenLogin {
         let login = try await relay.ask(LoginRequest(username: username, ip: ip, service: "members"))
         openRequests.insert(login.asked.request)
         return login
     }
 
-    /// Whether the user's own phone has said yes to exactly that: throws where that is a lie. Waits for it; cancel the task when
-    /// the visitor goes away.
+    /// Waits for the decision. Returns true if the user's own phone approved exactly this login,
+    /// and throws if the receipt is forged. Cancel the task when the visitor leaves.
     func isLetIn(_ login: OpenLogin) async throws -> Bool {
         let outcome = try await relay.wait(for: login)
         guard outcome.isSuccess else { return false }
@@ -64,7 +64,7 @@ actor Shop {
         return true
     }
 
-    /// The status to answer a webhook with.
+    /// Returns the HTTP status with which to answer a webhook.
     func receive(fields: [(name: String, value: String)], body: [UInt8]) async -> Int {
         do {
             let event = try await inbox.event(fields: fields, body: body) { seenWebhooks.insert($0).inserted }

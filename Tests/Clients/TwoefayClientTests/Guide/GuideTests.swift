@@ -7,9 +7,10 @@ import TwoefayClient
 import Webhooks
 import World
 
-/// docs/websites/guide.md, run as it stands: against the daemon as it was built, with a phone that answers.
+/// The code of docs/websites/guide.md, run unchanged with the real daemon and a phone that answers.
 @Suite("The website's guide", .timeLimit(.minutes(15)), .mayBlock) struct GuideTests {
-    /// A relay that knows the shop, and a directory with what its operator gave the shop.
+    /// Starts a relay that knows the shop, and writes the files that the operator gives to the
+    /// shop.
     private func shop() async throws -> (relay: RunningRelay, directory: TemporaryDirectory) {
         let relay = try await RunningRelay.start()
         let directory = try TemporaryDirectory()
@@ -26,12 +27,12 @@ import World
         let said = ended.output.split(separator: "\n").map { $0.lowercased() }
         try #require(ended.status == 0 && said.count == 6, "\(ended.output)\(ended.errors)")
         #expect(said[0] == "success signed true")
-        // The same receipt once more, and a login that the person denied.
+        // The program uses the same receipt again, and the person denies a second login.
         #expect(said[1].hasPrefix("ada/1 is not let in: ") && said[1].contains("an open request"))
         #expect(said[2] == "again false")
         #expect(said[3].hasPrefix("ada/1 is not let in: ") && said[4] == "failure denied false")
         #expect(said[5] == "404 not_found")
-        // What was registered, asked and answered went out once each.
+        // Each request took effect once.
         #expect(try relay.count("SELECT count(*) FROM challenge") == 2)
     }
 
@@ -57,7 +58,7 @@ import World
     private static let body =
         #"{"type":"login.decided","timestamp":"2026-11-22T05:00:00.000Z","data":{"token":"tök","login":"failure"}}"#
 
-    /// What comes in, and what is to be answered.
+    /// A webhook and the expected status.
     private struct Incoming {
         let name: String
         let status: Int
@@ -89,7 +90,7 @@ import World
         Incoming(name: "by the next secret", status: 204, id: "e", secrets: [next]),
         Incoming(name: "by both", status: 204, id: "f", secrets: [WebhookSecret.make(SystemRandomness()), secret]),
     ]
-    /// Of those that are believed, how many are new.
+    /// The number of new webhooks among the accepted ones.
     private static let acted = 3
 
     private func writeSecrets(_ directory: TemporaryDirectory) throws {

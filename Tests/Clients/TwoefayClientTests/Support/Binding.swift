@@ -3,12 +3,12 @@ import Crypto
 import JSON
 import TwoefayClient
 
-/// One honest binding, every part of which a test can turn into a lie.
+/// A valid binding, each part of which a test can falsify.
 struct Binding {
     static let token = "6f0c6f0c6f0c6f0c6f0c6f0c6f0c6f0c"
 
     let key: P256PrivateKey
-    /// What the website put into the QR, and what the code was really made with.
+    /// The secret that the website put into the QR code, and the secret that signs the binding.
     var k = Secret([UInt8](repeating: 0x5a, count: 32))
     var usedK = Secret([UInt8](repeating: 0x5a, count: 32))
     var type: String? = "twoefay-binding+jwt"
@@ -34,7 +34,7 @@ struct Binding {
         ]
     }
 
-    /// What the website's check makes of it.
+    /// Returns the result of the website's check.
     func pinned() throws(BindingFault) -> PinnedPhone {
         try BindingCheck(origin: Login.origin, website: "shop").pinned(device, token: Self.token, k: k)
     }

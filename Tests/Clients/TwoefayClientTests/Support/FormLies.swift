@@ -5,7 +5,7 @@ import Testing
 import TwoefayClient
 
 extension Lie {
-    /// What a library takes that lets the receipt choose how it is checked.
+    /// Forgeries that succeed against a library that lets the receipt choose its algorithm.
     static let ofForm: [Lie] =
         [
             #""none""#, #""None""#, #""RS256""#, #""PS256""#, #""ES384""#, #""ES256K""#, #""EdDSA""#, #""HS256""#,
@@ -21,7 +21,7 @@ extension Lie {
             Lie("ES256 without a signature", malformed(.signatureLength)) { login in
                 login.composed(header: header(#""ES256""#, login)) { _ in [] }
             },
-            // The public key would become a secret that everybody knows.
+            // The public key would become a secret that everyone knows.
             Lie("HS256 under the public key", malformed(.algorithm)) { login in
                 login.composed(header: header(#""HS256""#, login)) {
                     HMAC.sha256(key: Secret(login.key.publicKey.x963), $0)
@@ -47,7 +47,7 @@ extension Lie {
         #"{"alg":\#(algorithm),"typ":"twoefay-decision+jwt","kid":"\#(login.device)"}"#
     }
 
-    /// INTEGER of ASN.1.
+    /// The DER encoding of an INTEGER.
     private static func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         let short = bytes.drop { $0 == 0 }
         let whole = (short.first ?? 0) & 0x80 == 0 ? Array(short) : [0] + short

@@ -7,7 +7,7 @@ import TwoefayClient
 import World
 
 extension FakeRelay {
-    /// That of a website which this relay knows.
+    /// Returns the transport of a website that this relay knows.
     func carrier(on loop: EventLoop, to address: WebAddress) throws -> HTTP2Transport {
         let issued = try websites.issueClient(uri: "twoefay:website:shop", days: 1, at: SystemTime().now())
         return try HTTP2Transport(
@@ -16,10 +16,11 @@ extension FakeRelay {
     }
 }
 
-/// A relay's connections, which do what is asked for there: `/held` is left open until `/release` comes over any of them,
-/// `/leave` is the last that its connection takes, and after `/silence` nothing more comes over that.
+/// Connections of a relay whose requests control them. `/held` is answered after a `/release` on
+/// any of them, `/leave` sends GOAWAY on its connection, and `/silence` ends all output on its
+/// connection.
 final class HeldConnections: ServerController {
-    /// What happened, as in `held 1`; the number is the connection's.
+    /// Events such as `held 1`, with the number of the connection.
     private let told: AsyncStream<String>.Continuation
     private var all: [Kept] = []
 

@@ -4,7 +4,7 @@ import JSON
 import Testing
 import TwoefayClient
 
-/// A lie and the check that it must fail.
+/// A forgery and the check that has to detect it.
 struct Lie: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let fault: ReceiptFault
@@ -18,7 +18,8 @@ struct Lie: Sendable, CustomTestStringConvertible {
 }
 
 extension Lie {
-    /// What a relay can say of a login that its website asked otherwise, or that its user did not approve.
+    /// Claims of a relay about a login that the website requested differently or the user did not
+    /// approve.
     static let all: [Lie] = [
         // Keys.
         Lie("its own key in place of the phone's", .signature) { try $0.signed(by: try P256PrivateKey.generate()) },
@@ -47,7 +48,7 @@ extension Lie {
             return try login.signed()
         },
 
-        // Other things that the phone signed.
+        // Other objects that the phone signed.
         Lie("a denial told as a success", .decision("deny")) { login in
             login.claims["decision"] = "deny"
             return try login.signed()
@@ -144,7 +145,7 @@ extension Lie {
             return try login.signed()
         },
 
-        // The context, changed on its way back: the phone showed and signed another.
+        // The context was changed on its way to the website, so the phone signed another.
         Lie("another amount shown, and the right one told", .contextDigest) { login in
             let told = Base64URL.encode(login.shown)
             login.context["details"] = [["label": "amount", "value": "9.000,00 €"]]
@@ -169,7 +170,8 @@ extension Lie {
             return try login.signed()
         },
 
-        // The context, changed on its way to the phone: the phone showed and signed what the website never said.
+        // The context was changed on its way to the phone, so the phone signed values that the
+        // website never sent.
         Lie("another amount", .field("details")) { login in
             login.context["details"] = [
                 ["label": "amount", "value": "9.000,00 €"], ["label": "payee", "value": "Zoë"],
@@ -222,7 +224,8 @@ extension Lie {
         },
     ]
 
-    /// A member twice: the phone may show the first, and the website read the last.
+    /// Returns a context with a duplicate member. The phone may show the first value, and the
+    /// website may read the last.
     static func readInTwoWays(_ login: inout Login) throws -> LoginEvidence {
         let twice = Array(#"{"action":"login","#.utf8) + login.shown.dropFirst()
         login.claims.set("context", .string(Base64URL.encode(SHA256.hash(twice))))

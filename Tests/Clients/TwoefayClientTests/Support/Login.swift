@@ -4,8 +4,8 @@ import JSON
 import Testing
 import TwoefayClient
 
-/// One honest login: what the website asked, what the relay showed, what the phone signed. A test turns a part of it
-/// into a lie, before it is signed or after.
+/// A genuine login: the website's request, the shown context, and the phone's signed decision. A
+/// test falsifies a part of it before or after the signature.
 struct Login {
     static let origin = "https://login.example.com:8080"
 
@@ -15,13 +15,13 @@ struct Login {
         service: "Payments", action: "transfer",
         details: [.init(label: "amount", value: "12,00 €"), .init(label: "payee", value: "Zoë")], ip: "203.0.113.7",
         userAgent: "Firefox/140 (X11)", askedAt: 1_795_249_354)
-    /// The website's clock when it checks.
+    /// The website's clock at the check.
     var now: Int64 = 1_795_249_954
     var leastDigits = 2
     var device = "0f3a0f3a0f3a0f3a0f3a0f3a0f3a0f3a"
     var context: JSONObject
     var header: JSONObject
-    /// Without the digest of the context, which the phone takes of whatever it shows.
+    /// The claims without the digest of the context, which is computed from the shown context.
     var claims: JSONObject
 
     init() throws {
@@ -50,7 +50,7 @@ struct Login {
 
     var shown: [UInt8] { JSONWriter.write(context) }
 
-    /// The claims of a phone that shows `context`.
+    /// The signed claims of a phone that shows `context`.
     var payload: [UInt8] {
         var claims = claims
         if claims["context"] == nil { claims.set("context", .string(Base64URL.encode(SHA256.hash(shown)))) }
@@ -62,14 +62,14 @@ struct Login {
         return LoginEvidence(device: device, receipt: receipt, context: Base64URL.encode(shown))
     }
 
-    /// With a header and a signature of one's own.
+    /// Returns evidence with a custom header and signature.
     func composed(header: String, sign: (_ input: [UInt8]) throws -> [UInt8]) rethrows -> LoginEvidence {
         let input = "\(Base64URL.encode(Array(header.utf8))).\(Base64URL.encode(payload))"
         let receipt = "\(input).\(Base64URL.encode(try sign(Array(input.utf8))))"
         return LoginEvidence(device: device, receipt: receipt, context: Base64URL.encode(shown))
     }
 
-    /// What the website's check says of it, with a request that is open.
+    /// Returns the fault that the website's check finds, for a request that is open.
     func fault(_ answered: LoginEvidence) async -> ReceiptFault? {
         do throws(ReceiptFault) {
             _ = try await check.approval(answered, to: asked, from: [phone], at: now) { _ in true }

@@ -5,7 +5,7 @@ import Testing
 import TwoefayClient
 
 extension LoginRecord {
-    /// What was sent to /login, and is kept of it; the number is kept beside.
+    /// The fields that the website sent to /login and stores. The number is stored separately.
     var body: JSONObject {
         var body: JSONObject = ["username": .string(username), "request": .string(request)]
         for (name, value) in [("service", service), ("action", action), ("ip", ip), ("user_agent", userAgent)] {
@@ -18,9 +18,9 @@ extension LoginRecord {
     }
 }
 
-/// The code of docs/websites/receipts.md in one language, run as it stands on the page.
+/// The code of docs/websites/receipts.md in one language, run unchanged.
 struct PageCode {
-    /// What is to be called, and whether that may return.
+    /// A call and its expected outcome.
     struct Case {
         let name: String
         let isHonest: Bool
@@ -31,7 +31,7 @@ struct PageCode {
     private let directory: TemporaryDirectory
     private let driver: String
 
-    /// Any Python that has the library: the first on the PATH may be none of the system's.
+    /// Finds a Python that has the libraries. The first one on the PATH may not be Debian's.
     static func python(origin: String = Login.origin) async throws -> PageCode {
         var found: String?
         for candidate in ["python3", "/usr/bin/python3"] where found == nil {
@@ -43,7 +43,7 @@ struct PageCode {
             interpreter, language: "python", origin: origin, page: "page.py", driver: ("driver.py", pythonDriver))
     }
 
-    /// Where Debian keeps jose.
+    /// Debian's directory of jose.
     private static let jose = "/usr/share/nodejs/jose"
 
     static var hasNode: Bool { access("\(jose)/package.json", R_OK) == 0 && isInstalled("node") }
@@ -72,7 +72,8 @@ struct PageCode {
             "php", language: "php", origin: origin, page: "page.php", driver: ("driver.php", phpDriver))
     }
 
-    /// - Parameter origin: of the relay, which stands in the page's first lines as an example.
+    /// - Parameter origin: the relay's origin, which replaces the example in the page's first
+    /// lines.
     private init(
         _ interpreter: String, language: String, origin: String, page: String, driver: (name: String, text: String)
     ) throws {
@@ -85,7 +86,7 @@ struct PageCode {
         try TextFile.write(driver.text, to: self.driver)
     }
 
-    /// As it stands on the page.
+    /// Returns the code exactly as the page shows it.
     static func text(_ language: String) throws -> String {
         let lines = try TextFile.read("\(GuidePage.root)/docs/websites/receipts.md").split(
             separator: "\n", omittingEmptySubsequences: false)
@@ -94,7 +95,7 @@ struct PageCode {
         return code.joined(separator: "\n")
     }
 
-    /// Calls the page's functions once for each case, and compares what came of it.
+    /// Calls the page's functions once for each case and compares the results.
     func agrees(with cases: [Case]) async throws {
         let file = directory("cases.json")
         let calls = JSONValue.array(cases.map { .object($0.call) })

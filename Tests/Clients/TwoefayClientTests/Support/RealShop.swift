@@ -4,7 +4,7 @@ import Testing
 import TwoefayClient
 import World
 
-/// A website at a real relay, and phones of its users: the programs as they were built.
+/// A website with a real relay and the real phone program for its users.
 struct RealShop {
     let relay: RunningRelay
     let client: RelayClient
@@ -18,10 +18,10 @@ struct RealShop {
         client = RelayClient(try Self.carrier(to: relay, as: relay), retries: retries)
     }
 
-    /// Another connection of the same website.
+    /// Opens another connection of the same website.
     func carrier() throws -> HTTP2Transport { try Self.carrier(to: relay, as: relay) }
 
-    /// - Parameter home: where the website's certificate is from.
+    /// - Parameter home: the relay that issued the website's certificate.
     static func carrier(to relay: RunningRelay, as home: RunningRelay) throws -> HTTP2Transport {
         try HTTP2Transport(
             origin: relay.origin, authority: try TextFile.bytes(relay.file("ca.pem")),
@@ -29,7 +29,7 @@ struct RealShop {
             key: Secret(try TextFile.bytes(home.directory("shop.key"))))
     }
 
-    /// Where the phones are, one directory for each user.
+    /// Returns the directory of the user's phone.
     func keys(_ username: String) -> String { relay.directory("phone-\(username)") }
 
     func bind(_ username: String, _ uri: String) async throws {

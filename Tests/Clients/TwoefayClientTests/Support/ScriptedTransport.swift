@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import TwoefayClient
 
-/// A relay whose every answer a test has written down, and a clock that only pauses move.
+/// A relay with scripted answers, and a clock that only pauses move.
 final class ScriptedTransport: RelayTransport {
     private struct State {
         var lines: [Result<RelayReply, CallFault>]
@@ -42,7 +42,7 @@ extension Result where Success == RelayReply, Failure == CallFault {
         .success(RelayReply(status: status, fields: fields, body: body.map { JSONWriter.write($0) } ?? []))
     }
 
-    /// As the relay refuses.
+    /// Returns a refusal in the relay's format.
     static func problem(_ status: Int, _ code: String, retryAfter: Int? = nil) -> Self {
         .reply(
             status, ["code": .string(code), "detail": "for a test", "status": .integer(Int64(status))],
