@@ -4,7 +4,7 @@ import Testing
 
 @testable import Hardening
 
-/// The system calls that a process loses under the filter, and those that it keeps.
+/// The system calls that the filter forbids and those that it allows.
 @Suite(.enabled(if: !Sanitizer.isOn)) struct FilterTests {
     @Test func execveEndsTheProcess() async throws {
         let directory = try TemporaryDirectory()

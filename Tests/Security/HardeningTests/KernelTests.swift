@@ -3,7 +3,7 @@ import Testing
 
 @testable import Hardening
 
-/// A kernel that has or lacks what a test wants.
+/// A simulated kernel with the features that a test sets.
 struct TestKernel: HardeningKernel {
     var landlockVersion: Int? = 5
     var filterShortcoming: String?

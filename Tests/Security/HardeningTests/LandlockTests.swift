@@ -23,7 +23,8 @@ import Testing
         }
     }
 
-    /// As certbot renews: the link leads to another file in the same place, or a file is put in place by renaming.
+    /// certbot renews in this way: a link changes to another file in the same directory, or a file
+    /// is replaced by renaming.
     @Test func symlinkAllowsItsDirectoryAndThatOfItsTarget() throws {
         let directory = try TemporaryDirectory()
         for name in ["live", "archive", "else"] { mkdir(directory(name), 0o700) }
@@ -35,7 +36,7 @@ import Testing
         #expect(rules.allows(directory("archive/key2"), .reading))
         #expect(!rules.allows(directory("else/key"), .reading))
         #expect(!rules.allows(directory("live/key"), .changing))
-        // Now it leads outside.
+        // The link now leads to another directory.
         unlink(directory("live/key"))
         symlink("../else/key", directory("live/key"))
         #expect(!rules.allows(directory("live/key"), .reading))

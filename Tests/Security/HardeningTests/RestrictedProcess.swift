@@ -2,11 +2,11 @@ import Glibc
 
 @testable import Hardening
 
-/// Checks in a process that has restricted itself, which can tell of them by its exit status alone.
+/// Checks inside a restricted process, which can report results only by its exit status.
 struct RestrictedProcess {
     private var failures = 0
 
-    /// Restricts this process to the files of the system and one directory that it may change.
+    /// Restricts this process to the files of the system and one writable directory.
     init(changing directory: String) {
         var rules = LandlockRules.system
         rules.allow(directory, .changing)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeyService
 
-/// The form of messages, without a socket.
+/// The encoding of frames, without a socket.
 @Suite struct FrameTests {
     @Test func fragmentedFrameIsRead() throws {
         let message = Array("a message".utf8)

@@ -9,7 +9,7 @@ import World
 
 @testable import KeyService
 
-/// The service and its client over a real socket.
+/// The key process and its client over a real socket.
 @Suite(.timeLimit(.minutes(2)), .mayBlock) struct KeyServerTests {
     @Test func keyServerReturnsKeysAndCertificates() async throws {
         let served = try await ServedKeys()
@@ -39,7 +39,7 @@ import World
         let served = try await ServedKeys()
         let peer = try RawPeer(served.path)
         peer.send(bytes)
-        // An error or nothing, and never a key.
+        // The answer is an error or empty, and never contains a key.
         let answer = peer.rest()
         #expect(answer.isEmpty || String(decoding: answer, as: UTF8.self).contains(#"{"error":"#))
         #expect(served.sink.lines.contains { $0.contains("event=keys.malformed") || $0.contains("event=keys.dropped") })
@@ -137,7 +137,7 @@ import World
         let first = try KeyListener(path: path, isShared: true)
         #expect(TemporaryDirectory.mode(of: path) == 0o660)
         #expect(throws: SystemFailure.self) { try KeyListener(path: path, isShared: false) }
-        // As a process leaves it that was killed.
+        // A killed process leaves the socket file behind in this state.
         close(first.fd)
         try KeyListener(path: path, isShared: false).close()
         try TextFile.write("a file", to: path)

@@ -4,7 +4,7 @@ import Testing
 import TokenFiles
 import World
 
-/// Files that are none, or say what cannot be taken.
+/// Files that are no PSKC, or that contain unsupported or invalid values.
 @Suite struct BadPackageTests {
     private func messages(_ text: String, _ key: PSKCKey? = nil) -> [String] {
         do throws(SeedFaults) {
@@ -117,7 +117,7 @@ import World
         #expect(messages(package("", policy: "<KeyUsage>Integrity</KeyUsage><KeyUsage>OTP</KeyUsage>")).isEmpty)
     }
 
-    /// Nothing of it is taken, and the first twenty faults are told.
+    /// One invalid key refuses the whole file. The first twenty faults are listed.
     @Test func oneInvalidKeyRefusesTheFile() throws {
         let good = PSKCFigures.figure3.dropLast("</KeyContainer>".utf8.count)
         let bad = "<KeyPackage><Key Id=\"x\" Algorithm=\"urn:ietf:params:xml:ns:keyprov:pskc:hotp\"/></KeyPackage>"
@@ -129,7 +129,7 @@ import World
         #expect((faults?.faults.count, faults?.count) == (20, 100))
     }
 
-    // MARK: Under a key
+    // MARK: Encrypted files
 
     private static let shared = PSKCKey.shared(
         Secret([0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12]))

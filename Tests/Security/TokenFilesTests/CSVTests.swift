@@ -36,7 +36,8 @@ import TokenFiles
         #expect(seeds.map(\.line) == [2, 3, 4])
     }
 
-    /// A byte order mark, CRLF, semicolons, a field with a line end in it, no end of the last line.
+    /// The file has a byte order mark, CRLF, semicolons, a line end inside a field, and no end of
+    /// the last line.
     @Test func spreadsheetCSVIsRead() throws {
         let text =
             "kind;secret;Encoding; username\r\n\r\nhotp;3132333435363738393031323334353637383930;hex;ana\r\n"
@@ -78,7 +79,7 @@ import TokenFiles
     @Test func columnsAreNamedByTheFirstLine() {
         #expect(messages("") == ["1: the file is empty; line 1 must name the columns"])
         #expect(messages("ana,hotp,hex:31\n").first?.hasPrefix("1: ana is not a column") == true)
-        // The first token, where names were expected.
+        // The file starts with a token where the column names are expected.
         #expect(
             messages("hex:3132333435363738,ana,hotp\n").first?.hasPrefix("1: field 1 of this line is not a column")
                 == true)

@@ -4,7 +4,7 @@ import Testing
 import TokenFiles
 import World
 
-/// Files that were damaged on their way, or by somebody: they are refused or read, and end nothing.
+/// Damaged and manipulated files, which are refused or read and never crash the program.
 @Suite struct DamagedPackageTests {
     private static let key = PSKCKey.shared(
         Secret([0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12]))
@@ -27,7 +27,7 @@ import World
         }
     }
 
-    /// Every bit of what is encrypted, and of its code: another secret never comes out.
+    /// No changed bit of the ciphertext or its MAC leads to another secret.
     @Test func changedSecretIsRefused() throws {
         let bytes = Array(PSKCFigures.figure6.utf8)
         let secret = Array("12345678901234567890".utf8)
@@ -58,7 +58,7 @@ import World
                 if self.read(changed) != nil { read += 1 }
             }
         }
-        // Comments of people and names of makers may change without harm, so some are read.
+        // Changes in XML comments and names of manufacturers are harmless, so some files are read.
         #expect(read > 0)
     }
 }

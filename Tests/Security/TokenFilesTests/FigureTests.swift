@@ -4,9 +4,9 @@ import Testing
 import TokenFiles
 import World
 
-/// What RFC 6030 says about its own examples.
+/// The examples of RFC 6030, with the values that the RFC states.
 @Suite struct FigureTests {
-    static let now = Timestamp(seconds: 1_146_800_000)  // May 2006, when the keys of figure 10 were good
+    static let now = Timestamp(seconds: 1_146_800_000)  // May 2006, when the keys of figure 10 were valid
     private static let shared = PSKCKey.shared(
         Secret([
             0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12, 0x34, 0x56, 0x78, 0x90, 0x12,
@@ -68,7 +68,7 @@ import World
     @Test func packageUnderAPasswordIsDecrypted() throws {
         let file = try read(PSKCFigures.figure7, Self.password)
         #expect(file.seeds.map(text) == ["12345678901234567890"])
-        // And under what the RFC says that the password comes to.
+        // The file also opens with the key that the RFC derives from the password.
         let derived = PSKCKey.shared(Secret(try #require(Hex.decode("651e63cd57008476af1ff6422cd02e41"))))
         #expect(try read(PSKCFigures.figure7, derived).seeds.map(text) == ["12345678901234567890"])
     }
@@ -105,7 +105,7 @@ import World
         #expect(file.remarks.contains { $0.contains("does not verify the signature") })
     }
 
-    /// Two of the four keys are good in May 2006.
+    /// Two of the four keys are valid in May 2006.
     @Test func severalPackagesAndValidityDatesAreRead() throws {
         let late = try #require(faults(PSKCFigures.figure10))
         #expect(late.faults.map(\.line) == late.faults.map(\.line).sorted())
@@ -120,7 +120,7 @@ import World
 }
 
 extension String {
-    /// All of them.
+    /// Replaces all occurrences of `old`.
     func replacing(_ old: String, with new: String) -> String {
         var rest = self[...]
         var text = ""

@@ -10,7 +10,7 @@ import World
 
 @testable import KeyService
 
-/// A key service on a loop of its own, in a directory of its own.
+/// A key server on its own loop and in its own directory.
 final class ServedKeys: Sendable {
     let path: String
     let keys: DataKeys
@@ -74,13 +74,13 @@ final class ServedKeys: Sendable {
     static func device() -> DeviceID? { DeviceID(SystemRandomness().bytes(16)) }
 }
 
-/// A peer that writes whatever it likes.
+/// A peer that writes arbitrary bytes.
 final class RawPeer {
     private let fd: Int32
 
     init(_ path: String) throws {
         fd = try UnixSocket.connect(path)
-        // Reading waits, as a plain program's does.
+        // The socket blocks, as in most programs.
         _ = fcntl(fd, F_SETFL, 0)
     }
 
@@ -88,7 +88,7 @@ final class RawPeer {
 
     func send(_ bytes: [UInt8]) { _ = Glibc.send(fd, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
 
-    /// Reads all that comes until the service closes the connection.
+    /// Returns all bytes that arrive until the server closes the connection.
     func rest() -> [UInt8] {
         var all: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
