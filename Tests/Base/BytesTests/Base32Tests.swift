@@ -19,7 +19,7 @@ import Testing
         #expect(Base32.decode("mzxw 6ytb-oi") == Array("foobar".utf8))
     }
 
-    /// Foreign characters, lengths that no bytes have, bits that are left over, padding in the middle.
+    /// Invalid characters, impossible lengths, unused bits that are set, and padding in the middle.
     @Test(arguments: ["MZXW0", "MZXW1", "M", "MZX", "MZXW6Y", "MZ", "MY==MY", "mzxw6\n", "ﬀ"])
     func malformedBase32IsRefused(text: String) {
         #expect(Base32.decode(text) == nil)

@@ -18,7 +18,9 @@ import Testing
         #expect(Base64URL.decode("-__-") == [0xfb, 0xff, 0xfe])
     }
 
-    @Test("One text a value", arguments: ["Z", "Zg==", "Zh", "Zm9", "Zm+v", "Zm/v", "Zm9v\n", " Zm9v", "Zm9vé", "A"])
+    @Test(
+        "Only the canonical text of a value is accepted",
+        arguments: ["Z", "Zg==", "Zh", "Zm9", "Zm+v", "Zm/v", "Zm9v\n", " Zm9v", "Zm9vé", "A"])
     func malformedBase64URLIsRefused(text: String) {
         #expect(Base64URL.decode(text) == nil)
     }
@@ -40,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "One text a value",
+        "Only the canonical text of a value is accepted",
         arguments: [
             "Z", "Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "Zm9v=", "Zm9v====", "Zm-v", "Zm_v", "Zm9v\n", " Zm9v", "Zg=v",
             "=", "====", "Zm9vé",

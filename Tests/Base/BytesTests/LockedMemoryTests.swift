@@ -5,9 +5,9 @@ import Testing
 
 @testable import Bytes
 
-/// Locked memory holds keys and wipes them.
+/// Locked memory, which holds keys and wipes them.
 @Suite struct LockedMemoryTests {
-    /// The page stays mapped after the release, so it can be looked at.
+    /// The page stays mapped after the release, so the test can read it.
     @Test func releasedSecretIsWiped() throws {
         let memory = LockedMemory()
         let stays = Secret([7]).locked(in: memory)
@@ -21,7 +21,7 @@ import Testing
         let page = try #require(UnsafeRawPointer(bitPattern: address))
         #expect(UnsafeRawBufferPointer(start: page, count: 100).allSatisfy { $0 == 0 })
         #expect(stays.reveal() == [7])
-        // Free slots are used again.
+        // Free slots are reused.
         let next = Secret([8]).locked(in: memory)
         #expect(next.withBytes { UInt(bitPattern: $0.baseAddress) } == address)
     }
@@ -34,7 +34,8 @@ import Testing
         #expect(bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } == before)
     }
 
-    /// A secret of a request takes the array over, so the one place that holds the bytes is the one that is wiped.
+    /// The secret uses the array's own storage, so the only copy of the bytes is the one that is
+    /// wiped.
     @Test func secretTakesOverItsArrayWithoutACopy() {
         let bytes = Array(repeating: UInt8(0xa5), count: 64)
         let address = bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
@@ -43,7 +44,8 @@ import Testing
         #expect(secret.reveal() == bytes && !secret.isLocked && secret.locked().isLocked)
     }
 
-    /// `lo`: locked; `dd`: not dumped; `wf`: wiped in children.
+    /// The kernel's flags: `lo` is locked, `dd` is excluded from dumps, and `wf` is wiped in child
+    /// processes.
     @Test func pagesAreLockedAndExcludedFromDumps() throws {
         let memory = LockedMemory()
         let secret = Secret([1, 2, 3]).locked(in: memory)

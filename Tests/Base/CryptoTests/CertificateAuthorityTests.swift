@@ -14,7 +14,7 @@ import World
         return (authority, shell)
     }
 
-    /// What `openssl verify` says to a certificate for that purpose.
+    /// Returns the verdict of `openssl verify` on a certificate for this purpose.
     private func verdict(
         _ shell: Shell, _ certificate: Certificate, purpose: String, _ more: String = ""
     ) throws -> String {
@@ -91,7 +91,7 @@ import World
         try shell.write("leaf.pem", try certificate.pem())
         let dates = try shell.openssl("x509 -in leaf.pem -noout -dates -dateopt iso_8601").output
         #expect(dates == "notBefore=2026-02-28 23:53:00Z\nnotAfter=2026-03-01 23:58:00Z\n")
-        // Four-digit years begin with 2050.
+        // From 2050 on, the encoded year has four digits.
         for text in ["2049-12-31T23:59:59.000Z", "2050-01-01T00:00:00.000Z", "2100-02-28T12:00:00.000Z"] {
             let end = try #require(Timestamp(rfc3339: text))
             let long = try authority.issue(
@@ -107,7 +107,7 @@ import World
         #expect(Set(serials).count == 50)
     }
 
-    @Test("Certificates that must be refused can be made, and openssl refuses them")
+    @Test("openssl refuses each kind of invalid certificate that tests create")
     func invalidCertificatesAreRefusedByOpenSSL() throws {
         let (authority, shell) = try made()
         let good = CertificateRequest(
@@ -140,7 +140,7 @@ import World
         #expect(try verdict(shell, try stranger.issue(good), purpose: "sslclient") != "OK")
     }
 
-    @Test("A long or missing common name leaves the subject empty, and the names critical")
+    @Test("With a long or missing common name, the subject is empty and the names are critical")
     func longOrMissingCommonNameLeavesTheSubjectEmpty() throws {
         let (authority, shell) = try made()
         let uri = "twoefay:website:" + String(repeating: "x", count: 100)
@@ -168,7 +168,7 @@ import World
         #expect(throws: CryptoFailure.self) { try authority.makeCRL(revoked: [("xyz", now)], days: 1, at: now) }
     }
 
-    @Test("An authority that openssl made issues certificates that openssl believes")
+    @Test("openssl accepts certificates of an authority that openssl created")
     func certificateOfAnotherAuthorityIsRefused() throws {
         let shell = try Shell()
         let made = try shell.openssl(

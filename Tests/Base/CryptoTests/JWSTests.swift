@@ -50,7 +50,7 @@ import Testing
         #expect(try JWS.parse(sealed, algorithm: .hs256).verify(Secret([5])))
     }
 
-    @Test("No character can be changed") func changedJWSIsRefused() throws {
+    @Test("Any changed character is detected") func changedJWSIsRefused() throws {
         let key = try P256PrivateKey.generate()
         let text = Array(try JWS.sign(header: ["typ": "x"], payload: Array("{}".utf8), key: key).utf8)
         for at in text.indices {
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(
-        "Headers that are not what belongs here",
+        "Headers with another algorithm, duplicate members or unknown extensions",
         arguments: [
             (#"{"alg":"none"}"#, JWSError.algorithm), (#"{"alg":"HS256"}"#, .algorithm),
             (#"{"alg":"es256"}"#, .algorithm),

@@ -4,7 +4,7 @@ import Testing
 @testable import Crypto
 
 @Suite struct KeyAgreementTests {
-    /// RFC 8291, appendix A.
+    /// The test vector of RFC 8291, appendix A.
     @Test func ecdhMatchesThePublishedVector() throws {
         let sender = try key("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw")
         let receiver = try key("q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94")
@@ -24,7 +24,7 @@ import Testing
         let key: String
     }
 
-    /// RFC 5869, appendix A.1 to A.3.
+    /// The test vectors of RFC 5869, appendix A.1 to A.3.
     static let rfc5869 = [
         Derivation(
             secret: Array(repeating: 0x0b, count: 22), salt: Array(0x00...0x0c), info: Array(0xf0...0xf9),
@@ -45,7 +45,7 @@ import Testing
         #expect(Hex.encode(derived.reveal()) == sample.key)
     }
 
-    /// The GCM specification's test case 2: a key of 16 bytes.
+    /// Test case 2 of the GCM specification, with a key of 16 bytes.
     @Test func aes128GCMMatchesThePublishedVector() throws {
         let key = Secret(Array(repeating: 0, count: 16))
         let nonce: [UInt8] = Array(repeating: 0, count: 12)

@@ -2,9 +2,9 @@ import Bytes
 import Crypto
 import Testing
 
-/// What files of other makers are encrypted by.
+/// The encryption of other manufacturers' token files.
 @Suite struct LegacyFormatTests {
-    /// NIST SP 800-38A, F.2.
+    /// The test vectors of NIST SP 800-38A, F.2.
     @Test(arguments: [
         (
             "2b7e151628aed2a6abf7158809cf4f3c",
@@ -53,7 +53,7 @@ import Testing
         #expect(Hex.encode(derived.reveal()) == key)
     }
 
-    /// RFC 7914 §11.
+    /// The test vector of RFC 7914 §11.
     @Test func pbkdf2DerivesKeysWithSHA256() throws {
         let derived = try PBKDF2.derive(
             from: Secret(utf8: "passwd"), salt: Array("salt".utf8), iterations: 1, count: 64, function: .sha256)

@@ -30,7 +30,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         #expect(key.verify(signature: try bytes(r + s), over: Array(message.utf8)))
         #expect(!key.verify(signature: try bytes(s + r), over: Array(message.utf8)))
         #expect(!key.verify(signature: try bytes(r + s), over: Array("other".utf8)))
-        // The mirror image of s verifies as well.
+        // The signature with n - s in place of s is valid, too.
         let mirrored = try subtract(bytes(Self.order), bytes(s))
         #expect(key.verify(signature: try bytes(r) + mirrored, over: Array(message.utf8)))
     }
@@ -58,7 +58,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         let key = try P256PrivateKey.generate()
         let other = try P256PrivateKey.generate()
         #expect(key.publicKey != other.publicKey)
-        // Often enough to meet numbers with leading zeros.
+        // Enough rounds to produce numbers with leading zeros.
         for round in 0..<600 {
             let message = Array("message \(round)".utf8)
             let signature = try key.sign(message)
@@ -69,7 +69,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         #expect(key.publicKey.verify(signature: try key.sign([]), over: []))
     }
 
-    @Test("Everything but r‖s of 64 bytes in range is refused") func invalidSignaturesAreRefused() throws {
+    @Test("Only r‖s of 64 bytes in the valid range is accepted") func invalidSignaturesAreRefused() throws {
         let key = try P256PrivateKey.generate()
         let signature = try key.sign([1])
         let verify = { (bytes: [UInt8]) in key.publicKey.verify(signature: bytes, over: [1]) }
@@ -126,7 +126,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         #expect(try P256PrivateKey.generate(Counting()).publicKey == P256PrivateKey.generate(Counting()).publicKey)
     }
 
-    @Test("The error queue is empty afterwards, so that no later call is blamed") func openSSLErrorQueueIsDrained()
+    @Test("The error queue is empty afterwards, so a later call reports no old error") func openSSLErrorQueueIsDrained()
         throws
     {
         #expect(throws: CryptoFailure.self) { try P256PublicKey(x963: [4] + [UInt8](repeating: 1, count: 64)) }
@@ -156,7 +156,7 @@ private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex.decode(he
         #expect(key.spkiThumbprint == SHA256.hash(key.spki))
     }
 
-    @Test("The key and its jkt of RFC 9449 §4.1 and §6.1") func thumbprintMatchesRFC7638Example() throws {
+    @Test("The key of RFC 9449 §4.1 and its thumbprint of §6.1") func thumbprintMatchesRFC7638Example() throws {
         let key = try read(
             """
             {"kty":"EC","x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs",

@@ -4,7 +4,7 @@ import Testing
 import World
 
 @Suite struct PasswordHashTests {
-    /// Its fourth example takes a gigabyte.
+    /// The fourth example of the RFC needs a gigabyte and is omitted.
     @Test(
         "RFC 7914 §12",
         arguments: [
@@ -31,7 +31,7 @@ import World
         #expect(Hex.encode(derived.reveal()) == key)
     }
 
-    /// The example of Passlib's page on scrypt: what another program has kept is read.
+    /// The hash is the example in Passlib's documentation of scrypt.
     @Test func passwordHashOfOtherProgramsIsRead() throws {
         let text = "$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E"
         let hash = try #require(PasswordHash(text: text))

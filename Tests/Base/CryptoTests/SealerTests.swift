@@ -77,7 +77,7 @@ import World
         #expect(throws: SealFailure.tampered) { try sealer.open(sealed, associated: []) }
     }
 
-    @Test("No bit of it can be changed, no byte be missing or added") func changedSealIsRefused() throws {
+    @Test("Any changed bit and any missing or added byte is detected") func changedSealIsRefused() throws {
         let sealer = try Sealer(keys: [new, old])
         let sealed = try sealer.seal([1, 2, 3], associated: [9])
         for bit in 0..<sealed.count * 8 {

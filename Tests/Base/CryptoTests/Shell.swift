@@ -1,7 +1,8 @@
 import Glibc
 import Testing
 
-/// A directory of its own for a test, removed with everything in it, and the `openssl` command run there.
+/// A temporary directory in which a test runs the `openssl` command. It is removed with all its
+/// files.
 final class Shell {
     let path: String
     private var files: Set<String> = []
@@ -29,7 +30,7 @@ final class Shell {
         return contents(of: file)
     }
 
-    /// - Parameter making: the files that the command makes, to be removed in the end.
+    /// - Parameter making: the files that the command creates. They are removed with the directory.
     @discardableResult
     func openssl(_ arguments: String, making: String...) throws -> (status: Int32, output: String) {
         files.formUnion(making)

@@ -55,7 +55,7 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         #expect(places[1].object?["Longitude"]?.number == -122.02602)
     }
 
-    @Test("Values alone, as RFC 8259 §13 shows them") func scalarsAreRead() throws {
+    @Test("The single values of RFC 8259 §13") func scalarsAreRead() throws {
         #expect(try read("\"Hello world!\"") == "Hello world!")
         #expect(try read("42") == 42)
         #expect(try read("true") == true)
@@ -169,13 +169,13 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         #expect(failure(object(257))?.kind == .tooManyMembers)
     }
 
-    @Test("Every cut of a text is refused, none crashes") func truncatedTextIsRefused() {
+    @Test("Every truncation of a text is refused without a crash") func truncatedTextIsRefused() {
         let text = Array(#"{"a":[1,-2.5e3,"x\u20ac\ud834\udd1e€"],"b":{"c":null,"d":true}}"#.utf8)
         for end in 0..<text.count { #expect(failure(Array(text[..<end])) != nil) }
         #expect(failure(text) == nil)
     }
 
-    @Test("Every byte put in any place reads or is refused, and what reads is written and read the same")
+    @Test("With any byte in any place, a text is refused or survives a round trip")
     func mutatedTextIsReadOrRefused() throws {
         let text = Array(#"{"a":[1,2.5,"x\u20ac"],"b":null}"#.utf8)
         for place in text.indices {

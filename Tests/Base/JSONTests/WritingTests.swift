@@ -43,7 +43,7 @@ import Testing
         #expect(object != ["a": 1, "c": 2])
     }
 
-    @Test("A name that Unicode calls equivalent is another name") func unicodeEquivalentNamesAreDistinct() throws {
+    @Test("Names that are equivalent in Unicode are distinct") func unicodeEquivalentNamesAreDistinct() throws {
         let value = try JSONReader.read(Array("{\"\u{212a}\":1,\"K\":2}".utf8))
         #expect(value.object?["K"] == 2)
         #expect(value.object?["\u{212a}"] == 1)

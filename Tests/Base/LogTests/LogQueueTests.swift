@@ -17,7 +17,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
                 expected += one
                 queue.add(one, .info)
             }
-            // Some stay behind, so that the queue is never empty.
+            // Some lines remain, so that the queue is never empty.
             for _ in 0..<(round == 99 ? 10_000 : 2) {
                 guard let batch = queue.take(about: 64) else { break }
                 #expect(batch.bytes.count <= 64)
@@ -35,7 +35,8 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         for level in LogLevel.allCases {
             for _ in 0..<40 { queue.add(line("x"), level) }
         }
-        // Debug took all that is open to it and to info; notices and warnings had room of their own.
+        // Debug lines filled the space that they share with info. Notices and warnings had reserved
+        // space.
         #expect(LogLevel.allCases.map { queue.dropped($0) } == [28, 40, 38, 38, 40])
         #expect(queue.lines == 16)
     }
@@ -67,7 +68,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         for level in [LogLevel.info, .info, .error] { queue.add(line("1234567"), level) }
         let taken = queue.take(about: 1 << 20)
         let batch = try #require(taken)
-        // The first line, and a half of the second.
+        // The first line and half of the second were written.
         queue.finish(batch, written: 12)
         #expect(queue.dropped(.info) == 1 && queue.dropped(.error) == 1)
         let unsaid = queue.takeUnreported()
@@ -79,7 +80,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         #expect(again.map(\.count) == [1, 1])
     }
 
-    /// A line that is longer than a batch is written all the same.
+    /// A line that is longer than a batch is still written.
     @Test func longLineFormsItsOwnBatch() {
         var queue = LogQueue(LogQueue.Bounds(lines: 100))
         let long = [UInt8](repeating: 0x78, count: 5000)
@@ -98,7 +99,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         func instant() -> Instant { Instant(nanoseconds: 0) }
     }
 
-    /// A writer that runs when the test says so, and a reader that takes as much as it says.
+    /// A writer that runs only when the test calls it, and a reader whose capacity the test sets.
     private final class Stand: Sendable {
         private let work = Mutex<[@Sendable () -> Void]>([])
         private let taken = Mutex<(text: [UInt8], takes: Bool)>(([], true))
@@ -108,7 +109,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
 
         func post(_ piece: @escaping @Sendable () -> Void) { work.withLock { $0.append(piece) } }
 
-        /// Runs the queued work and returns how many pieces there were.
+        /// Runs the queued work and returns the number of tasks.
         func run() -> Int {
             let pieces = work.withLock { work in
                 defer { work = [] }
@@ -160,7 +161,7 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         let head = "time=2026-11-21T08:22:34.123Z level=warning event=log.dropped"
         #expect(lines.suffix(2) == ["\(head) kind=info count=24", "\(head) kind=error count=3"])
         #expect(log.dropped(.info) == 24 && log.dropped(.error) == 3)
-        // Said once.
+        // Dropped lines are reported once.
         log.info("c")
         _ = stand.run()
         #expect(stand.text.split(separator: "\n").count == lines.count + 1)

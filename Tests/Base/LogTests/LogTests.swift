@@ -83,7 +83,7 @@ private func lines(
     }
 
     @Test(
-        "What a peer sends can neither end a line, nor add a field, nor drive a terminal",
+        "Text of a peer cannot end a line, add a field or control a terminal",
         arguments: [
             ("a\nlevel=error event=forged", #""a\nlevel=error event=forged""#), ("a\r\nb", #""a\r\nb""#),
             ("x\" level=error", #""x\" level=error""#), ("x\\", #""x\\""#), ("a=b", #""a=b""#),
@@ -97,7 +97,8 @@ private func lines(
         #expect(plain == "time=2026-11-21T08:22:34.123Z level=info event=a error=\(logged)")
         let json = try #require(lines(.json) { $0.info("a", [.error: text]) }.first)
         #expect(json.hasSuffix(#","error":\#(logged)}"#))
-        // What JSON calls a string is the text itself again (U+0000 apart, which our reader refuses).
+        // The JSON string decodes to the same text. U+0000 is an exception, because the reader
+        // refuses it.
         if !text.unicodeScalars.contains("\0") {
             #expect(try JSONReader.read(Array(json.utf8)).object?["error"]?.string == text)
         }

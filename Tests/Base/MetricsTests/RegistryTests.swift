@@ -76,7 +76,7 @@ private struct Pair: Hashable {
         #expect(lines().isEmpty)
         counters.know(["b"])
         counters.add("b", 2)
-        // Nobody knows that one.
+        // This key is not known, so it is not counted.
         counters.add("a")
         counters.know(["a", "b"])
         #expect(lines() == ["app_grown_total{name=\"b\"} 2", "app_grown_total{name=\"a\"} 0"])
@@ -116,7 +116,7 @@ private struct Pair: Hashable {
         #expect(text.contains("\napp_age_seconds 1.5\n"))
     }
 
-    /// Backslash, quote and line feed, as the format wants them in values and in help.
+    /// The format requires escapes for backslash, quote and line feed in values and help texts.
     @Test func helpAndLabelsAreEscaped() {
         registry.constant("app_info", "One\\two\n\"three\".", labels: [("said", "a\\b\"c\nd")], 1)
         #expect(
@@ -148,7 +148,7 @@ private struct Pair: Hashable {
         #expect(level.value == 20_000)
     }
 
-    /// Read by Prometheus' own client library.
+    /// The client library of Prometheus reads the exposition.
     @Test func prometheusClientParsesTheExposition() async throws {
         registry.constant("app_info", "One\\two\n\"three\".", labels: [("said", "a\\b\"c\nd")], 1)
         registry.constant("app_started_seconds", "When it began.", 1_800_000_000.125)

@@ -10,7 +10,7 @@ import Testing
         String(repeating: "long ", count: 300),
     ]
 
-    /// The rows of the same code as the `qrencode` command draws it, one character a module.
+    /// Returns the rows of the code that `qrencode` draws, with one character a module.
     private func reference(_ text: String) throws -> [String] {
         let pipe = try #require(popen("printf %s '\(text)' | qrencode -l M -m 0 -t ASCII -o -", "r"))
         defer { #expect(pclose(pipe) == 0) }
@@ -28,13 +28,13 @@ import Testing
         return range.map { y in range.map { x in code.isDark(x: x, y: y) ? "#" : "." }.joined() }
     }
 
-    @Test("The modules are those of the qrencode command", arguments: texts) func modulesMatchQrencode(text: String)
+    @Test("The modules equal those of the qrencode command", arguments: texts) func modulesMatchQrencode(text: String)
         throws
     {
         #expect(rows(try QRCode(text)) == (try reference(text)))
     }
 
-    @Test("The image has the modules and a light margin of four", arguments: texts)
+    @Test("The image shows the modules and a light margin of four modules", arguments: texts)
     func svgContainsTheModulesAndTheMargin(text: String) throws {
         let code = try QRCode(text)
         let svg = code.svg()
@@ -60,7 +60,7 @@ import Testing
         #expect(drawn.map { $0.joined() } == rows(code, from: -4, to: code.width + 4))
     }
 
-    @Test("Half blocks show the same modules", arguments: texts, [true, false])
+    @Test("Half-block characters show the same modules", arguments: texts, [true, false])
     func terminalOutputShowsTheModules(text: String, colored: Bool) throws {
         let code = try QRCode(text)
         var drawn: [String] = []
@@ -83,7 +83,7 @@ import Testing
             drawn += [upper, lower]
         }
         #expect(Array(drawn.dropLast()) == rows(code, from: -4, to: code.width + 4))
-        // The half line below the code goes with what surrounds it.
+        // The lower half of the last line has the colour of the surroundings.
         #expect(drawn.last?.contains(colored ? "#" : ".") == false)
     }
 

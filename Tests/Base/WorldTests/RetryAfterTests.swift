@@ -2,7 +2,7 @@ import Testing
 import World
 
 @Suite("Retry-After (RFC 9110 §10.2.3)") struct RetryAfterTests {
-    /// 1994-11-06T08:49:37Z, the moment of the RFC's own example.
+    /// 1994-11-06T08:49:37Z, the time in the example of the RFC.
     private let now = Timestamp(milliseconds: 784_111_777_000)
 
     @Test(
@@ -13,7 +13,7 @@ import World
         #expect(RetryAfter.wait(text, at: now) == .seconds(seconds))
     }
 
-    @Test("More digits than a number has room for are a long time, and not none")
+    @Test("A number that overflows is a long wait, not none")
     func hugeSecondsAreALongWait() {
         for text in ["10000000000", String(repeating: "9", count: 40)] {
             #expect(RetryAfter.wait(text, at: now).map { $0 >= .seconds(100 * 365 * 86_400) } == true)

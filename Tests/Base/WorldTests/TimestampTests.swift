@@ -41,7 +41,9 @@ import World
         #expect(Timestamp(rfc3339: text) == nil)
     }
 
-    @Test("Every day of four centuries is followed by the next, and reads back") func everyDayRoundTrips() throws {
+    @Test("Each day of four centuries follows the previous one and survives a round trip") func everyDayRoundTrips()
+        throws
+    {
         var previous = Timestamp(rfc3339: "1799-12-31T00:00:00.000Z")
         for day in 0..<146_097 {
             let timestamp = Timestamp(milliseconds: -5_364_662_400_000 + Int64(day) * 86_400_000)

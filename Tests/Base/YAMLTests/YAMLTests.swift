@@ -17,7 +17,7 @@ private func failure(_ bytes: [UInt8]) -> String? {
 private func failure(_ text: String) -> String? { failure(Array(text.utf8)) }
 
 @Suite struct YAMLReaderTests {
-    @Test("Settings as they are written, with the place of everything") func settingsDocumentIsRead() throws {
+    @Test("A typical settings file, with the position of each value") func settingsDocumentIsRead() throws {
         let root = try read(
             """
             # Settings
@@ -61,7 +61,9 @@ private func failure(_ text: String) -> String? { failure(Array(text.utf8)) }
         #expect(root["long"]?.string == "a b")
     }
 
-    @Test("Nothing, or only comments, is a null", arguments: ["", "\n\n", "# a comment\n", "---\n", "---\n...\n"])
+    @Test(
+        "An empty document or one with only comments is null",
+        arguments: ["", "\n\n", "# a comment\n", "---\n", "---\n...\n"])
     func emptyDocumentIsRead(text: String) throws {
         #expect(try read(text).isNull)
     }
@@ -150,8 +152,7 @@ private func failure(_ text: String) -> String? { failure(Array(text.utf8)) }
         #expect(failure(String(repeating: "#", count: 1_048_577)) == "t.yaml:1:1: larger than 1048576 bytes")
     }
 
-    @Test("Every cut and every changed byte is read or refused, and none crashes") func mutatedDocumentIsReadOrRefused()
-    {
+    @Test("Truncated and changed documents are read or refused without a crash") func mutatedDocumentIsReadOrRefused() {
         let text = Array("a: { b: [1, 'x'], c: \"\\u00e9\" }\nd: |\n  é\n# end\n".utf8)
         for end in text.indices { _ = failure(Array(text[..<end])) }
         var refused = 0
