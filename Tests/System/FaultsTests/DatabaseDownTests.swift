@@ -75,7 +75,7 @@ import World
 
         // Its own beat waits for a connection in another line than what was refused above, and may do so until the
         // server is back: what never failed does not recover either.
-        try await scene.relay.logged("event=store.unavailable route=keep")
+        try await scene.relay.logged("event=store.unavailable route=heartbeat")
         try harm.end(server)
         try await scene.relay.logged("event=relay.recovered")
         var told = try await scene.auth(login.challenge)

@@ -19,7 +19,7 @@ import World
         // What needs no writing goes on.
         #expect(try await scene.auth(login.challenge)["login"] == "wait")
         // With the second the first has been taken note of.
-        try await scene.relay.logged("event=store.unavailable route=keep", number: 2)
+        try await scene.relay.logged("event=store.unavailable route=heartbeat", number: 2)
         let ready = try await scene.anyone.send("GET", "/ready")
         #expect(ready.status == 503)
         #expect(ready.json["dependencies"]?.object?["store"]?.string == "missing", "\(ready)")

@@ -152,8 +152,8 @@ public enum SettingsKeys {
     private static let push: [SettingsKey] = [
         .standard(
             "push.apns.endpoint", \.push.endpoint,
-            "The URL of Apple's push service, or of a compatible one. Apps that Xcode installs need "
-                + "https://api.sandbox.push.apple.com."),
+            "The URL of Apple's push service, or of a compatible one. With Apple's own URL, phones whose app "
+                + "comes from Xcode (environment sandbox) are reached through Apple's sandbox by themselves."),
         .optional(
             "push.apns.topic", \.push.topic, example: "com.example.app",
             "The app's bundle id. Setting this key turns APNs pushes on."),
