@@ -22,7 +22,7 @@ import World
             [certificate("tls.certificate", lasts: 31), certificate("tls.ca", lasts: 400)], time: time, log: log,
             Registry())
         var reported: [Int64: String] = [:]
-        // An hour after the other, as if the rounds were rare.
+        // Checks once an hour, as if checks were rare.
         for hour in Int64(0)...(32 * 24) {
             certificates.look()
             let lines = sink.drain()
@@ -47,7 +47,7 @@ import World
         let certificate = certificate("tls.ca", lasts: 3, and: 7200)
         #expect(watch.due([certificate], at: time.now()).map(\.threshold) == [7])
         #expect(watch.due([certificate], at: time.now()).isEmpty)
-        // A restart forgets.
+        // After a restart the threshold is reported again.
         var another = ExpiryNotices()
         #expect(another.due([certificate], at: time.now()).map(\.threshold) == [7])
         #expect(certificate.days(at: time.now()) == 3)

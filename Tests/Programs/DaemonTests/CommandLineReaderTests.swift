@@ -55,7 +55,7 @@ private func help(_ arguments: String...) throws -> String {
     }
 
     @Test(
-        "Codes that begin with a dash are words",
+        "An operand or a value may begin with a dash",
         arguments: ["-", "-9aZ_w4", "-json", "--9aZ_w4", "--A"])
     func operandMayBeginWithADash(code: String) throws {
         #expect(try invocation("website", "add", code).operands == [code])
@@ -64,7 +64,7 @@ private func help(_ arguments: String...) throws -> String {
     }
 
     @Test(
-        "What is wrong is named",
+        "The refusal names the error",
         arguments: [
             (["wibsite"], "unknown command wibsite; did you mean website?"),
             (["status", "now"], "unexpected argument now"),

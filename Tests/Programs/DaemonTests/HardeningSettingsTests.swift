@@ -15,7 +15,7 @@ private struct OldKernel: HardeningKernel {
     func install(_ filter: SyscallFilter) throws(HardeningFault) { throw HardeningFault("never asked") }
 }
 
-/// Has everything, and changes nothing about this process.
+/// A kernel with all features, which does not change this process.
 private struct NewKernel: HardeningKernel {
     var landlockVersion: Int? { 5 }
     var filterShortcoming: String? { nil }
@@ -24,7 +24,7 @@ private struct NewKernel: HardeningKernel {
     func install(_ filter: SyscallFilter) throws(HardeningFault) {}
 }
 
-/// `hardening` in the settings, on kernels of all kinds.
+/// The setting `hardening` on complete and incomplete kernels.
 @Suite struct HardeningSettingsTests {
     private let log = Log(minimum: .error)
 
@@ -65,7 +65,7 @@ private struct NewKernel: HardeningKernel {
         }
         #expect(paths.contains(OpenedPath(path: "/i/data/t.db", access: .changing)))
         #expect(!paths.contains { $0.path.contains("offline") })
-        // Another process has these keys.
+        // The key service, another process, holds these keys.
         settings.masterKey = FileName("secret/master.key")
         settings.tls.phonesKey = FileName("secret/phones.key")
         settings.token.module = FileName("secret/module.so")
@@ -89,7 +89,7 @@ private struct NewKernel: HardeningKernel {
         settings.mail.passwordFile = FileName(directory("else/mail.password"))
         let failure = #expect(throws: Failure.self) { try applied.requireReach(of: settings) }
         #expect(failure?.message.contains("else/mail.password needs a restart") == true)
-        // A process without rules reads what it likes.
+        // A process without rules can read every file.
         try Hardening.apply(.system, on: OldKernel()).requireReach(of: settings)
     }
 }

@@ -7,7 +7,8 @@ import World
 
 @testable import Daemon
 
-/// The file of the keys: which seals, which opens, and from which everything else follows.
+/// The file of master keys: the newest key seals, every key opens, and the oldest key is the source
+/// of all derived keys.
 @Suite struct MasterKeyTests {
     private let first = String(repeating: "01", count: 32)
     private let second = String(repeating: "02", count: 32)
@@ -38,7 +39,7 @@ import World
         let new = try b.seal([5], associated: [4])
         #expect(try b.open(old, associated: [4]) == [1, 2, 3] && c.open(new, associated: [4]) == [5])
         #expect(throws: SealFailure.unknownKey(both.current.id)) { try a.open(new, associated: [4]) }
-        // What is next opens already, and seals nothing.
+        // The next key already opens, but does not seal yet.
         #expect(try Sealer.keyID(of: c.seal([], associated: [])) == both.current.id)
         let latest = try key(third).sealer().seal([6], associated: [])
         #expect(try c.open(latest, associated: []) == [6])
@@ -46,7 +47,7 @@ import World
         #expect(try !c.isStale(latest) && c.isStale(old) && !c.isStale(new))
     }
 
-    /// As installations have it that were made before there could be several keys.
+    /// Installations that are older than key rotation have this format.
     @Test func singleKeyFileKeepsItsFormat() throws {
         let made = MasterKey.generate(SystemRandomness())
         #expect(try MasterKey(file: made.file).current.id == made.current.id)
@@ -63,7 +64,7 @@ import World
         #expect(finished.keys.map(\.id) == [used.current.id])
         let lines = String(decoding: finished.file, as: UTF8.self).split(separator: "\n")
         #expect(lines.contains("# ours") && lines.last.map(String.init) == second)
-        // What is explained in it is explained once.
+        // The explanation in the file is not repeated.
         let again = String(decoding: try finished.adding(Secret([UInt8](repeating: 3, count: 32))).file, as: UTF8.self)
         #expect(again.split(separator: "\n").count { $0.contains("the newest first") } == 1)
         #expect(again.hasSuffix("\(third) next\n\(second)\n"))

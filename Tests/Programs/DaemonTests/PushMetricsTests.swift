@@ -5,7 +5,7 @@ import Testing
 
 @testable import Daemon
 
-/// Whatever the push service says, the page stays as long as it is.
+/// The number of series is constant, whatever the push service answers.
 @Suite struct PushMetricsTests {
     @Test func apnsAnswersAreCountedByKnownReason() {
         let registry = Registry()

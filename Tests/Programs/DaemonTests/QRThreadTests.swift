@@ -8,7 +8,7 @@ import Testing
 
 @testable import Daemon
 
-/// QR codes that are drawn away from the loops.
+/// QR codes drawn on a thread outside of the event loops.
 struct QRThreadTests {
     @Test func qrCodesAreDrawnForWebsitesInTurn() throws {
         let time = TestTime()

@@ -19,7 +19,7 @@ private func read(_ text: String) throws -> Settings {
     try SettingsReader.read(Array((least + text).utf8), file: "t.yaml")
 }
 
-/// What is said against a file, each with its line and column.
+/// Returns the problems of a file, each with its line and column.
 private func complaints(_ text: String) -> [String] {
     do throws(SettingsReader.Problems) {
         _ = try SettingsReader.read(Array((least + text).utf8), file: "t.yaml")

@@ -19,7 +19,7 @@ private func read(_ text: String) throws -> Settings {
     try SettingsReader.read(Array(text.utf8), file: "/etc/twoefay/twoefay.yaml")
 }
 
-/// What is said against a file, each with its line and column.
+/// Returns the problems of a file, each with its line and column.
 private func complaints(_ text: String) -> [String] {
     do throws(SettingsReader.Problems) {
         _ = try SettingsReader.read(Array(text.utf8), file: "t.yaml")
@@ -29,7 +29,7 @@ private func complaints(_ text: String) -> [String] {
     }
 }
 
-/// Every key set to something that is not its default.
+/// Returns settings in which every key differs from its default.
 private func everything() throws -> Settings {
     var settings = Settings(
         directory: "/etc/twoefay", origin: try WebAddress(settingsText: "https://[::1]:8443"),
@@ -214,7 +214,8 @@ private func everything() throws -> Settings {
 }
 
 @Suite struct SettingsPageTests {
-    /// docs/operators/settings.md shows the file that the program would print: run the test, and copy what it says.
+    /// Compares docs/operators/settings.md with the settings file that the program prints. If they
+    /// differ, copy the file from the failure message into the page.
     @Test func settingsPageEqualsTheExample() throws {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
         let page = String(decoding: try Files.read("/\(root)/docs/operators/settings.md"), as: UTF8.self)

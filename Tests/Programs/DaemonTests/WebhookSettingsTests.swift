@@ -27,7 +27,7 @@ import Testing
         #expect(said.count == 1 && said.allSatisfy { $0.contains(message) }, "\(said)")
     }
 
-    // MARK: What lies in the files
+    // MARK: Files
 
     private let place: TemporaryDirectory
     private let certificates: TestCertificates
@@ -42,7 +42,7 @@ import Testing
         try TextFile.write(issued.keyPEM().reveal(), to: place("\(name).key"))
     }
 
-    /// What is read, and what is said against it.
+    /// Reads the files of the webhook settings, and returns them with the problems.
     private func read(_ change: (inout Settings.WebhookSettings) -> Void) -> (LoadedFiles.WebhookFiles, [String]) {
         var settings = SettingsKeys.defaults
         settings.directory = place.path
@@ -135,7 +135,7 @@ import Testing
         #expect(try fault("http://10.1.2.3/")?.contains("'webhooks.allow'") == true)
         #expect(try fault("http://10.1.2.3/", "10.1.0.0/16") == nil)
         #expect(try fault("http://10.2.2.3/", "10.1.0.0/16")?.contains("be https") == true)
-        // Where a name leads is looked at when something is sent.
+        // The addresses of a host name are checked only when a webhook is sent.
         #expect(try fault("http://shop.intranet/", "10.1.0.0/16") == nil)
     }
 

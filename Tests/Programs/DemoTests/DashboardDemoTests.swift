@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// The built `twoefay demo`: who is let in, what it carries, and how it ends.
+/// The built `twoefay demo`: its access control, its functions, and its end.
 @Suite("twoefay demo", .timeLimit(.minutes(15))) struct DashboardDemoTests {
     private let scratch: TemporaryDirectory
 
@@ -35,7 +35,8 @@ import Testing
         #expect(second.field("location") == "/?phone=2")
     }
 
-    /// What a page may load, and who may show it, is the browser's to hold; we can only say it.
+    /// Checks headers and markup only, because the browser enforces which sources a page may load
+    /// and which pages may frame it.
     @Test func pagesCarryAContentSecurityPolicy() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
@@ -69,7 +70,7 @@ import Testing
         }
     }
 
-    /// The relay's own words, for what a phone's page would have signed: here it has not.
+    /// The test's requests are not signed, so the relay itself refuses them.
     @Test func phonePageRequestsReachTheRelay() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
@@ -95,7 +96,7 @@ import Testing
         #expect(seen.status == 404)
     }
 
-    /// A program that others wrote hands in a mail; curl is the relay's text message.
+    /// Python's smtplib sends the mails, and curl sends the text message in place of the relay.
     @Test func mailsAndTextMessagesAreCaught() async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
@@ -184,7 +185,7 @@ import Testing
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func dashboardCleansUpAfterSIGTERM(signal: Int32) async throws {
         let demo = try await RunningDemo(scratch)
         let cookie = try await demo.cookie()
-        // Somebody is waiting all the while.
+        // The demo holds this request until it ends.
         let origin = try demo.origin("phone")
         let held = try Child(
             "curl",
@@ -205,7 +206,7 @@ import Testing
     @Test func dashboardCleansUpAfterSIGKILL() async throws {
         let demo = try await RunningDemo(scratch)
         demo.child.signal(SIGKILL)
-        // Who cleans up then holds the same output: this waits for it too.
+        // The process that cleans up holds the same output, so this waits for it too.
         #expect(await demo.child.ended().status == 128 + SIGKILL)
         #expect(scratch.names == [])
     }
@@ -228,7 +229,7 @@ import Testing
         ).ended()
         #expect(second.status == 4)
         #expect(second.errors.contains("the pages cannot be served"))
-        // Until here it has them.
+        // The first demo keeps its ports until this signal.
         demo.child.signal(SIGINT)
         #expect(await demo.child.ended().status == 0)
     }
@@ -244,7 +245,8 @@ import Testing
         #expect(scratch.names == [])
     }
 
-    /// The store stays where the tables are, and is nobody else's to begin anew in.
+    /// The demo leaves its tables in the given store. A second demo refuses a store that already
+    /// has an installation.
     @Test func dashboardRunsOnMariaDBAndRefusesAnExistingStore() async throws {
         let server = try MariaDBServer.shared()
         let url = server.url(try server.freshDatabase())

@@ -6,7 +6,7 @@ import World
 @testable import Demo
 
 @Suite struct LoopbackLocationTests {
-    /// As the relay reads it.
+    /// Reads the database as the relay does.
     @Test func databaseNamesOnlyLoopbackAddresses() throws {
         let directory = try TemporaryDirectory()
         try TextFile.write(LoopbackLocation.database(at: 1_795_249_354), to: directory("places.mmdb"))

@@ -51,7 +51,7 @@ struct PagesTests {
         #expect(told.status == 303 && told.fields["location"] == "/?phone=2")
         #expect(told.fields["set-cookie"]?.hasPrefix("twoefay_run_8000=") == true)
         let run = brought?.split(separator: "=").last ?? ""
-        // Nobody is sent to another host.
+        // The redirect never leads to another host.
         #expect(await answer("//evil.example/", "run=\(run)").fields["location"] == "/evil.example/")
         #expect(await answer("/\\evil.example", "run=\(run)").fields["location"] == "/evil.example")
         #expect(await answer("/", "run=\(run)", method: "POST").status == 403)

@@ -24,7 +24,7 @@ struct PhoneInboxTests {
         #expect(try texts(of: 3, offline: offline) == ["1", "2", "3"])
     }
 
-    /// Whoever hands in messages without end makes nothing grow without end.
+    /// The inbox stays bounded, however many messages arrive.
     @Test(arguments: [false, true]) func oldestMessageIsDroppedWhenFull(offline: Bool) throws {
         let most = PhoneInbox.most
         #expect(try texts(of: most + 5, offline: offline) == (6...most + 5).map { "\($0)" })

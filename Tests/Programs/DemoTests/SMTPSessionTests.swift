@@ -39,7 +39,7 @@ struct SMTPSessionTests {
         #expect(session.mails().isEmpty)
     }
 
-    /// What a web page makes a browser say to this port, with a mail in its body.
+    /// A web page can make a browser send this request to the port, with a mail in its body.
     @Test(arguments: ["/", "/" + String(repeating: "x", count: 10_000)]) func httpRequestIsRefused(path: String) {
         var session = SMTPSession()
         let mail = "EHLO a\r\nMAIL FROM:<a@example.com>\r\nRCPT TO:<b@example.com>\r\nDATA\r\nText\r\n.\r\n"
@@ -48,7 +48,7 @@ struct SMTPSessionTests {
         #expect(answers(&session, mail).isEmpty && session.mails().isEmpty)
     }
 
-    /// Whatever a client sends, it costs no more than so much, and the next mail is taken.
+    /// A client's data uses limited memory, and the next mail is accepted.
     @Test func oversizedMailIsRefused() {
         var session = SMTPSession()
         _ = answers(&session, "MAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nDATA\r\n")

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// The built `twoefay demo --terminal`, as somebody runs it who has just cloned the project.
+/// The built `twoefay demo --terminal`, run as a newcomer runs it.
 @Suite("twoefay demo --terminal", .timeLimit(.minutes(15))) struct WalkthroughDemoTests {
     private let scratch: TemporaryDirectory
 
@@ -14,7 +14,7 @@ import Testing
             try BuiltProgram.twoefay.path, ["demo", "--terminal"] + arguments, environment: ["TMPDIR": scratch.path])
     }
 
-    /// Once the relay runs: its process.
+    /// Returns the relay's process id when the relay runs.
     private func relay(of demo: Child) async throws -> pid_t {
         let line = try await demo.line(.output, with: "twoefayd as process")
         return try #require(line.split(separator: " ").last.flatMap { pid_t($0) })
@@ -22,13 +22,14 @@ import Testing
 
     private func isGone(_ pid: pid_t) -> Bool { kill(pid, 0) != 0 && errno == ESRCH }
 
-    /// An orphan, which whoever adopts it may reap or not: it has ended when it is at most a zombie.
+    /// Returns whether an orphan has ended. A zombie counts as ended, because its new parent may or
+    /// may not reap it.
     private func hasEnded(_ pid: pid_t) -> Bool {
         guard !isGone(pid), let stat = try? TextFile.read("/proc/\(pid)/stat") else { return true }
         return stat.split(separator: ") ").last?.hasPrefix("Z") ?? true
     }
 
-    /// A minute long, as nothing in it is shortened.
+    /// Takes about a minute, because no wait in it is shortened.
     @Test func walkthroughRunsThreeLogins() async throws {
         let played = try await start("--json").ended()
         try #require(played.status == 0, "\(played.output)\(played.errors)")
@@ -42,10 +43,10 @@ import Testing
         #expect(logins.allSatisfy { $0["as_expected"] == true })
         #expect(Set(logins.compactMap { $0["challenge"]?.string }).count == 3)
 
-        // Two were answered, and both answers are the phone's own.
+        // Two logins were answered, and the phone signed both answers.
         #expect(logins.map { $0["proof"]?.string } == ["signed", "signed", nil])
 
-        // The messages of the approved login, in the order of the story.
+        // The messages of the approved login, in order.
         let challenge = try #require(logins.first?["challenge"]?.string)
         let ways = try #require(json["steps"]?.array).compactMap(\.object)
             .filter { $0["body"]?.object?["challenge"]?.string == challenge }
@@ -76,7 +77,7 @@ import Testing
         #expect(scratch.names == [])
     }
 
-    /// While the installation is being made.
+    /// Interrupts the demo while it creates the installation.
     @Test func walkthroughCleansUpAfterAnImmediateSIGTERM() async throws {
         let demo = try start()
         _ = try await demo.line(.output, with: "Three logins with Twoefay")
@@ -89,9 +90,9 @@ import Testing
         let demo = try start()
         let pid = try await relay(of: demo)
         demo.signal(SIGKILL)
-        // Who cleans up then holds the same output: this waits for it too.
+        // The process that cleans up holds the same output, so this waits for it too.
         #expect(await demo.ended().status == 128 + SIGKILL)
-        // Its SIGKILL is on its way.
+        // The relay was sent SIGKILL, but may not have ended yet.
         while !hasEnded(pid) { await Task.yield() }
         #expect(scratch.names == [])
     }
@@ -103,7 +104,8 @@ import Testing
         let ended = await demo.ended()
         #expect(ended.status == 1)
         #expect(ended.errors.contains("the relay ended by itself"))
-        // The last words of its log, whichever they were: it had been started, and so had written some.
+        // The message quotes the end of the relay's log, which has lines because the relay had
+        // started.
         #expect(ended.errors.contains("event="), "\(ended.errors)")
         #expect(scratch.names == [])
     }

@@ -37,7 +37,7 @@ import World
         }
     }
 
-    /// What the relay alone says opens no door.
+    /// The website does not trust a success that only the relay reports.
     @Test func websiteAcceptsNoLoginWithoutAReceipt() async throws {
         let success: JSONObject = ["login": "success", "challenge": "c1", "proof": "signed", "steps": []]
         let bare = try await verdict(success)
@@ -54,7 +54,7 @@ import World
         #expect(!denied.isLetIn && denied.fault == nil && denied.outcome.reason == .denied)
     }
 
-    /// The phone reads a secret that the relay has not seen, another one for each customer.
+    /// Each customer's activation has its own secret, which the relay never sees.
     @Test func activationCarriesTheWebsitesSecret() async throws {
         let relay = try FakeRelay((201, Self.registered), (201, Self.registered))
         let uris = try await relay.run { loop, address in
@@ -77,7 +77,7 @@ import World
         ],
     ]
 
-    /// A phone that proves its key with the secret in `uri`, as the relay lists it.
+    /// Returns a phone as the relay lists it. The secret in `uri` signs its binding.
     private static func device(_ uri: String, _ state: String, of origin: String) throws -> JSONObject {
         let k = try #require(uri.split(separator: "&k=").last.flatMap { Base64URL.decode(String($0)) })
         let jwk = JSONValue.object(try P256PrivateKey.generate().publicKey.jwk)
@@ -91,8 +91,9 @@ import World
         ["token": "t", "state": "active", "factors": [], "devices": .array(devices.map { .object($0) })]
     }
 
-    /// As long as it may be bound by the code or be approved of behind it, and never while somebody has yet to approve of it.
-    /// What the relay has no more is believed no more.
+    /// The secret of an activation is valid for 25 hours: the code may be used at its last moment,
+    /// and the approval may take a day. A waiting phone is never pinned, and a phone that the relay
+    /// no longer lists is unpinned.
     @Test(arguments: [
         (Duration.zero, "active", true), (.seconds(600), "active", true), (.seconds(600), "suspended", true),
         (.zero, "waiting", false), (.seconds(24 * 3600), "active", true),
@@ -117,7 +118,7 @@ import World
         #expect(pinned == [isBelieved ? ["d1"] : [], []])
     }
 
-    /// It read the code in time, and somebody took theirs to say yes to it.
+    /// The phone used the code in time, but its approval came after the code had expired.
     @Test func phoneThatWaitedForApprovalIsPinned() async throws {
         let relay = try FakeRelay((201, Self.registered))
         let pinned = try await relay.run { loop, address in
@@ -140,7 +141,7 @@ import World
         #expect(pinned == [[], ["d1"]])
     }
 
-    /// Of many codes that nobody read the newest counts.
+    /// The website keeps at most 16 secrets of a customer; a new one replaces the oldest.
     @Test func activationSecretsAreBounded() {
         var phones = PinnedPhones(token: "t")
         let now = Instant(nanoseconds: 0)
@@ -151,7 +152,7 @@ import World
         #expect(!phones.isExpecting(at: now + .seconds(99)))
     }
 
-    /// One bad moment of the relay, or of a proxy before it, is not the end of a login.
+    /// A login survives single errors of the relay, or of a proxy in front of it.
     @Test func websiteRetriesThroughAnOutage() async throws {
         let denied: JSONObject = ["login": "failure", "challenge": "c1", "steps": [], "reason": "denied"]
         let relay = try FakeRelay((201, Self.asked), (500, [:]), (200, ["odd": true]), (200, denied))
@@ -183,7 +184,7 @@ import World
             let unknown = try await ask()
             await #expect(throws: CallFault.self) { try await website.verdict(on: unknown) }
             counts.append(website.openCount)
-            // Nobody waits for these.
+            // No request waits for the result of these two logins.
             _ = try await ask()
             _ = try await ask()
             time.advance(by: .seconds(720))

@@ -1,7 +1,7 @@
 import Daemon
 
-/// What is said against settings that hold the least that they must, in three lines, and that: each with its line and
-/// column.
+/// Returns the problems of a settings file, each with its line and column. The file has the three
+/// required settings, followed by `text`.
 func complaints(below text: String) -> [String] {
     let least = "origin: https://a.example\nlisten: 0.0.0.0:8080\nstorage: sqlite:t.db\n"
     do throws(SettingsReader.Problems) {

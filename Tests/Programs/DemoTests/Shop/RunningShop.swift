@@ -12,7 +12,7 @@ import World
 
 @testable import Demo
 
-/// The sample website on a port of its own, before the relay as it was built.
+/// The sample website on its own port, in front of the built relay.
 final class RunningShop: Sendable {
     let relay: RunningRelay
     let port: UInt16
@@ -27,7 +27,7 @@ final class RunningShop: Sendable {
         (self.relay, self.port, self.group, self.server, self.shop) = (relay, port, group, server, shop)
     }
 
-    /// For as long as `body` takes.
+    /// Runs the website while `body` runs.
     static func run(_ policies: [String] = [], _ body: (RunningShop) async throws -> Void) async throws {
         let shop = try await start(policies)
         do {
@@ -51,7 +51,7 @@ final class RunningShop: Sendable {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         let loop = group.loops[0]
         let responder = PageResponder(framedBy: "http://localhost:9", files: Shop.files)
-        // What a hash costs is no matter here, but for the tests of the hash itself.
+        // Only the tests of the hash itself need a costly hash.
         let cost = PasswordHash.Cost(logarithmOfN: 4, r: 8, p: 1) ?? .usual
         typealias Started = (shop: Shop, server: LoopBound<HTTP1Server>, port: UInt16)
         let started = await loop.perform { () -> Result<Started, any Error> in
@@ -80,11 +80,11 @@ final class RunningShop: Sendable {
         group.stopAndJoin()
     }
 
-    // MARK: Who goes there
+    // MARK: Visitors and phones
 
     func visitor(_ arguments: String...) throws -> Visitor { try Visitor(self, arguments) }
 
-    /// A phone that has bound itself with what a page shows.
+    /// Returns a phone that was bound with the activation on a page.
     func phone(_ name: String, reading page: Visitor.Page) async throws -> ScriptedPhone {
         guard let uri = page.activation else { throw Child.Problem(description: "no activation: \(page)") }
         let phone = ScriptedPhone(loop: group.loops[0], randomness: SystemRandomness())
@@ -94,7 +94,7 @@ final class RunningShop: Sendable {
         return phone
     }
 
-    /// Somebody who has signed up, and has a phone.
+    /// Returns a customer who has signed up and bound a phone.
     func customer(_ name: String) async throws -> (visitor: Visitor, phone: ScriptedPhone) {
         let visitor = try visitor()
         let phone = try await phone("\(name)'s phone", reading: try await visitor.signUp(name))
@@ -102,7 +102,8 @@ final class RunningShop: Sendable {
         return (visitor, phone)
     }
 
-    /// What the phone is asked, and what its owner makes of it.
+    /// Answers the latest request on the phone with the result of `decide`, and returns the
+    /// request.
     @discardableResult
     func answer(
         _ phone: ScriptedPhone, _ decide: @escaping @Sendable (ChallengePrompt) -> SignedStatement.Decision
@@ -116,7 +117,7 @@ final class RunningShop: Sendable {
         }
     }
 
-    /// What the website does by itself has no answer that could be waited for.
+    /// Polls until the condition is true, because the website's background work sends no answer.
     func until(_ condition: () async throws -> Bool) async throws {
         while try await !condition() {
             let loop = group.loops[0]

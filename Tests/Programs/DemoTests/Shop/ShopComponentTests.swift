@@ -7,7 +7,7 @@ import World
 
 @testable import Demo
 
-@Suite("Parts of the sample website") struct ShopComponentTests {
+@Suite("Components of the sample website") struct ShopComponentTests {
     @Test func interpolatedTextIsEscaped() {
         let hostile = #"<a href="x" title='y'>&"#
         let page: HTML = #"<p title="\#(hostile)">\#(hostile)</p>"#
@@ -26,7 +26,7 @@ import World
         for second in 0..<5 { #expect(throttle.attempt("ada", at: at(Int64(second))) == nil) }
         #expect(throttle.attempt("ada", at: at(5)) == .seconds(29))
         #expect(throttle.attempt("bob", at: at(5)) == nil)
-        // When the pause is over there is one more, which costs another.
+        // After the pause one more guess is allowed, and it starts another pause.
         #expect(throttle.attempt("ada", at: at(34)) == nil)
         #expect(throttle.attempt("ada", at: at(35)) == .seconds(29))
         throttle.succeeded("ada")
@@ -55,7 +55,8 @@ import World
         PendingConfirmation(account: account, purpose: .login, challenge: challenge, number: nil, end: Task { nil })
     }
 
-    /// By what the phone has said: who asked reads it still, and is in no more.
+    /// Only a fraud report or a frozen user ends sessions. The browser that asked still shows the
+    /// result, but is logged out.
     @Test(arguments: [(Reason.fraud, true), (.frozen, true), (.denied, false), (nil, false)])
     func onlyTheSessionsOfOneCustomerEnd(reason: Reason?, isEnd: Bool) {
         let sessions = Sessions(time: TestTime(), randomness: SystemRandomness())
@@ -69,7 +70,8 @@ import World
         #expect((sessions.find(inside) == nil) == isEnd)
         #expect((sessions.find(asking)?.account == nil) == isEnd && sessions.find(asking)?.question == asked)
         #expect(sessions.find(stranger)?.question == asked && sessions.find(other)?.account == "bob")
-        // Whoever was asked before the freezing may be on the way out of it.
+        // A session with an earlier request survives a freeze, because it may lead to the unlock
+        // page.
         #expect((sessions.find(earlier) == nil) == (reason == .fraud))
     }
 

@@ -4,13 +4,13 @@ import Testing
 
 @testable import Demo
 
-@Suite("What strangers try at the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopDefenceTests {
+@Suite("Attacks on the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopDefenceTests {
     @Test func crossOriginFormIsRefused() async throws {
         try await RunningShop.run { shop in
             let (ada, _) = try await shop.customer("ada")
             let mallory = try shop.visitor()
             _ = try await mallory.get("/login")
-            // No token, an empty one, and one of another session.
+            // No token, an empty token, and the token of another session.
             for token in ["nothing=x", "token=", "token=\(try #require(try await mallory.get("/login").token))"] {
                 let fresh = try shop.visitor("--cookie", "shop_0=\(try #require(ada.session))")
                 let refused = try await fresh.get("/phones/add", "--data", token)
@@ -22,7 +22,8 @@ import Testing
         }
     }
 
-    /// Whoever planted a cookie before somebody logged in has a session that is nobody's.
+    /// A session id that an attacker planted before the login is useless after it (session
+    /// fixation).
     @Test func sessionIDChangesAtLogin() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("ada")
@@ -30,7 +31,8 @@ import Testing
             _ = try await ada.get("/login")
             let planted = try #require(ada.session)
             let number = try #require(try await ada.logIn("ada").number)
-            // From the password on, so that who planted it is not faster when the phone has said yes.
+            // The id changes when the password is accepted. Otherwise the attacker could finish the
+            // login after the phone's approval.
             #expect(ada.session != planted)
             let sharer = try shop.visitor("--cookie", "shop_0=\(planted)")
             _ = try await sharer.get("/login")
@@ -42,7 +44,7 @@ import Testing
             #expect(ada.session != planted)
             let thief = try shop.visitor("--cookie", "shop_0=\(planted)")
             #expect(try await thief.get("/members").location == "/login")
-            // Nor is a made-up one taken.
+            // The website does not accept an invented session id either.
             let inventor = try shop.visitor("--cookie", "shop_0=known-to-me")
             _ = try await inventor.get("/login")
             #expect(inventor.session.map { $0 != "known-to-me" } == true)
@@ -59,7 +61,7 @@ import Testing
                     let wrong = try await guesser.post("/login", ["name": name, "password": "guess \(guess)"])
                     #expect(wrong.status == 422 && wrong.text.contains("Wrong name or password."))
                 }
-                // The right one is not looked at either.
+                // During the pause, even the correct password is refused.
                 let slow = try await guesser.post("/login", ["name": name, "password": Visitor.password])
                 #expect(slow.status == 429 && slow.text.contains("Too many wrong passwords."))
                 #expect(slow.answer.field("retry-after").flatMap { Int($0) }.map { 1...30 ~= $0 } == true)
@@ -76,7 +78,7 @@ import Testing
             let members = try await visitor.get("/members")
             #expect(members.text.contains("Hello, \(escaped)!") && !members.text.contains("<script>"))
             #expect(try await visitor.get("/phones").text.contains("\(escaped)&#39;s phone"))
-            // Typed again into a field.
+            // A refused form shows the typed name again.
             let other = try shop.visitor()
             _ = try await other.get("/signup")
             let refused = try await other.post(
@@ -118,7 +120,8 @@ import Testing
             #expect(page.text.contains(#"<html lang="de">"#) && page.title == "Guter Tee, gut bewacht")
             let english = try await gerda.go("/language", ["language": "en", "back": "/login"])
             #expect(english.text.contains(#"<html lang="en">"#) && english.title == "Log in")
-            // Nobody else's page: neither by two slashes, nor by what a browser takes for them or leaves out.
+            // The redirect never leaves the website, neither with two slashes nor with characters
+            // that browsers treat as slashes or ignore.
             for back in [
                 "//example.com", "/\\example.com", "/\t/example.com", "//\u{301}/example.com", "/\u{301}/example.com",
                 "/\r\n/example.com", "https://example.com", "example.com", "/ü", "",
@@ -130,7 +133,7 @@ import Testing
         }
     }
 
-    /// What a browser is told about every page.
+    /// Checks the cookie's attributes, unknown paths, and paths that need a login as well.
     @Test func contentSecurityPolicyForbidsForeignSources() async throws {
         try await RunningShop.run { shop in
             let page = try await shop.visitor().get("/")

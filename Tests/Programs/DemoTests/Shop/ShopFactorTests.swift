@@ -4,8 +4,9 @@ import Testing
 
 @testable import Demo
 
-@Suite("More than a phone at the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopFactorTests {
-    /// The customer says yes on the phone to what the waiting page is about, and comes to the page behind it.
+@Suite("Factors and payments at the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopFactorTests {
+    /// Approves the request of the waiting page on the phone. Returns the request and the next
+    /// page.
     private func approve(
         _ visitor: Visitor, _ phone: ScriptedPhone, _ shop: RunningShop, _ waiting: Visitor.Page
     ) async throws -> (asked: ChallengePrompt, page: Visitor.Page) {
@@ -26,7 +27,7 @@ import Testing
             let phones = try await ada.get("/phones")
             #expect(phones.text.ranges(of: "Active, key verified").count == 2)
 
-            // It lets in, and what it signs is believed.
+            // The new phone can approve a login, and the website accepts its signature.
             let elsewhere = try shop.visitor()
             #expect(
                 try await approve(elsewhere, second, shop, try await elsewhere.logIn("ada")).page.title == "Members")
@@ -48,7 +49,7 @@ import Testing
             let (ada, phone) = try await shop.customer("ada")
             _ = try await ada.get("/members")
             let waiting = try await ada.go("/pay", ["article": "samovar"])
-            // No code will do: none shows what it is for.
+            // A code cannot confirm a payment, because it does not show the order.
             #expect(!waiting.text.contains("/code"))
             #expect(try await ada.get("/code").location == "/members")
             let (asked, page) = try await approve(ada, phone, shop, waiting)
@@ -58,7 +59,7 @@ import Testing
             #expect(page.text.contains("Paid: Samovar, 249.00 EUR."))
             #expect(page.text.contains("<li>Samovar, 249.00 EUR</li>"))
 
-            // Nobody looks at the page that waits for it.
+            // The payment completes although no browser polls the waiting page.
             let kettle = try #require(try await ada.go("/pay", ["article": "kettle"]).number)
             #expect(!(try await ada.get("/members").text.contains("<li>Kettle")))
             try await shop.answer(phone) { _ in .approve(number: kettle) }
@@ -73,7 +74,8 @@ import Testing
         }
     }
 
-    /// An order's end is nobody's login: who asked reads why, and is out all the same.
+    /// A fraud report about an order logs the customer out. The browser that placed the order still
+    /// shows the reason.
     @Test func fraudReportOfAnOrderEndsSessions() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
@@ -88,17 +90,18 @@ import Testing
         }
     }
 
-    /// With the last phone goes what makes the account safe: nobody loses it by one press.
+    /// The last phone protects the account, so its removal needs a second confirmation.
     @Test func removingTheLastPhoneShowsAWarning() async throws {
         try await RunningShop.run { shop in
             let (ada, _) = try await shop.customer("ada")
             let id = try #require(try await ada.get("/phones").between("/phones/remove?device=", "\""))
             let warning = try await ada.get("/phones/remove?device=\(id)")
             #expect(warning.title == "Remove your last phone")
-            // What is left, and what it is worth.
+            // The page lists the remaining factors, and says how strong they are.
             #expect(warning.text.contains("<li>a code by email to") && !warning.text.contains("<li>a recovery code"))
             #expect(warning.text.contains("reads one of your messages can then log in"))
-            // A form from before the warning, such as of a page where there was another phone.
+            // A form without the confirmation, such as one from a page that still listed another
+            // phone.
             let early = try await ada.post("/phones/remove", ["device": id])
             #expect(early.status == 409 && early.title == "Remove your last phone")
             #expect(try await ada.get("/phones").text.contains("Active, key verified"))
@@ -126,7 +129,7 @@ import Testing
             let (_, setup) = try await approve(ada, phone, shop, try await ada.go("/totp"))
             #expect(setup.title == "Set up an app" && setup.text.contains("<svg"))
             let secret = try #require(setup.between(#"<span class="code">"#, "<"))
-            // In groups, as one types it.
+            // The secret is shown in groups, as a user types it.
             #expect(secret.split(separator: " ").map(\.count) == Array(repeating: 4, count: 8))
             #expect(setup.text.contains(#"<a href="/totp" aria-current="page">Authenticator app</a>"#))
             #expect(setup.text.contains(#"<a href="/phones">"#))
@@ -141,17 +144,18 @@ import Testing
             let elsewhere = try shop.visitor()
             _ = try await elsewhere.logIn("ada")
             let asked = try await elsewhere.get("/code")
-            // The phone is asked still, and the app has a code all the same.
+            // The phone is asked, but a code from the app is accepted as well.
             #expect(asked.title == "Enter a code" && asked.text.contains("the code that your authenticator app shows"))
-            // Of another length than any of hers: it counts for nothing.
+            // A code whose length matches none of her factors fails, but does not count as a guess.
             let wrong = try await elsewhere.post("/code", ["code": "12345678"])
             #expect(wrong.status == 422 && wrong.text.contains("That code is wrong."))
             #expect(try await elsewhere.post("/code", ["code": "twelve"]).status == 422)
-            // The one before was used up with the confirmation.
+            // The confirmation used up the current code, so this is the next one.
             let members = try await elsewhere.go("/code", ["code": try await code("now + 30 seconds")])
             #expect(members.title == "Members" && members.text.contains("A code from your authenticator app"))
 
-            // A phone is left: that is warning enough. Without one the app is the last that is any good.
+            // The page warns about intercepted messages only if neither a phone nor an app would
+            // remain.
             let id = try #require(try await ada.get("/phones").between("/phones/remove?device=", "\""))
             let phoneGoes = try await ada.get("/phones/remove?device=\(id)").text
             #expect(phoneGoes.contains("<li>your authenticator app"))
@@ -177,7 +181,7 @@ import Testing
             #expect(try await elsewhere.get("/recover").title == "Enter a recovery code")
             let members = try await elsewhere.go("/code", ["code": code.uppercased()])
             #expect(members.title == "Members" && members.text.contains("It is used up."))
-            // Once.
+            // A recovery code works only once.
             let again = try shop.visitor()
             _ = try await again.logIn("ada")
             _ = try await again.get("/recover")

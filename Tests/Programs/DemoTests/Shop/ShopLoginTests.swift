@@ -4,8 +4,8 @@ import Testing
 
 @testable import Demo
 
-/// People at the sample website, by curl, with the relay as it was built and phones in Swift.
-@Suite("Logging in to the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopLoginTests {
+/// Customers of the sample website, with curl as the browser, the built relay, and phones in Swift.
+@Suite("Logins at the sample website", .timeLimit(.minutes(15)), .mayBlock) struct ShopLoginTests {
     @Test func signUpBindsAPhone() async throws {
         try await RunningShop.run { shop in
             let ada = try shop.visitor()
@@ -18,7 +18,7 @@ import Testing
             #expect(try await ada.get("/phones/state").text.contains(#""over":true"#))
             let phones = try await ada.get("/phones")
             #expect(phones.text.contains("Ada&#39;s old phone") && phones.text.contains("Active, key verified"))
-            // The code has done its work.
+            // The activation was used, so its page is no longer shown.
             #expect(try await ada.get("/phones/add").location == "/phones")
         }
     }
@@ -39,7 +39,7 @@ import Testing
                     && asked.context.service == "Members' area")
             #expect(asked.context.userAgent == "Firefox on Linux" && asked.context.ip == "127.0.0.1")
             #expect(try await ada.get("/wait/state?at=/wait").text.contains(#""over":true"#))
-            // A GET lets nobody in.
+            // A GET never logs in.
             #expect(try await ada.get("/wait").title == "Approved")
             #expect(try await ada.get("/members").location == "/login")
             let members = try await ada.go("/wait")
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// The list of recovery codes as it is shown once.
+    /// Returns the list of recovery codes, which is shown only once.
     private func makeCodes(_ ada: Visitor, _ phone: ScriptedPhone, _ shop: RunningShop) async throws -> String {
         _ = try await ada.get("/recovery")
         let number = try #require(try await ada.go("/recovery").number)
@@ -80,13 +80,14 @@ import Testing
         return String(try #require(try await ada.go("/wait").between(#"id="codes">"#, "</ol>")))
     }
 
-    /// Somebody else knows the password: the customer says so, and is unlocked by a recovery code.
+    /// A stranger knows the password. The customer reports fraud, and unlocks the account with a
+    /// recovery code.
     @Test func fraudFreezesUntilARecoveryCodeIsUsed() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
             let codes = try await makeCodes(ada, phone, shop)
             let code = try #require(codes.split(separator: "<code>").dropFirst().first?.prefix { $0 != "<" })
-            // Shown once, and by the answer to the form alone.
+            // Only the answer to the form shows the codes, and only once.
             #expect(try await ada.get("/recovery").text.ranges(of: "<code>").isEmpty)
 
             let stranger = try shop.visitor()
@@ -94,13 +95,14 @@ import Testing
             try await shop.answer(phone) { _ in .fraud }
             let refused = try await stranger.get("/wait")
             #expect(refused.text.contains("this was not you") && refused.text.contains("/unlock"))
-            // Whoever was logged in under that name is so no more.
+            // The sessions of the customer have ended.
             #expect(try await ada.get("/members").location == "/login")
 
             let frozen = try await ada.logIn("ada")
             #expect(frozen.title == "You are not logged in" && frozen.text.contains("has reported fraud"))
             _ = try await ada.get("/unlock")
-            // Without a code nothing is lifted, though the website's word alone lifts some locks.
+            // The website requires a code, although the relay lifts some locks on the website's
+            // request alone.
             #expect(try await ada.post("/unlock", ["code": ""]).status == 422)
             let unlocked = try await ada.post("/unlock", ["code": String(code)])
             #expect(try await ada.follow(unlocked).text.contains("Your account is unlocked."))
@@ -111,7 +113,7 @@ import Testing
         }
     }
 
-    /// An accent may be a character of its own or part of one: keyboards differ.
+    /// Keyboards differ: an accent is either a separate character or part of the letter.
     @Test func userNameIsFoundInAnySpelling() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("zo\u{eb}")
@@ -123,7 +125,7 @@ import Testing
         }
     }
 
-    /// Though nobody looks at the page that asked: the website itself waits for the answer.
+    /// The website itself waits for the answer, so no browser needs to poll the waiting page.
     @Test func fraudEndsSessions() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
@@ -142,13 +144,12 @@ import Testing
             try await shop.answer(phone) { _ in .approve(number: number) }
             _ = try await ada.get("/wait")
             #expect(try await ada.go("/wait").title == "Members")
-            // A page that shows how it ended ends nothing.
+            // Showing the result again ends no further session.
             for _ in 0..<2 { #expect(try await stranger.get("/wait").text.contains("this was not you")) }
             #expect(try await ada.get("/members").title == "Members")
         }
     }
 
-    /// Who has said yes before is not let in behind a fraud.
     @Test func approvalsBeforeAFraudReportAreVoid() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("ada")
@@ -164,7 +165,7 @@ import Testing
         }
     }
 
-    /// Nobody has looked at a page of the website since the phone read the code.
+    /// No browser requested a page after the phone had used the activation code.
     @Test func phoneBoundWithoutAnAnswerIsRecognised() async throws {
         try await RunningShop.run { shop in
             let newcomer = try shop.visitor()
@@ -191,7 +192,7 @@ import Testing
         }
     }
 
-    /// Wrong recovery codes lift nothing, and after each the next is not looked at for a while.
+    /// After a wrong recovery code, the next one is refused for a while.
     @Test func wrongCodesLiftNoLock() async throws {
         try await RunningShop.run { shop in
             let (ada, phone) = try await shop.customer("ada")
@@ -206,7 +207,7 @@ import Testing
             let soon = try await guesser.post("/unlock", ["code": "mzxw-6ytb-ojrg-c6tr"])
             #expect(soon.status == 429 && soon.answer.field("retry-after") != nil)
             #expect(try await guesser.get("/members").location == "/login")
-            // Who has none is told no more than that.
+            // A user without recovery codes gets the same answer as for a wrong code.
             _ = try await bob.go("/logout")
             _ = try await bob.logIn("bob")
             try await shop.answer(bobsPhone) { _ in .fraud }
@@ -216,7 +217,7 @@ import Testing
         }
     }
 
-    /// The page that waits lives on while the relay is gone, and the person is asked once.
+    /// The waiting page survives the restart, and the user is asked only once.
     @Test func loginWaitsThroughARelayRestart() async throws {
         try await RunningShop.run { shop in
             let (_, phone) = try await shop.customer("ada")
@@ -245,7 +246,7 @@ import Testing
             let session = try #require(ada.session)
             #expect(try await ada.go("/logout").text.contains("You are logged out."))
             #expect(try await ada.get("/members").location == "/login")
-            // Nor is the session known to whoever has kept its cookie.
+            // A stolen cookie of the ended session does not work either.
             let thief = try shop.visitor("--cookie", "shop_0=\(session)")
             #expect(try await thief.get("/members").location == "/login")
         }

@@ -1,7 +1,8 @@
 import Synchronization
 import TestSupport
 
-/// A browser without scripts: curl, with a jar for cookies. What a form sends has the token of the page that was seen last.
+/// A browser without scripts: curl with a cookie jar. Each form contains the token of the latest
+/// page.
 final class Visitor: Sendable {
     struct Page: Sendable, CustomStringConvertible {
         let answer: CurlCaller.Answer
@@ -11,7 +12,7 @@ final class Visitor: Sendable {
         var location: String? { answer.field("location") }
         var description: String { "\(answer)" }
 
-        /// What stands between two texts; nil where they do not.
+        /// Returns the text between two texts; nil if they are missing.
         func between(_ start: String, _ end: String) -> String? {
             text.firstRange(of: start).flatMap { start in
                 let rest = text[start.upperBound...]
@@ -22,7 +23,7 @@ final class Visitor: Sendable {
         var title: String? { between("<h1>", "</h1>") }
         var token: String? { between(#"name="token" value=""#, "\"") }
         var number: String? { between(#"id="number">"#, "<") }
-        /// What a page shows for phones to read, with what HTML escapes undone.
+        /// The activation URI that the page shows for a phone, without HTML escapes.
         var activation: String? { between(#"id="uri">"#, "<")?.replacing("&amp;", with: "&") }
     }
 
@@ -47,30 +48,30 @@ final class Visitor: Sendable {
 
     func get(_ path: String, _ more: String...) async throws -> Page { try await curl(path, more) }
 
-    /// As a form sends it.
+    /// Sends a form.
     func post(_ path: String, _ fields: [String: String] = [:], _ more: String...) async throws -> Page {
         var all = ["--data-urlencode", "token=\(token.withLock { $0 })"]
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) { all += ["--data-urlencode", "\(name)=\(value)"] }
         return try await curl(path, all + more)
     }
 
-    /// To the page that an answer names, and on.
+    /// Follows redirects, and returns the last page.
     func follow(_ page: Page) async throws -> Page {
         var page = page
         while page.status == 303, let path = page.location { page = try await get(path) }
         return page
     }
 
-    /// As a form sends it, to the page that comes of it.
+    /// Sends a form and follows redirects; returns the last page.
     func go(_ path: String, _ fields: [String: String] = [:]) async throws -> Page {
         try await follow(try await post(path, fields))
     }
 
-    // MARK: What everybody does
+    // MARK: Common steps
 
     static let password = "correct horse"
 
-    /// Signs up: the page that shows what a phone is to read.
+    /// Signs up, and returns the page with the activation for a phone.
     func signUp(_ name: String, phone: String = "") async throws -> Page {
         _ = try await get("/signup")
         return try await go(
@@ -82,7 +83,7 @@ final class Visitor: Sendable {
         name.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.lowercased()
     }
 
-    /// Name and password: the page that waits for the second half.
+    /// Logs in with name and password, and returns the page that waits for the second factor.
     func logIn(_ name: String, password: String = Visitor.password) async throws -> Page {
         _ = try await get("/login")
         return try await go("/login", ["name": name, "password": password])

@@ -3,11 +3,12 @@ import JSON
 import TestSupport
 import Testing
 
-/// The built `twoefay demo --json`, and who asks its pages: curl, as a browser would. It ends when nobody uses it any more.
+/// The built `twoefay demo --json`, with curl as the browser. The demo ends when the last reference
+/// is released.
 final class RunningDemo: Sendable {
     struct Answer {
         let status: Int
-        /// As they came, one a line.
+        /// The status line and the header fields, one on each line.
         let head: String
         let body: String
 
@@ -33,23 +34,25 @@ final class RunningDemo: Sendable {
 
     deinit { child.signal(SIGTERM) }
 
-    /// The relay's process.
+    /// The process id of the relay.
     var relay: pid_t { ready["pid"]?.integer.flatMap { pid_t(exactly: $0) } ?? 0 }
 
-    /// `http://localhost:PORT`, without what the terminal's address carries.
+    /// Returns `http://localhost:PORT`, without the secret of the printed address.
     func origin(_ name: String) throws -> String {
         let address = try #require(ready[name]?.string)
         return String(address.prefix { $0 != "?" }.dropLast())
     }
 
-    /// The cookie that the terminal's address is exchanged for.
+    /// Returns the cookie that a visitor gets for the secret of the printed address.
     func cookie() async throws -> String {
         let told = try await curl(try #require(ready["dashboard"]?.string))
         let field = try #require(told.field("set-cookie"))
         return String(field.prefix { $0 != ";" })
     }
 
-    /// Of what curl is told besides, each is one of its arguments.
+    /// Sends a request with curl.
+    ///
+    /// - Parameter arguments: further arguments of curl.
     func curl(_ url: String, cookie: String? = nil, _ arguments: [String] = []) async throws -> Answer {
         let told = try await Child.run(
             "curl",
@@ -66,7 +69,8 @@ final class RunningDemo: Sendable {
             url, cookie: cookie, ["--header", "Content-Type: application/json", "--data", JSONWriter.text(json)])
     }
 
-    /// What has been said until something is said that is meant. The demo holds each request until there is something new.
+    /// Returns the messages of the feed when one of them satisfies `isMeant`. The demo holds each
+    /// request until there is a new message.
     func feed(cookie: String, until isMeant: (JSONObject) -> Bool) async throws -> [JSONObject] {
         var said: [JSONObject] = []
         var last: Int64 = 0
@@ -79,7 +83,7 @@ final class RunningDemo: Sendable {
         return said
     }
 
-    /// What that phone has been brought until there is something.
+    /// Returns the messages of a phone when there is at least one.
     func messages(phone: Int, after: Int64 = 0, cookie: String) async throws -> [JSONObject] {
         let origin = try origin("phone")
         while true {
