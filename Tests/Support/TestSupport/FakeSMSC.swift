@@ -173,7 +173,7 @@ public final class FakeSMSC: Sendable {
         await loop.perform { for guest in floor.value.guests.values { guest.unbind() } }
     }
 
-    // MARK: Its record
+    // MARK: Record
 
     public var script: Script {
         get { state.withLock { $0.script } }

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// Three real MariaDB nodes with Galera, which form one database with all data on each node. They
-/// end with the test process, however that ends.
+/// end when the test process ends in any way.
 ///
 /// Galera's timeouts have their default values: when a node is killed or frozen, all commits wait
 /// about six seconds.
@@ -12,14 +12,14 @@ public final class GaleraCluster: Sendable {
     public let nodes: [GaleraNode]
     private let databases = Atomic<Int>(0)
 
-    /// The cluster that tests share. They run one after the other, and call `mend` after they harm
-    /// it.
+    /// The cluster that tests share. These tests run one after the other, and call `mend` after
+    /// they damage it.
     public static func shared() throws -> GaleraCluster { try common.get() }
 
     private static let common = Result { try GaleraCluster() }
 
-    /// Whether Galera is installed. The copy of a whole node needs rsync, and rsync's daemon needs
-    /// an account other than root.
+    /// Returns true if Galera is installed. The copy of a whole node needs rsync, and rsync's
+    /// daemon needs an account other than root.
     public static var isInstalled: Bool {
         let programs = ["/usr/sbin/mariadbd", "/usr/bin/wsrep_sst_rsync", "/usr/bin/rsync", GaleraNode.provider]
         return programs.allSatisfy { (program: String) in access(program, R_OK) == 0 }

@@ -3,8 +3,8 @@ import Glibc
 /// Kannel's test centre for SMPP clients (`drive_smpp` of kannel-extras), which logs the texts that
 /// it receives.
 ///
-/// It supports transmitters and receivers only. It also connects to a bearerbox on a fixed port,
-/// and ends if nobody listens there, so this class listens on that port.
+/// The centre supports transmitters and receivers only. It also connects to a bearerbox on a fixed
+/// port, and ends if nothing listens there, so this class listens on that port.
 public final class KannelSMSC: Sendable {
     private static let program = "/usr/lib/kannel/test/drive_smpp"
     /// The fixed port. `FreePort` never assigns it to another test.

@@ -82,7 +82,7 @@ final class MariaDBProcess: Sendable {
 
     // MARK: Faults
 
-    /// Whether the process runs. It is false after `kill` and after a crash.
+    /// Returns true while the process runs, and false after `kill` or a crash.
     var runs: Bool {
         process.withLock { process in
             guard process > 0 else { return false }

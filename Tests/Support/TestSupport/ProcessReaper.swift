@@ -2,7 +2,8 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Ends a process when this process has ended. A shell waits for that, until it is dismissed.
+/// Kills a process when the test process ends. A shell waits for that end, unless `dismiss` ends
+/// the shell first.
 public final class ProcessReaper: Sendable {
     private let end: Mutex<Int32>
 

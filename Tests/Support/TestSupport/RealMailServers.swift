@@ -94,8 +94,8 @@ public final class AioSMTPServer: Sendable {
 /// Debian's Postfix with its own port and directory, which stores mails for example.org in a
 /// maildir.
 ///
-/// It must be started by root. Its services run under the account postfix, which must have access
-/// to the directory; `deploy/test` takes care of that.
+/// Only root can start Postfix. Its services run under the account postfix, which must have access
+/// to the directory; `deploy/test` provides this access.
 public final class PostfixServer: Sendable {
     public static var canRun: Bool {
         guard geteuid() == 0, access(program, X_OK) == 0, getpwnam("postfix") != nil else {

@@ -19,7 +19,7 @@ public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
         var otherwise: @Sendable (Item) -> Outcome
         var waiting: [CheckedContinuation<Item, Never>] = []
         var taken = 0
-        /// Whether a phone belongs to this push service.
+        /// Returns true if a phone belongs to this push service.
         var isServed: @Sendable (Platform, String) -> Bool = { _, _ in true }
         var isHolding = false
         var held: [CheckedContinuation<Void, Never>] = []

@@ -23,7 +23,7 @@ public final class RunningKannel: Sendable {
     /// The URL of `sendsms`.
     public let url: String
 
-    /// Whether Kannel is installed.
+    /// Returns true if Kannel is installed.
     public static var isInstalled: Bool {
         ["/usr/sbin/bearerbox", "/usr/sbin/smsbox", fakeProgram].allSatisfy { (path: String) in access(path, X_OK) == 0
         }

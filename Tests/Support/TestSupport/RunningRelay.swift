@@ -102,7 +102,7 @@ public final class RunningRelay: Sendable {
         return (child, guardian)
     }
 
-    // MARK: Its process
+    // MARK: Process
 
     public var pid: pid_t { state.withLock { $0.child.pid } }
     private var child: Child { state.withLock { $0.child } }
@@ -183,7 +183,7 @@ public final class RunningRelay: Sendable {
         try TextFile.write(text, to: self.settings)
     }
 
-    // MARK: Its callers
+    // MARK: Clients
 
     /// Runs `twoefay` for this installation; it must succeed.
     @discardableResult public func tool(_ arguments: String...) async throws -> String {

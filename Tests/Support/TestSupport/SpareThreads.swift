@@ -33,7 +33,7 @@ public func blocking<Value: Sendable>(_ body: @Sendable () throws -> Value) asyn
     try await withTaskExecutorPreference(SpareThreads.all) { try body() }
 }
 
-/// A trait for suites whose tests, and the tasks that these start, may block.
+/// A trait for suites whose tests, and the tasks of these tests, may block.
 public struct MayBlock: SuiteTrait, TestTrait, TestScoping {
     public var isRecursive: Bool { true }
 

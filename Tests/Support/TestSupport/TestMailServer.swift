@@ -45,7 +45,7 @@ public final class TestMailServer: Sendable {
         public var login: String?
         /// The login mechanisms that the server announces. It refuses all but PLAIN and LOGIN.
         public var mechanisms = "PLAIN LOGIN"
-        /// Whether the server closes a connection after a mail.
+        /// Makes the server close a connection after each mail.
         public var hangsUpAfterMails = false
 
         public init() {}
@@ -164,7 +164,7 @@ public final class TestMailServer: Sendable {
                 self.s.sendall(text.encode() + b"\r\n")
 
             def answer(self, verb, text):
-                "True if it was done, and not something else."
+                "Sends the answer or the fault; true if the verb succeeds."
                 f = fault(verb)
                 if f == "hang":
                     while self.f.readline():

@@ -107,7 +107,7 @@ public final class TestPushService: Sendable {
         state.withLock { $0.script.append((prefix, answers)) }
     }
 
-    /// Returns the valid requests, whatever their answer, when there are `count`.
+    /// Returns the valid requests, with any answer, when there are `count`.
     public func received(_ count: Int) async -> [Received] {
         await sink.lines(of: "push.received", count: count)
         return state.withLock { $0.received }
