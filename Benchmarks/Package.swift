@@ -11,7 +11,7 @@ let settings: [SwiftSetting] = [
 
 let components = Target.Dependency.product(name: "components", package: "twoefay")
 
-/// The program of `Benchmarks/NAME/run`.
+/// Returns the target of the program that `Benchmarks/NAME/run` starts.
 func benchmark(_ name: String) -> Target {
     .executableTarget(
         name: "\(name)Benchmark", dependencies: ["Measuring", components],

@@ -1,12 +1,12 @@
-// flood PORT KIND BYTES : sends BYTES of one kind of frame to an HTTP/2 server over TLS, and reads
-// and drops what comes back. After each 4 KB it waits for the answer to a PING, so that nothing
-// counts as sent that the server has not received. A connection that the server ends is followed by
-// another one, CONNECTIONS (2,000) at most. Prints the bytes that were sent, with TLS and its
-// handshakes, and the connections used. Without arguments it lists the kinds.
+// flood PORT KIND BYTES: sends BYTES of one kind of frame to an HTTP/2 server over TLS, and reads
+// and drops the answers. After each 4 KB it waits for the answer to a PING, so that it counts only
+// bytes that the server has received. If the server ends a connection, it opens another one, up to
+// CONNECTIONS (2,000). It prints the sent bytes, including TLS and its handshakes, and the number
+// of connections. Without arguments it lists the kinds.
 //
-// A kind is a function that appends its next piece to `out`, for the `number`th time on this
-// connection. To add one, write it, and add a line to `kinds`. Kinds of handshakes need a loop of
-// their own: see `key_updates`, which sends no frames.
+// A kind is a function that appends its next piece to `out`; `number` counts its calls on this
+// connection. To add a kind, write the function and add a line to `kinds`. Kinds of handshakes need
+// their own loop: see `key_updates`, which sends no frames.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,11 +44,11 @@ static void frame(int type, int flags, uint32_t stream, const void *payload, siz
     put(payload, length);
 }
 
-// GET or POST https /health with `:authority: x`, by HPACK's static table.
+// GET or POST https /health with `:authority: x`, with HPACK's static table.
 #define GET "\x82\x87\x04\x07/health\x01\x01x"
 #define POST "\x83\x87\x04\x07/health\x01\x01x"
 static const uint8_t zeros[65536];
-static uint8_t ones[65536];  // 0x90 or 0xbe, as a kind wants them.
+static uint8_t ones[65536];  // 0x90 or 0xbe, as the kind requires.
 
 static void request(uint32_t stream, int flags, const char *base, const void *more, size_t count) {
     head(strlen(base) + count, HEADERS, flags, stream);
@@ -123,7 +123,8 @@ static void once_open(uint32_t number) { if (number == 0) request(1, END_HEADERS
 static void data_empty(uint32_t number) { once_open(number); frame(DATA, 0, 1, "", 0); }
 static void data_padded(uint32_t number) { once_open(number); frame(DATA, PADDED, 1, "\xff", 1); used -= 9 + 1; head(256, DATA, PADDED, 1); put("\xff", 1); put(zeros, 255); }
 
-// Stream 1 is malformed, so the server resets it, and has to let pass what was on its way.
+// Stream 1 is malformed, so the server resets it. It must then ignore frames that are already on
+// their way.
 static void half_malformed(void) { frame(HEADERS, END_HEADERS, 1, "\x83\x87", 2); }
 static void late_headers(uint32_t number) {
     if (number == 0) half_malformed(); else request(1, END_HEADERS, POST, "", 0);
@@ -138,7 +139,7 @@ static void trickle(uint32_t number) { good(number); }
 struct kind {
     const char *name;
     void (*next)(uint32_t number);
-    int outstanding;  // Requests that may be open; 0: no answer is waited for.
+    int outstanding;  // Requests that may be open; 0 to wait for no answer.
     size_t record;    // Bytes in one record of TLS.
 } kinds[] = {
     {"good", good, 90, 16384},
@@ -246,7 +247,7 @@ static void rest(struct connection *c, short events) {
     if (poll(&probe, 1, 5000) == 0) { fprintf(stderr, "flood: the server does not get on\n"); exit(1); }
 }
 
-// Writes `out`, reading meanwhile.
+// Writes `out`, and reads meanwhile.
 static void pour(struct connection *c, size_t record) {
     size_t at = 0;
     while (at < used && !c->is_over) {
@@ -265,7 +266,7 @@ static void greet(struct connection *c) {
     put("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
     frame(SETTINGS, 0, 0, "", 0);
     frame(SETTINGS, ACK, 0, "", 0);
-    // Room for all answers.
+    // A large window, so that all answers fit.
     frame(WINDOW, 0, 0, "\x3f\xff\0\0", 4);
     pour(c, 16384);
 }
@@ -278,7 +279,8 @@ static void settle(struct connection *c) {
     while (!c->is_over && c->pongs == pongs) { rest(c, POLLIN); drink(c); }
 }
 
-// Records that are no data: 27 bytes for new keys in TLS 1.3, about 230 for another handshake in TLS 1.2.
+// Sends records without data: 27 bytes for new keys in TLS 1.3, about 230 for another handshake in
+// TLS 1.2.
 static size_t key_updates(struct connection *c, int is_old, size_t bytes) {
     size_t sent = 0;
     int updates = 0;
@@ -307,7 +309,7 @@ int main(int count, char **words) {
     if (!kind->name) { fprintf(stderr, "flood: no such kind: %s\n", words[2]); return 2; }
     void (*next)(uint32_t) = kind->next == once_open ? open_stream : kind->next;
     size_t bytes = atol(words[3]), sent = 0;
-    if (kind->record == 1) bytes /= 23;  // On the wire there are 22 more for each.
+    if (kind->record == 1) bytes /= 23;  // Each record adds 22 bytes on the wire.
     int is_old = strcmp(kind->name, "tls-renegotiation") == 0;
     int limit = getenv("CONNECTIONS") ? atoi(getenv("CONNECTIONS")) : 2000, connections = 0;
     address.sin_family = AF_INET;

@@ -16,7 +16,11 @@ payload = (
 
 
 def h2load(port, count, width, place):
-    """As the others print: pushes a second, microseconds at the median and at 99 %, processor time of each."""
+    """Returns the figures that the other senders print.
+
+    These are pushes per second, the latency at the median and at 99 %, and the processor time of
+    each push, in microseconds.
+    """
     log = os.path.join(place, "h2load.log")
     fields = {
         "apns-topic": "com.example.twoefay", "apns-push-type": "alert", "apns-priority": "10",

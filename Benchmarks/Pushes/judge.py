@@ -1,4 +1,4 @@
-"""What the storm left behind, judged. See storm."""
+"""Checks the results of the storm. See storm."""
 import re
 import sqlite3
 import sys

@@ -1,7 +1,8 @@
-"""Connections and streams of HTTP/2 on which nothing comes: idle.py PORT DIRECTORY CONNECTIONS STREAMS
+"""Idle connections and streams of HTTP/2: idle.py PORT DIRECTORY CONNECTIONS STREAMS
 
-Opens the connections and says `connected`; after a line on standard input it opens the streams on each: their header fields are there, their
-bodies do not come. Says `open` when the server has seen them all, and ends when standard input does.
+Opens the connections and prints `connected`. After a line on standard input it opens the streams on
+each connection: it sends their header fields, but no bodies. It prints `open` when the server has
+received them all, and ends when standard input ends.
 """
 import os
 import socket
@@ -23,7 +24,8 @@ def text(value):
     return bytes([len(value)]) + value.encode()
 
 
-# As literals: :method POST and :scheme https are in the static table, the rest is not indexed.
+# Literals of HPACK: :method POST and :scheme https are in the static table, the rest is not
+# indexed.
 fields = (
     bytes([0x83, 0x87, 0x04]) + text("/auth") + bytes([0x01]) + text(f"localhost:{port}")
     + bytes([0x0F, 31 - 15]) + text("application/json") + bytes([0x00]) + text("prefer") + text("wait=60")
@@ -31,7 +33,7 @@ fields = (
 
 
 def seen_by_server(lines):
-    """What was sent before a PING is read before it."""
+    """Waits for the answer to a PING. The server has then read everything that was sent before it."""
     for line in lines:
         line.sendall(frame(6, 0, 0, b"all sent"))
     for line in lines:

@@ -1,4 +1,4 @@
-"""PORT AUTHORITY COUNT UNDERWAY PAYLOAD: the same pushes with aioapns (PyPI), on one connection."""
+"""PORT AUTHORITY COUNT UNDERWAY PAYLOAD: sends the same pushes with aioapns (PyPI), on one connection."""
 import asyncio
 import json
 import logging
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 port, authority, count, underway = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 with open(sys.argv[5], encoding="utf-8") as file:
     payload = json.load(file)
-# It logs what it does not know of HTTP/2, for each response.
+# aioapns logs a warning about HTTP/2 for each response.
 logging.disable(logging.WARNING)
 
 

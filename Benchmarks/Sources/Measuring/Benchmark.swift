@@ -10,8 +10,8 @@ public struct Unmeasured: Error, CustomStringConvertible {
     public init(_ description: String) { self.description = description }
 }
 
-/// Runs a benchmark on an event loop of the calling thread. If it throws, the process says so and
-/// ends with status 1.
+/// Runs a benchmark on an event loop of the calling thread. If it throws, the process prints the
+/// error and ends with status 1.
 public func measure(_ body: @escaping @Sendable () async throws -> Void) throws {
     let loop = try EventLoop(name: "main", time: SystemTime())
     let failure = Mutex<String?>(nil)
@@ -44,7 +44,7 @@ public func percentile(_ values: [Double], _ share: Double) -> Double {
 
 public func median(_ values: [Double]) -> Double { percentile(values, 0.5) }
 
-/// Numbers tasks that run at the same time.
+/// A counter that gives each concurrent task its own numbers.
 public final class Turns: Sendable {
     private let taken = Atomic<Int>(0)
 

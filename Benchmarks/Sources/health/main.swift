@@ -7,8 +7,8 @@ import Log
 import TLS
 import World
 
-/// health PORT CERTIFICATE KEY [AUTHORITY]: one loop that answers every GET with the same small JSON, by a plain
-/// function. What the daemon can at best be.
+/// The handler of `health PORT CERTIFICATE KEY [AUTHORITY]`: one loop that answers every request
+/// with the same small JSON. Its figures are the upper limit for the daemon.
 struct Health: Handler {
     let answer = Response(
         status: 200, fields: Fields([.init("content-type", "application/json")]),
@@ -46,7 +46,7 @@ do {
         do {
             guard let address = SocketAddress(host: "127.0.0.1", port: port) else { fail("address") }
             var limits = ServerLimits()
-            // For Benchmarks/Abuse: no connection is ended for what it costs.
+            // Benchmarks/Abuse sets this variable. No connection then ends because of its cost.
             if getenv("HEALTH_BUDGET") != nil { limits.abuseCapacity = .max / 2 }
             let server = try HTTP2Server(
                 loop: loop, address: address, tls: tls, handler: Health(), limits: limits, log: Log())
@@ -61,5 +61,5 @@ do {
     fail("\(error)")
 }
 
-/// Keeps it. Guard: written once, on the loop.
+/// Keeps the server alive. Guard: written once, on the loop.
 nonisolated(unsafe) var serving: LoopBound<HTTP2Server>?

@@ -9,7 +9,8 @@ import Storage
 import Templates
 import World
 
-/// Codes by mail that wait in the outbox are taken up, handed to a mail server and written down; prints how many a second.
+/// Measures codes by mail: the relay takes them from the outbox, delivers them to a mail server,
+/// and records the result. Prints the mails per second.
 func mail(_ url: String, on loop: EventLoop, count: Int, port: UInt16) async throws {
     let rig = try await Rig(url, on: loop)
     defer { rig.store.close() }
@@ -32,7 +33,7 @@ func mail(_ url: String, on loop: EventLoop, count: Int, port: UInt16) async thr
         let waiting = try await left(rig.store)
         guard waiting == count else { throw Unmeasured("\(waiting) mails wait instead of \(count)") }
         let start = time.instant()
-        // As the daemon does it.
+        // The entries are processed as in the daemon.
         let rounds = Rounds(relay, loop)
         rounds.begin()
         defer { rounds.end() }
@@ -44,7 +45,7 @@ func mail(_ url: String, on loop: EventLoop, count: Int, port: UInt16) async thr
     print(whole(rate))
 }
 
-/// Every second.
+/// Processes the due entries every second.
 private final class Rounds {
     private let relay: Relay
     private let loop: EventLoop

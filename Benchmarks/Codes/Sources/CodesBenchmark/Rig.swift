@@ -10,17 +10,19 @@ import Storage
 import Synchronization
 import World
 
-/// Relays over a store of their own, with one website and as many users as are wanted.
+/// Relays over their own store, with one website and any number of users.
 final class Rig: Sendable {
     let loop: EventLoop
     let store: Store
     let website: Website
-    /// It writes what is to be sent, and leaves all of it behind.
+    /// The relay that writes outbox entries, but delivers none of them.
     let relay: Relay
     private let master = Secret(SystemRandomness().bytes(32))
     private let sealer: Sealer
 
-    /// - Parameter signs: whether rows are signed and checked, as a relay that runs has it.
+    /// Creates a relay over a new store.
+    ///
+    /// - Parameter signs: true if rows are signed and verified, as in the daemon.
     init(_ url: String, signs: Bool = true, on loop: EventLoop) async throws {
         self.loop = loop
         let time = SystemTime()
@@ -53,12 +55,12 @@ final class Rig: Sendable {
         return options
     }
 
-    /// Nobody carries anything.
+    /// A courier that delivers nothing.
     private struct Nobody: MessageCourier {
         func send(_ message: Message) async -> DeliveryOutcome { .misconfigured(.message, reason: "nobody") }
     }
 
-    /// One that sends what another one left behind.
+    /// Returns a relay that delivers the entries of the first one.
     func relay(mail: any MessageCourier) throws -> Relay {
         try Self.relay(over: store, master, sealer, mail: mail) { [loop] work in loop.spawn(work) }
     }
@@ -77,7 +79,7 @@ final class Rig: Sendable {
             log: Log(minimum: .warning, time: time), spawn: spawn)
     }
 
-    // MARK: What is done
+    // MARK: Steps
 
     func register(_ number: Int, email: String? = nil) async throws -> UserID {
         _ = try await relay.register(
@@ -87,7 +89,7 @@ final class Rig: Sendable {
         return try await relay.user(named: "user\(number)", of: website).id
     }
 
-    /// An app with codes of six digits.
+    /// Adds an app with codes of six digits.
     func bindTOTP(_ user: UserID, _ secret: Secret) async throws {
         let id: FactorID = relay.operations.draw()
         let sealed = try SealedSecret(
@@ -108,7 +110,8 @@ final class Rig: Sendable {
 
     // MARK: Measuring
 
-    /// Does it for each of these numbers, so many at once, on the loop; how many seconds that took.
+    /// Does the work for each number on the loop, `width` at a time. Returns the seconds that it
+    /// took.
     @discardableResult func time(
         _ numbers: Range<Int>, atOnce width: Int, _ work: @escaping @Sendable (Int) async throws -> Void
     ) async throws -> Double {
@@ -139,7 +142,7 @@ final class Rig: Sendable {
     }
 }
 
-/// What the tasks of one measurement share.
+/// The state that the tasks of one measurement share.
 private final class Tally: Sendable {
     private let numbers: Range<Int>
     private let count = Atomic<Int>(0)
@@ -147,7 +150,7 @@ private final class Tally: Sendable {
 
     init(_ numbers: Range<Int>) { self.numbers = numbers }
 
-    /// Nil when nothing is left to do, or one of them has failed.
+    /// Returns the next number; nil if none is left or a task has failed.
     func next() -> Int? {
         let number = numbers.lowerBound + count.wrappingAdd(1, ordering: .relaxed).oldValue
         return number < numbers.upperBound && failure.withLock { $0 == nil } ? number : nil

@@ -5,8 +5,8 @@ import Relay
 import Storage
 import World
 
-/// Logins and the codes that end them, 64 at once, in a store whose rows are signed and checked, in
-/// turn with a store whose rows nobody signs.
+/// Measures logins and the codes that end them, 64 at once, in a store with signed rows, in turn
+/// with a store without signatures.
 func signing(_ signed: String, _ plain: String, on loop: EventLoop, rounds: Int, count: Int) async throws {
     let rigs = [
         try await Rig(signed, signs: true, on: loop), try await Rig(plain, signs: false, on: loop),
@@ -27,7 +27,7 @@ func signing(_ signed: String, _ plain: String, on loop: EventLoop, rounds: Int,
         for slice in 0..<slices {
             let part =
                 numbers.lowerBound + count * slice / slices..<numbers.lowerBound + count * (slice + 1) / slices
-            // Which of both comes first changes, so that neither always has the warmer machine.
+            // The order changes, so that neither store always has the warmer machine.
             for index in slice % 2 == 0 ? [0, 1] : [1, 0] {
                 let rig = rigs[index]
                 seconds[index] += try await rig.time(part, atOnce: 64) { number in

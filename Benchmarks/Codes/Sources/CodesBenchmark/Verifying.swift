@@ -7,8 +7,8 @@ import Storage
 import Synchronization
 import World
 
-/// Right codes of apps, handed in one after the other and 64 at once, in turn with the smallest change that the same store
-/// commits, as many at once.
+/// Measures correct codes of apps, submitted one after the other and 64 at once. In turn with them,
+/// it measures the smallest change that the same store commits, with as many at once.
 func verify(_ url: String, on loop: EventLoop, rounds: Int, count: Int) async throws {
     let rig = try await Rig(url, on: loop)
     defer { rig.store.close() }
@@ -32,7 +32,8 @@ func verify(_ url: String, on loop: EventLoop, rounds: Int, count: Int) async th
             + "\(hundredths(median(ratios.grouped)))")
 }
 
-/// A few of the one, then a few of the other, so that both meet the same machine; each a second.
+/// Measures slices of codes and commits in turn, so that both have the same conditions. Returns the
+/// rates per second.
 private func inTurn(
     _ numbers: Range<Int>, atOnce width: Int, _ rig: Rig, _ check: @escaping @Sendable (Int) async throws -> Void
 ) async throws -> (codes: Double, commits: Double) {
@@ -48,7 +49,8 @@ private func inTurn(
     return (Double(numbers.count) / codes, Double(numbers.count) / commits)
 }
 
-/// A login of a user with an app for each of these numbers; gives what hands in its code.
+/// Starts a login of a user with an app for each number. Returns a function that submits a user's
+/// code.
 private func asked(_ numbers: Range<Int>, _ rig: Rig) async throws -> @Sendable (Int) async throws -> Void {
     let secrets = numbers.map { _ in Secret(SystemRandomness().bytes(20)) }
     let challenges = Mutex<[Int: ChallengeID]>([:])
@@ -65,7 +67,7 @@ private func asked(_ numbers: Range<Int>, _ rig: Rig) async throws -> @Sendable 
 }
 
 extension Rig {
-    /// The code of now.
+    /// Submits the current code.
     func handIn(_ secret: Secret, of challenge: ChallengeID) async throws {
         let step = OTP.step(at: SystemTime().now(), period: 30)
         let code = OTP.code(secret: secret, counter: UInt64(step), algorithm: .sha1, digits: 6)
@@ -74,7 +76,7 @@ extension Rig {
     }
 }
 
-/// One row, written so that it survives a crash.
+/// Writes one row with a commit that survives a crash.
 private func commit(_ store: Store) async throws {
     _ = try await store.run(
         Script("commit", writes: [BoundStatement(smallest, .blob(SystemRandomness().bytes(16)), .timestamp(SystemTime().now()))]))

@@ -6,7 +6,7 @@ import JSON
 import Measuring
 import World
 
-/// A decision as it comes in, and what the store has of the phone and of the challenge.
+/// A decision as it arrives, and the stored data about the phone and the challenge.
 struct Answered {
     let publicKey: [UInt8]
     let receipt: String
@@ -49,7 +49,7 @@ struct Answered {
             payload: JSONWriter.write(claims), key: key)
     }
 
-    /// All that a relay does before it may act on it.
+    /// Makes all checks that a relay makes before it acts on the decision.
     func judge() throws {
         let key = try P256PublicKey(x963: publicKey)
         let decision = try SignedDecision(
@@ -61,14 +61,14 @@ struct Answered {
     }
 }
 
-/// Time that this thread had a core for.
+/// Returns the processor time of this thread, in seconds.
 func coreTime() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// Microseconds of one core that one call takes.
+/// Returns the microseconds of one core that one call takes.
 func cost(seconds: Double, _ call: (Int) throws -> Void) rethrows -> Double {
     let start = coreTime()
     var calls = 0
@@ -86,15 +86,15 @@ func tenths(_ value: Double) -> String {
     return "\(whole / 10).\(whole % 10)"
 }
 
-/// Microseconds of one core that a decision may take.
+/// The limit for one decision, in microseconds of one core.
 let limit = 150.0
 
-/// Whether it takes no more.
+/// Runs the benchmark. Returns true if a decision takes less than the limit.
 func main(_ words: [String]) throws -> Bool {
     guard words.count == 3, let rounds = Int(words[1]), rounds > 0, let seconds = Double(words[2]), seconds > 0 else {
         throw Unmeasured("ROUNDS SECONDS")
     }
-    // Many phones, so that nothing is the same as the last time.
+    // Many phones, so that no call repeats the previous one.
     let answered = try (0..<256).map { try Answered(website: "shop-\($0)") }
     let bare = try answered.map { one in
         (key: try P256PublicKey(x963: one.publicKey), object: try JWS.parse(one.receipt))

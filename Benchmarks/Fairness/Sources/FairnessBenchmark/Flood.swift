@@ -12,7 +12,7 @@ enum Flood: String, CaseIterable {
         let token = JSONValue.string(tokens[number % tokens.count])
         switch self {
         case .register:
-            // Names of this run alone: a known name would be refused sooner.
+            // Every name is new, because a known name would be refused sooner.
             let name = "\(site.name)-\(Flood.names.next())"
             return await site.send("POST", "/register", ["username": .string(name)])?.status
         case .login: return await site.send("POST", "/login", ["token": token])?.status
@@ -33,7 +33,7 @@ final class RunningFlood: Sendable {
 
     var counts: (answered: Int, refused: Int) { (answered.total, refused.total) }
 
-    /// Keeps `width` requests in flight; returns when all have come back after `stop`.
+    /// Keeps `width` requests in flight. After `stop`, it returns when all of them have ended.
     func run(_ flood: Flood, _ site: Site, _ tokens: [String], width: Int) async {
         let turns = Turns()
         await site.loop.perform {

@@ -10,9 +10,9 @@ import Synchronization
 import TLS
 import World
 
-/// A website with connections of its own, on a loop of its own.
+/// A website with its own connections, on its own loop.
 struct Site: Sendable {
-    /// Requests of one connection at the same time.
+    /// The number of simultaneous requests on one connection.
     static let streams = 100
 
     let name: String
@@ -39,7 +39,8 @@ struct Site: Sendable {
         guard lines.count == connections else { throw Unmeasured("no connection for \(name)") }
     }
 
-    /// On the site's loop: the status and the body, or nil where there was no answer.
+    /// Sends a request, and returns the status and the body; nil if there is no answer. Call it on
+    /// the site's loop.
     func send(
         _ method: String, _ path: String, _ body: JSONObject? = nil, wait: Int? = nil
     ) async -> (status: Int, body: JSONObject)? {
@@ -57,7 +58,7 @@ struct Site: Sendable {
         }
     }
 
-    /// Users with a phone that the website answers for: their tokens.
+    /// Creates users with a phone for which the website answers, and returns their tokens.
     func users(_ count: Int) async throws -> [String] {
         let made = Tokens()
         let turns = Turns()

@@ -10,7 +10,8 @@ func hundredths(_ value: Double) -> String {
     return "\(whole / 100).\(whole % 100 < 10 ? "0" : "")\(whole % 100)"
 }
 
-/// Milliseconds that each of the quiet website's logins took, one after the other.
+/// Runs logins of the quiet website, one after the other. Returns the milliseconds that each one
+/// took.
 func logins(_ site: Site, _ tokens: [String], seconds: Int) async throws -> [Double] {
     let time = SystemTime()
     let failure = Mutex<String?>(nil)
@@ -27,7 +28,7 @@ func logins(_ site: Site, _ tokens: [String], seconds: Int) async throws -> [Dou
                 break
             }
             taken.append(Double((time.instant() - sent).wholeNanoseconds) / 1e6)
-            // A website has pauses; without them the quiet one is a flood of its own.
+            // Without pauses, the quiet website would be a flood too.
             await site.loop.sleep(for: .milliseconds(5))
         }
         return taken
@@ -37,8 +38,9 @@ func logins(_ site: Site, _ tokens: [String], seconds: Int) async throws -> [Dou
     return taken
 }
 
-/// Holds `count` requests on one challenge, ends it, and says how long another website's requests
-/// took meanwhile at most, and how long it took until the last was answered.
+/// Holds `count` requests on one challenge, and ends it. Returns the longest request of another
+/// website meanwhile, and the time until the last held request ended, both in milliseconds. Also
+/// returns the number of requests that were answered with a success.
 func crowd(
     _ flood: Site, _ token: String, _ shop: Site, _ count: Int
 ) async throws -> (pause: Double, all: Double, answered: Int) {
@@ -55,7 +57,8 @@ func crowd(
             }
         }
     }
-    // Each connection sends a request behind all of them, and waits a moment for those that are being read.
+    // Sends requests behind the held ones on every connection, and waits for their answers. The
+    // relay has then read the held requests.
     for _ in 0..<200 { _ = await flood.loop.perform { await flood.send("GET", "/user/nobody") } }
     let isOver = Mutex(false)
     async let pauses = shop.loop.perform { () async -> [Double] in
@@ -68,8 +71,8 @@ func crowd(
         return taken
     }
     let started = time.instant()
-    // The answer may wait for a stream: all of them are held. A connection of the other loop would
-    // need the certificate.
+    // This request may have to wait for a stream, because the held requests use them. A connection
+    // of the other loop would need this website's certificate.
     _ = await flood.loop.perform { await flood.send("POST", "/success", ["token": .string(token)]) }
     while ended.total < count, time.instant() - started < .seconds(60) {
         await flood.loop.perform { await flood.loop.sleep(for: .milliseconds(5)) }
@@ -84,12 +87,12 @@ func main(_ words: [String]) async throws {
         let width = Int(words[5]), let held = Int(words[6])
     else { throw Unmeasured("DIRECTORY PORT ROUNDS SECONDS WIDTH HELD") }
     let group = try LoopGroup.start(count: 2, time: SystemTime())
-    // A connection more than the crowd fills: what ends it goes over that.
+    // One connection more than the held requests fill, for the request that ends the challenge.
     let connections = max(held / (Site.streams - 10) + 2, width / Site.streams + 1)
     let shop = try await Site("shop", directory: words[1], port: port, loop: group.loops[0], connections: 1)
     let flood = try await Site("flood", directory: words[1], port: port, loop: group.loops[1], connections: connections)
-    // The flood takes the processor time that the relay and the quiet website leave: where it shares
-    // their cores, it would slow them by its own work, and not by what it asks of the relay.
+    // The flood gets only the processor time that the relay and the quiet website leave. Otherwise,
+    // on shared cores, it would slow them by its own work and not by its requests.
     await flood.loop.perform { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19) }
     let (mine, theirs) = (try await shop.users(200), try await flood.users(500))
     print("\(rounds) rounds of \(seconds) s, quiet and flooded in turn; floods of \(width) requests at the same time")

@@ -7,10 +7,11 @@ import HTTP2
 import Log
 import World
 
-/// The service of the storm, in a process of its own, so that what it remembers is not the relay's memory: it says GOAWAY
-/// every 5,000 pushes, resets one stream in 1,000 (half of them after it took the push over), answers 503 to one in 500,
-/// and changes its stream limit between 1 and 1,000. Writes what a relay has to know into the directory, runs until
-/// its input ends, then writes which pushes it took over more than once.
+/// Runs the service of the storm in its own process, so that its memory is not part of the relay's.
+/// It sends GOAWAY every 5,000 pushes, resets one stream in 1,000 (half of them after it accepted
+/// the push), answers 503 to one in 500, and changes its stream limit between 1 and 1,000. It
+/// writes the data that a relay needs into the directory, and runs until its input ends. Then it
+/// writes the pushes that it accepted more than once.
 func runFake(directory: String) throws {
     let loop = try EventLoop(name: "fake", time: SystemTime())
     loop.post {

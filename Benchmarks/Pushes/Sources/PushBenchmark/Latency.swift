@@ -12,9 +12,10 @@ import Synchronization
 import TLS
 import World
 
-/// From the relay's call to the bytes of the push at the other end of the connection, in turn with a bare write of as
-/// many bytes by the same loop to the same reader: what is between them is what the courier adds. The connection
-/// is idle and open each time. PORT is a sink's; a thread between it and the sender sees the bytes pass.
+/// Measures the time from the relay's call to the push's bytes at the other end of the connection.
+/// In turn with it, the same loop writes as many bare bytes to the same reader; the difference is
+/// the courier's cost. The connection is idle and open each time. `port` is the port of a sink; a
+/// thread between it and the sender observes the bytes.
 func runLatency(port: UInt16, authority: String, rounds: Int) throws {
     let tap = try Tap(to: port)
     var options = APNsOptions()
@@ -74,7 +75,7 @@ func runLatency(port: UInt16, authority: String, rounds: Int) throws {
         size = push.bytes
         pushes.append(push.took)
         writes.append(written(size))
-        // Until the answer has gone by, and the loop sleeps again.
+        // Wait until the answer has passed and the loop sleeps again.
         usleep(300)
     }
     pushes.sort()

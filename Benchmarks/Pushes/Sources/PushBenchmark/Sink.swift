@@ -7,8 +7,8 @@ import Log
 import TLS
 import World
 
-/// Takes every push and looks at none: what is measured is who sends. It repeats the `apns-id`, as Apple does; aioapns
-/// waits for it.
+/// A server that accepts every push without reading it, because only the sender is measured. It
+/// repeats the `apns-id`, as Apple does, because aioapns waits for it.
 private struct Sink: Handler {
     func handle(_ request: Request) -> Reply {
         var fields = Fields()
@@ -19,7 +19,7 @@ private struct Sink: Handler {
     func tooLarge() -> Response { Response(status: 413) }
 }
 
-/// Says its port, and runs until it is ended.
+/// Prints its port, and runs until the process is killed.
 func runSink(certificate: String, key: String) throws {
     var limits = ServerLimits()
     limits.streams = 1000
@@ -43,5 +43,5 @@ func runSink(certificate: String, key: String) throws {
     loop.run()
 }
 
-/// Keeps it. Guard: written once, on the loop.
+/// Keeps the server alive. Guard: written once, on the loop.
 nonisolated(unsafe) private var kept: LoopBound<HTTP2Server>?

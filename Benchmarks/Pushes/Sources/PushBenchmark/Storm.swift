@@ -13,8 +13,8 @@ import Synchronization
 import TLS
 import World
 
-/// So many users are asked at once, so many at a time, each by a push, through the service of `runFake`. Prints memory on
-/// the way, and writes which pushes nobody knows of whether they were taken over.
+/// Asks `count` users, `underway` at a time, each by a push through the service of `runFake`.
+/// Prints the memory meanwhile, and writes the ids of pushes with an unknown outcome.
 func runStorm(directory: String, count: Int, underway: Int) throws {
     let loop = try EventLoop(name: "storm", time: SystemTime())
     loop.post {
@@ -31,7 +31,7 @@ func runStorm(directory: String, count: Int, underway: Int) throws {
     loop.run()
 }
 
-/// What stands between the relay and its courier: nothing changes, but it is written down.
+/// A push courier between the relay and its courier. It changes nothing, but records the outcomes.
 private final class Watched: PushCourier {
     private struct State {
         var sending = 0
@@ -66,7 +66,7 @@ private final class Watched: PushCourier {
     var ambiguous: Set<String> { state.withLock { $0.ambiguous } }
 }
 
-/// What the sender met on the way.
+/// The counts of the events that the sender observed.
 private final class Weather: APNsObserver {
     private let counts = Mutex<[String: Int]>([:])
 
@@ -143,7 +143,7 @@ private final class Storm: Sendable {
             }
         }
         let asked = (now() - start) / 1e6
-        // Retries are in the outbox; every push has its end when none is left.
+        // Retries are in the outbox, so every push has ended when none is left.
         while try await pushesLeft() > 0 { await loop.sleep(for: .milliseconds(200)) }
         print("resident \(resident() / 1024) MiB at the end")
         print(
@@ -218,7 +218,7 @@ private final class Storm: Sendable {
     }
 }
 
-/// In KiB.
+/// Returns the resident memory in KiB.
 private func resident() -> Int {
     guard let status = try? contents("/proc/self/status") else { return 0 }
     let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("VmRSS") }

@@ -22,14 +22,14 @@ func contents(_ path: String) throws -> [UInt8] {
     return bytes
 }
 
-/// Microseconds since some moment.
+/// Returns the microseconds since an arbitrary moment.
 func now() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
 }
 
-/// Processor time of this process, in microseconds.
+/// Returns the processor time of this process, in microseconds.
 func processorTime() -> Double {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -38,7 +38,7 @@ func processorTime() -> Double {
 }
 
 extension [Double] {
-    /// Of sorted values.
+    /// Returns a quantile. The values must be sorted.
     func quantile(_ share: Double) -> Double { isEmpty ? .nan : self[Swift.min(count - 1, Int(Double(count) * share))] }
 }
 

@@ -2,7 +2,8 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// A thread between the sender and the service that sees bytes pass, and that bare writes come to as well.
+/// A thread between the sender and the service that observes the bytes. It also receives bare
+/// writes.
 final class Tap: Sendable {
     let port: UInt16
     private let barePort: UInt16
@@ -20,10 +21,10 @@ final class Tap: Sendable {
         try WorkerThread(name: "tap").post { [self] in pass() }
     }
 
-    /// The next bytes are meant.
+    /// Observes the next bytes.
     func listen() { sight.withLock { $0.armed = true } }
 
-    /// Waits for them.
+    /// Waits for the observed bytes. Returns the time of their arrival, and their number.
     func seen() -> (at: Double, bytes: Int) {
         seenOnce.wait()
         return sight.withLock { ($0.at, $0.bytes) }
@@ -97,7 +98,7 @@ final class Tap: Sendable {
 
 private func noDelay(_ fd: Int32) { Socket.setNoDelay(fd) }
 
-/// Counts signals, and lets one wait for them.
+/// A counting semaphore.
 final class Semaphore: Sendable {
     private let ends: (read: Int32, write: Int32)
 

@@ -7,7 +7,7 @@ import Log
 import TLS
 import World
 
-/// So many pushes over one connection of one loop, so many under way at a time.
+/// Sends `count` pushes over one connection of one loop, `underway` at a time.
 func runThroughput(port: UInt16, authority: String, count: Int, underway: Int, payload: [UInt8]) throws {
     var options = APNsOptions()
     options.connections = 1

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The parts of the benchmarks beside it: run, latency and storm say what they are for.
+/// The commands of this program, which the scripts `run`, `latency` and `storm` use and explain.
 do {
     let arguments = Array(CommandLine.arguments.dropFirst())
     switch (arguments.first, arguments.count) {

@@ -1,4 +1,5 @@
-// main PORT AUTHORITY COUNT UNDERWAY PAYLOAD: the same pushes with Go's net/http over HTTP/2, on one connection.
+// main PORT AUTHORITY COUNT UNDERWAY PAYLOAD: sends the same pushes with Go's net/http over HTTP/2,
+// on one connection.
 package main
 
 import (

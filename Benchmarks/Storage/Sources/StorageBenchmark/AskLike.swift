@@ -2,7 +2,8 @@ import Relay
 import Storage
 import World
 
-/// A script of the size and shape of the one that stores a challenge, on tables of its own beside the relay's.
+/// A script with the size and shape of the one that stores a challenge, on separate tables beside
+/// the relay's.
 struct AskLike: Sendable {
     static let users = 1000
 
@@ -22,7 +23,7 @@ struct AskLike: Sendable {
         device = (0..<Self.users).map { _ in chance.bytes(16) }
     }
 
-    /// The website, the users and their phones.
+    /// Creates the tables, and adds the website, the users and their phones.
     func fill(_ store: Store) throws {
         for table in tables { _ = try store.runBlocking(Script("tables", writes: [table()])) }
         let now = SQLValue.timestamp(clock.now())
@@ -44,7 +45,7 @@ struct AskLike: Sendable {
         }
     }
 
-    /// About a user who has nothing to do with what else is in flight, as real users have not.
+    /// Returns a script for one user. Scripts in flight concern different users, as in real use.
     func script(_ number: Int) -> Script {
         let index = number % Self.users
         let now = clock.now()
@@ -76,7 +77,7 @@ struct AskLike: Sendable {
             reads: [happened(operation: operation), end(challenge: challenge)])
     }
 
-    /// One row by its key.
+    /// Returns a script that reads one row by its key.
     func read(_ number: Int) -> Script {
         Script("user", reads: [userByID(website: .blob(website), user: .blob(user[number % Self.users]))])
     }

@@ -6,7 +6,8 @@ import Storage
 import Synchronization
 import World
 
-/// One engine's figures, all from one run on one machine: what counts is how they stand to each other.
+/// The figures of one engine. One run on one machine measures all engines, so compare only their
+/// ratios.
 struct Figures {
     var alone = 0.0
     var aloneAt99 = 0.0
@@ -15,7 +16,7 @@ struct Figures {
     var reads = 0.0
 }
 
-/// What the tasks of one measurement share.
+/// The state that the tasks of one measurement share.
 final class Tally: Sendable {
     private let number = Atomic<Int>(0)
     private let failures = Atomic<Int>(0)
@@ -25,13 +26,14 @@ final class Tally: Sendable {
     func add(_ own: [Int64]) { times.withLock { $0.append(contentsOf: own) } }
     var sorted: [Int64] { times.withLock { $0.sorted() } }
 
-    /// Says what the first failure was: a measurement with failures is none.
+    /// Prints the first failure. A measurement with failures is not valid.
     func note(_ failure: any Error) {
         if failures.wrappingAdd(1, ordering: .relaxed).oldValue == 0 { print("failed: \(failure)") }
     }
 }
 
-/// Keeps `width` scripts in flight on one loop for `seconds`; scripts a second, and the 99th percentile in milliseconds.
+/// Keeps `width` scripts in flight on one loop for `seconds`. Returns the scripts per second, and
+/// the 99th percentile in milliseconds.
 func measure(
     _ store: Store, on loop: EventLoop, width: Int, seconds: Int, _ script: @escaping @Sendable (Int) -> Script
 ) async -> (rate: Double, at99: Double) {

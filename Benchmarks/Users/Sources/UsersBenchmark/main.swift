@@ -12,7 +12,7 @@ import Synchronization
 import TLS
 import World
 
-/// What the tasks of one measurement share.
+/// The state that the tasks of one measurement share.
 final class Tally: Sendable {
     private let count = Atomic<Int>(0)
     private let failure = Mutex<String?>(nil)
@@ -25,7 +25,7 @@ final class Tally: Sendable {
     }
 }
 
-/// Keeps `width` calls in flight on the loop; calls a second.
+/// Keeps `width` calls in flight on the loop. Returns the calls per second.
 func rate(
     _ loop: EventLoop, width: Int, seconds: Int, _ call: @escaping @Sendable (Int, Tally) async -> Void
 ) async throws -> Double {
@@ -83,7 +83,7 @@ func main(_ words: [String]) async throws {
         }
     }
 
-    // The users, made through the relay itself.
+    // Create the users through the relay itself.
     let made = Tally()
     await loop.perform {
         await withTaskGroup(of: Void.self) { group in
@@ -136,7 +136,7 @@ func rounded(_ value: Double) -> String {
     return "\(thousandths / 1000).\(String(repeating: "0", count: 3 - digits.utf8.count))\(digits)"
 }
 
-/// The id of the one website there is.
+/// Returns the id of the only website.
 func websiteID(_ store: Store, _ loop: EventLoop) async throws -> WebsiteID? {
     let script = Script("benchmark", reads: [BoundStatement(Statement("SELECT id FROM website"))])
     let rows = await loop.perform { try? await store.run(script) }

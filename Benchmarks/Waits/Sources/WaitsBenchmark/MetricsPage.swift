@@ -2,7 +2,7 @@ import EventLoop
 import Glibc
 import Measuring
 
-/// What the relay shows of its counters.
+/// The reader of the relay's counters.
 struct MetricsPage {
     let port: UInt16
     let loop: EventLoop

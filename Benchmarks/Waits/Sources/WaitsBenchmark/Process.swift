@@ -3,13 +3,13 @@ import Glibc
 import Measuring
 import World
 
-/// A process that somebody else started.
+/// A process that another program started.
 struct Process: Sendable {
     let pid: Int32
-    /// Waits are turns of it.
+    /// The loop on which the methods pause.
     let loop: EventLoop
 
-    /// What it has in memory once that no longer changes, in bytes.
+    /// Returns the memory of the process, in bytes, when it no longer changes.
     func settledMemory() async throws -> Int {
         var last = try memory()
         while true {
@@ -28,7 +28,7 @@ struct Process: Sendable {
         return kilobytes * 1024
     }
 
-    /// The share of a core that it takes for so long.
+    /// Returns the share of a core that the process uses during `duration`.
     func busy(for duration: Duration) async throws -> Double {
         let time = SystemTime()
         let (began, before) = (time.instant(), try ticks())
@@ -39,7 +39,7 @@ struct Process: Sendable {
 
     private func ticks() throws -> Int {
         let text = String(decoding: try read("/proc/\(pid)/stat"), as: UTF8.self)
-        // The name in parentheses may hold anything.
+        // The name in parentheses may contain any characters.
         let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
         guard fields.count > 13, let user = Int(fields[12]), let system = Int(fields[13]) else {
             throw Unmeasured("process \(pid) has ended")
@@ -49,6 +49,6 @@ struct Process: Sendable {
 }
 
 extension EventLoop {
-    /// Blocks nobody: what calls this may be on the loop of the connections.
+    /// Pauses without blocking, because the caller may be on the loop of the connections.
     func pause(_ duration: Duration) async { await perform { await self.sleep(for: duration) } }
 }

@@ -61,7 +61,7 @@ struct Site: Sendable {
         }
     }
 
-    /// Users of whom each has been asked.
+    /// Creates users and asks each of them. Returns their logins.
     func logins(_ count: Int, over lines: [Line]) async throws -> [Login] {
         try await withThrowingTaskGroup(of: [Login].self) { group in
             let turns = Turns()
@@ -89,14 +89,14 @@ struct Site: Sendable {
         }
     }
 
-    /// Asks how the login ended, and waits for that.
+    /// Sends a request that waits for the result of the login.
     func hold(_ login: Login, over line: Line, answered: @escaping @Sendable (Result<Response, RequestFailure>) -> Void)
     {
         let request = request("/auth", ["challenge": .string(login.challenge)], waits: true)
         loop.post { line.value.send(request, deadline: .seconds(90)) { answered($0) } }
     }
 
-    /// The user says yes. When the request that waits had its answer.
+    /// Approves the login. Returns the time until the waiting request had its answer.
     func answer(_ login: Login, _ number: Int, over line: Line, _ held: Held) async throws -> Wake {
         let sent = time.instant()
         _ = try await post("/success", ["token": .string(login.token)], over: line)
@@ -106,7 +106,7 @@ struct Site: Sendable {
     }
 }
 
-/// The requests that wait, and what came of them.
+/// The waiting requests and their results.
 final class Held: Sendable {
     private struct State {
         var told: [Instant?]

@@ -11,7 +11,7 @@ import TLS
 import World
 
 let connections = 100
-/// Microseconds between two looks of a relay for what others changed.
+/// The interval between two checks of a relay for changes by others, in microseconds.
 let looking = 50_000
 
 /// A login that waits for its answer.
@@ -20,11 +20,12 @@ struct Login: Sendable {
     let challenge: String
 }
 
-/// How long a request waited for its answer, from two beginnings.
+/// The time that a request waited for its answer, from two starting points.
 struct Wake: Sendable {
-    /// Since the phone's answer was sent.
+    /// The time since the phone's answer was sent.
     let sinceSent: Duration
-    /// Since the phone was told that its answer counts; less than nothing where the request was first.
+    /// The time since the phone's answer was confirmed; negative if the request was answered before
+    /// that.
     let sinceTaken: Duration
 }
 
@@ -40,21 +41,22 @@ func main(_ words: [String]) async throws {
     let metrics = MetricsPage(port: page, loop: group.loops[0])
 
     print("\(count) requests, \(connections) connections × \(count / connections) streams; MariaDB")
-    // By the other relay, so that what that takes of memory is not the one's that is looked at.
+    // The other relay creates the logins, so that their memory is not part of the measured relay.
     let elsewhere = try await website.connect(4, to: second)
     let logins = try await website.logins(count, over: elsewhere)
     let same = try await website.connect(1, to: first)
     let lines = try await website.connect(connections, to: first)
     let calm = try await relay.busy(for: .seconds(5))
     let before = try await relay.settledMemory()
-    // No request is held for more than a minute: from here on it must be over before that.
+    // A request is held for at most a minute. Everything from here on must end before that.
     let held = Held(count)
     for start in stride(from: 0, to: count, by: connections) {
         let end = min(start + connections, count)
         for number in start..<end {
             website.hold(logins[number], over: lines[number % connections]) { held.answered(number, $0) }
         }
-        // What many take that come in one moment is not what they take while they wait.
+        // The requests start in groups, because a burst of requests needs more memory than waiting
+        // requests.
         try await metrics.wait(for: "twoefay_requests_held", toBe: end) { try held.check() }
     }
     let bytes = try await relay.settledMemory() - before
@@ -64,13 +66,13 @@ func main(_ words: [String]) async throws {
     let watching = try await relay.busy(for: .seconds(5))
     print("of a core, while nothing happens: \(percent(watching)) with all of them, \(percent(calm)) with none")
 
-    // One after the other, and spread over the connections.
+    // The logins are answered one after the other, spread over the connections.
     for (name, line, numbers, pause) in [
         ("the same relay", same[0], 0..<wakes, 0), ("another relay", elsewhere[0], wakes..<(2 * wakes), looking),
     ] {
         var taken: [Wake] = []
         for number in numbers {
-            // At any moment between two looks: the end of a wait is the end of a look.
+            // The answer comes at a random moment between two checks, because waits end at a check.
             if pause > 0 { await group.loops[0].pause(.microseconds(Int.random(in: 0..<pause))) }
             taken.append(try await website.answer(logins[number], number, over: line, held))
         }
@@ -79,7 +81,7 @@ func main(_ words: [String]) async throws {
         print("  since the phone knew that its answer counts: \(spread(taken.map(\.sinceTaken)))")
     }
     try held.check()
-    // A connection ends with whoever has it.
+    // The connections must exist until here, because a released client closes its connection.
     await website.close(lines + same + elsewhere)
     group.stopAndJoin()
 }

@@ -8,7 +8,8 @@ import Synchronization
 import TLS
 import World
 
-/// A website's server, on a loop of its own: when it was told what, and whether it answers at all.
+/// The server of a website, on its own loop. It records when webhooks arrive, and can stop
+/// answering.
 final class Receiver: Handler {
     private struct State {
         var told: [String: Instant] = [:]
@@ -20,9 +21,9 @@ final class Receiver: Handler {
     private let state = Mutex(State())
     private let time = SystemTime()
 
-    /// What it was told and has taken, each with the moment in which it came.
+    /// The accepted webhooks, each with the time of its arrival.
     var told: [String: Instant] { state.withLock { $0.told } }
-    /// Calls that it has left without an answer.
+    /// The number of webhooks that it left unanswered.
     var hung: Int { state.withLock { $0.hung } }
 
     func hang() {
@@ -32,7 +33,7 @@ final class Receiver: Handler {
         }
     }
 
-    /// Answers from now on, also those that have been waiting.
+    /// Answers from now on, including the webhooks that wait.
     func recover() {
         let held = state.withLock { state in
             defer { state.held = [:] }
@@ -44,7 +45,7 @@ final class Receiver: Handler {
 
     func handle(_ request: Request) -> Reply {
         let now = time.instant()
-        // Of the phones too it is told, which is not looked at.
+        // Webhooks about phones are answered, but not recorded.
         guard String(decoding: request.body, as: UTF8.self).contains("\"login.decided\"") else {
             return .now(Response(status: 204))
         }
@@ -54,7 +55,7 @@ final class Receiver: Handler {
             return state.isHanging
         }
         guard isHanging else { return .now(Response(status: 204)) }
-        // Longer than a call may take.
+        // Longer than the timeout of a webhook.
         let hold = Hold(duration: .seconds(600), wait: Recovery(self)) {
             self.state.withLock { $0.told[id] = $0.told[id] ?? now }
             return .response(Response(status: 204))
@@ -62,7 +63,8 @@ final class Receiver: Handler {
         return .later(deadline: .seconds(600), late: Response(status: 503)) { .held(hold) }
     }
 
-    /// What a call waits for that has no answer. Where nobody waits any more, it has not been taken.
+    /// The wait of an unanswered webhook for `recover`. A cancelled wait does not accept its
+    /// webhook.
     private final class Recovery: Wait {
         private let receiver: Receiver
 
@@ -81,7 +83,7 @@ final class Receiver: Handler {
 
     func tooLarge() -> Response { Response(status: 413) }
 
-    /// Listens; where, as a webhook URL names it.
+    /// Starts a server, and returns the webhook URL.
     func listen(on loop: EventLoop, as issued: IssuedCertificate) async throws -> String {
         let tls = try TLSServerContext(certificateChainPEM: issued.certificatePEM(), privateKeyPEM: issued.keyPEM())
         guard let address = SocketAddress(host: "127.0.0.1", port: 0) else { throw Unmeasured("no address") }

@@ -13,7 +13,7 @@ import Synchronization
 import Webhooks
 import World
 
-/// A relay over a store of its own, which calls websites as the daemon does.
+/// A relay over its own store, which sends webhooks as the daemon does.
 final class Rig: Sendable {
     let loop: EventLoop
     let store: Store
@@ -22,7 +22,9 @@ final class Rig: Sendable {
     private let courier: HTTPWebhookCourier
     private let isOver = Atomic<Bool>(false)
 
-    /// - Parameter authority: whom it believes the websites' certificates.
+    /// Creates a relay over a new store.
+    ///
+    /// - Parameter authority: the authority of the websites' certificates.
     init(_ url: String, on loop: EventLoop, authority: [UInt8]) async throws {
         self.loop = loop
         let time = SystemTime()
@@ -44,7 +46,7 @@ final class Rig: Sendable {
         ) { work in loop.spawn(work) }
     }
 
-    /// What the daemon does every second.
+    /// Starts the work that the daemon does every second.
     func begin() async {
         await loop.perform {
             await self.relay.runHeartbeat()
@@ -66,7 +68,7 @@ final class Rig: Sendable {
         store.close()
     }
 
-    /// A website that answers for its users itself, and is told at that URL.
+    /// Adds a website that answers for its users itself, and receives webhooks at that URL.
     func website(_ name: String, webhook: String) async throws -> Website {
         var policy = Policy()
         try policy.set("answers", to: "website")
@@ -90,7 +92,7 @@ final class Rig: Sendable {
         }
     }
 
-    /// Users with a phone that the website keeps.
+    /// Creates users with a phone for which the website answers.
     func users(_ count: Int, of website: Website) async throws -> [UserToken] {
         try await each(0..<count) { number, rig in
             let (token, _) = try await rig.relay.register(
@@ -102,7 +104,7 @@ final class Rig: Sendable {
         }
     }
 
-    /// Each of them is asked.
+    /// Asks each of the users.
     func ask(_ users: [UserToken], of website: Website) async throws -> [ChallengeID] {
         try await each(users.indices) { number, rig in
             try await rig.relay.login(
@@ -112,7 +114,7 @@ final class Rig: Sendable {
         }
     }
 
-    /// The login has its end; when that was committed.
+    /// Approves a login, and returns the time when that was committed.
     func approve(_ challenge: ChallengeID, by website: Website) async throws -> Instant {
         _ = try await relay.answer(challenge, of: nil, .approve, by: website, as: relay.operations.new())
         return SystemTime().instant()
@@ -125,7 +127,7 @@ final class Rig: Sendable {
         return try outcome.get()
     }
 
-    /// In the order of the numbers, some at once.
+    /// Runs the work for all numbers, 32 at a time. The results are in the order of the numbers.
     private func each<Value: Sendable>(
         _ numbers: Range<Int>, _ work: @escaping @Sendable (Int, Rig) async throws -> Value
     ) async throws -> [Value] {

@@ -12,14 +12,14 @@ private let usage = """
     (Benchmarks/Webhooks/run starts what is needed and gives all of it)
     """
 
-/// A website, and those of its users whose logins end.
+/// A website with its server, and the users whose logins end.
 struct Site: Sendable {
     let website: Website
     let users: [UserToken]
     let receiver: Receiver
 }
 
-/// What B waited for in one stretch of time, in milliseconds, in ascending order.
+/// The delays of B's webhooks in one phase, in milliseconds, in ascending order.
 struct Stretch {
     let waits: [Double]
 
@@ -27,7 +27,8 @@ struct Stretch {
     var text: String { "p50 \(tenths(quantile(0.5))) ms, p99 \(tenths(quantile(0.99))) ms" }
 }
 
-/// Logins end at both all the time, whatever comes of what was before: how long B waited to be told of its own.
+/// Ends logins at both websites at a constant rate, whatever becomes of earlier ones. Returns the
+/// delays of B's webhooks.
 func stretch(_ rig: Rig, _ a: Site, _ b: Site, rate: Int) async throws -> Stretch {
     let (ofA, ofB) = (
         try await rig.ask(a.users, of: a.website), try await rig.ask(b.users, of: b.website)
@@ -60,7 +61,7 @@ func stretch(_ rig: Rig, _ a: Site, _ b: Site, rate: Int) async throws -> Stretc
     return Stretch(waits: waits.sorted())
 }
 
-/// When logins ended, as the relay was told by its store.
+/// The times at which the store confirmed the ends of B's logins.
 private final class Ends: Sendable {
     private let state = Mutex((ends: [String: Instant](), failure: (any Error)?.none))
 
@@ -115,7 +116,7 @@ func main(_ words: [String]) async throws {
     let (a, b) = (sites[0], sites[1])
     await rig.begin()
     let store = words[1].prefix { $0 != ":" }
-    // Connections are made, and what only the first does is done.
+    // The first phase opens the connections and does one-time work, so it does not count.
     _ = try await stretch(rig, a, b, rate: rate)
     try await until("A was told of everything", on: rig.loop) { a.receiver.told.count == a.users.count }
 
@@ -129,7 +130,7 @@ func main(_ words: [String]) async throws {
         let beside = try await stretch(rig, a, b, rate: rate)
         let (taken, hung) = (a.receiver.told.count - a.users.count * 2 * round, a.receiver.hung)
         a.receiver.recover()
-        // Nothing of it is left when the next round begins.
+        // No webhook may be left when the next round begins.
         try await until("A was told of everything", on: rig.loop) {
             a.receiver.told.count == a.users.count * (2 * round + 1)
         }
