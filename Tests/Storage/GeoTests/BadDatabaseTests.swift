@@ -2,7 +2,7 @@ import Geo
 import TestSupport
 import Testing
 
-/// Files that are no databases of places, or are broken ones.
+/// Files that are not place databases, and damaged databases.
 @Suite(.timeLimit(.minutes(15))) struct BadDatabaseTests {
     private let directory: TemporaryDirectory
     private var path: String { directory("places.mmdb") }
@@ -52,7 +52,7 @@ import Testing
         return file
     }
 
-    /// Opens, and if that is possible looks everything up. Whether anything is found is not the point: it ends.
+    /// Opens the file and, if that succeeds, looks up addresses. The results do not matter: each call must return.
     private func tryOut(_ bytes: [UInt8]) throws -> Bool {
         try TextFile.write(bytes, to: path)
         guard let finder = try? PlaceFinder(path: path) else { return false }
@@ -86,7 +86,7 @@ import Testing
     func randomBytesNeverCrash(_ seed: UInt64) throws {
         let random = SeededRandomness(seed: seed)
         let whole = sample.bytes
-        // What stands behind the tree: there nearly everything still opens.
+        // Damage after the search tree: with it, most databases still open.
         for _ in 0..<500 {
             var bytes = whole
             for _ in 0..<Int(random.next() % 8) + 1 {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import World
 
-/// Some networks of the documentation ranges, and where they are said to be.
+/// Some networks of the documentation ranges, with their places.
 private func sample(version: Int = 6, recordBits: Int = 28) -> MaxMindFile {
     var file = MaxMindFile(version: version, recordBits: recordBits)
     file.add("192.0.2.0/25", .place(city: "Vienna", subdivision: "Wien", country: "Austria"))
@@ -41,7 +41,7 @@ private func opened(_ file: MaxMindFile, _ directory: TemporaryDirectory) throws
         #expect(finder.place(of: "198.51.100.77") == "Singapore")
         #expect(finder.place(of: "203.0.113.255") == "Nowhere")
         #expect(finder.place(of: "127.0.0.1") == nil)
-        // As a dual-stack server writes an IPv4 client down.
+        // The form in which a dual-stack server writes an IPv4 client.
         #expect(finder.place(of: "::ffff:192.0.2.1") == "Vienna, Austria")
         #expect(finder.place(of: "::FFFF:c000:0201") == "Vienna, Austria")
         #expect(finder.place(of: "2001:db8:1::5") == (version == 6 ? "Zürich, Switzerland" : nil))
@@ -104,7 +104,7 @@ private func opened(_ file: MaxMindFile, _ directory: TemporaryDirectory) throws
         #expect(odd.madeAt == nil)
     }
 
-    /// Copied over the one that is in use: whoever maps the file itself is killed by this.
+    /// The open database is overwritten. A process that maps the file itself is killed by this.
     @Test func truncationAfterLoadingIsHarmless() throws {
         let finder = try opened(sample(), directory)
         try TextFile.write("", to: directory("places.mmdb"))

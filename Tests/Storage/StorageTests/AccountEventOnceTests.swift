@@ -7,8 +7,8 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// Two equal requests at one moment are one change under one operation: the second of their scripts finds it done, and
-/// fails at nothing, since all the others of its batch would fail with it.
+/// Two equal requests at the same time are one change under one operation. The second script finds the change done,
+/// and must not fail: otherwise all other scripts of its batch would fail with it.
 struct AccountEventOnceTests {
     private static let setWebhookURL = Statement("UPDATE website SET webhook_url = 'https://shop.example/hook'")
     private static let countEvents = Statement(
@@ -24,7 +24,7 @@ struct AccountEventOnceTests {
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         var told: Int64 = 0
         func twice(_ what: String, _ change: (Domain.Operation) async throws -> Void) async throws {
-            // One that the store does not look up first.
+            // An operation that the store does not look up before it runs the script.
             let operation = operations.new()
             for _ in 0..<2 { try await change(operation) }
             told += 2

@@ -7,7 +7,7 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// Addresses that wait for a code.
+/// Addresses that wait for their confirmation code.
 @Suite(.mayBlock) struct AddressTests {
     private static let add = Statement(
         """
@@ -20,7 +20,7 @@ import World
         .sms: Statement("UPDATE user SET phone = ? WHERE id = ?"),
     ]
 
-    /// Of the user of that number, with a code that was sent there.
+    /// Adds a waiting address with a sent code to the user with this number.
     private func addWaiting(
         _ kind: Factor, _ address: String?, to number: Int, on store: Store
     ) async throws -> FactorID {
@@ -36,8 +36,8 @@ import World
         return id
     }
 
-    /// Two users of one website show the same address to two relays at the same moment. It is the first one's, and the
-    /// second hears what it would have heard a moment later.
+    /// Two users of one website confirm the same address at two relays at the same time. The first user gets the
+    /// address. The second gets the same answer as for a later attempt.
     @Test(.timeLimit(.minutes(15)), arguments: [Factor.mail, .sms])
     func addressBelongsToItsFirstUser(_ kind: Factor) async throws {
         let relays = try await TwoRelays()
@@ -53,14 +53,14 @@ import World
         async let confirmed = first.confirm(
             address: waiting, of: Sample.id(2), failures: 0, code: 0, isVouchedFor: true, at: Sample.now,
             as: operations.new())
-        // Where it looks whether somebody has the address, it waits for whoever is about to.
+        // The check for another user of the address waits for the transaction that is about to take the address.
         try await relays.second.untilRunning("UPDATE user SET operation = id %")
         try relays.holder.commit()
         #expect(try await confirmed == .taken)
         #expect(try await first.factors(of: Sample.id(2)).contains { $0.id == id && $0.state == .waiting })
     }
 
-    /// And the user whose it is already may confirm it.
+    /// A user may confirm an address that already belongs to that user.
     @Test(arguments: Engine.allCases) func ownAddressIsConfirmed(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
@@ -79,7 +79,7 @@ import World
         }
     }
 
-    /// An address that was taken away before it was confirmed: its row stays for its counts, and is nothing to look at.
+    /// An address that was removed before it was confirmed. Its row stays because of its counts, but is not shown.
     @Test(arguments: Engine.allCases) func removedAddressIsNotShown(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()

@@ -8,7 +8,7 @@ import World
 
 @testable import Storage
 
-/// Whoever looks for changes waits for nobody, and nobody for them.
+/// The lane of the change feed: it waits for no other read, and no other read waits for it.
 @Suite(.mayBlock) struct ChangeFeedLaneTests {
     private static let stuck = Statement("SELECT count(*) FROM user")
 
@@ -35,7 +35,7 @@ import World
     }
 }
 
-/// Stops the thread that comes to it until it is opened.
+/// A gate that stops the thread that reaches it until it is opened.
 private final class Gate: Sendable {
     private enum State {
         case nobody

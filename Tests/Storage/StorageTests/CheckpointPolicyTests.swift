@@ -4,7 +4,7 @@ import World
 
 @testable import Storage
 
-/// When a write-ahead log is brought into its file. No database, no thread.
+/// The times at which a write-ahead log is checkpointed, tested without a database and without a thread.
 struct CheckpointPolicyTests {
     private static let limits = CheckpointPolicy.Limits(step: 100, long: 2000, most: 8000)
 
@@ -17,7 +17,7 @@ struct CheckpointPolicyTests {
         #expect(policy.committed(351) == .beside)
         policy.ended(.beside, 351)
         #expect(policy.committed(440) == nil)
-        // SQLite has begun the log anew.
+        // SQLite has restarted the log.
         #expect(policy.committed(10) == nil)
         #expect(policy.committed(110) == .beside)
     }
@@ -30,7 +30,7 @@ struct CheckpointPolicyTests {
         policy.ended(.beside, 2300)
         #expect(policy.committed(2400) == .here)
         policy.ended(.here, 2400)
-        // A reader keeps the log from beginning anew.
+        // A reader prevents a restart of the log.
         #expect(policy.committed(2401) == nil)
         #expect(policy.committed(2500) == .here)
     }
@@ -40,7 +40,7 @@ struct CheckpointPolicyTests {
         #expect(policy.committed(100) == .beside)
         #expect(policy.committed(7999) == nil)
         #expect(policy.committed(8000) == .here)
-        // The other thread has it in hand. Not every commit asks.
+        // The other thread is busy with a checkpoint. Not every commit checks.
         policy.ended(.here, nil)
         #expect(policy.committed(8099) == nil)
         #expect(policy.committed(8100) == .here)
@@ -54,8 +54,8 @@ struct CheckpointPolicyTests {
         #expect(policy.committed(200) == .beside)
     }
 
-    /// Commits of every size, as fast as they can be, beside a thread that takes anything from one to forty of them for a
-    /// step. The log stays bounded, and no commit has much to do.
+    /// Commits of any size without a pause, while a thread needs between one and forty commits for each checkpoint
+    /// step. The log stays bounded, and no commit does much checkpoint work.
     @Test(arguments: 0..<20) func walSizeIsBoundedUnderAnyLoad(seed: UInt64) {
         let chance = SeededRandomness(seed: seed)
         var policy = CheckpointPolicy(Self.limits)
@@ -78,7 +78,7 @@ struct CheckpointPolicyTests {
                 broughtIn = pages
                 policy.ended(.here, broughtIn)
             case .here:
-                // While the other thread is at it, SQLite lets nobody else.
+                // While the other thread checkpoints, SQLite refuses a second checkpoint.
                 #expect(pages - broughtIn >= Self.limits.most)
                 policy.ended(.here, nil)
             }

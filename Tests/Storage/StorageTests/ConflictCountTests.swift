@@ -7,15 +7,16 @@ import World
 
 @testable import Storage
 
-/// Others that write the same rows are everyday, not trouble: what is told of them, and how a script is run again.
+/// Conflicts with other writers of the same rows are normal: what is logged and counted, and how a script is run
+/// again.
 @Suite(.mayBlock) struct ConflictCountTests {
-    /// A store whose first transactions end in the failures of a list, each at its COMMIT or before.
+    /// A store whose first transactions fail with the given failures, at COMMIT or before it.
     private final class Bench {
         let database: TestDatabase
         let store: Store
         let left: Left
 
-        /// What is to happen yet, and how many statements each transaction had.
+        /// The failures that are still to come, and the number of statements of each transaction.
         final class Left: Sendable {
             private let state: Mutex<(failures: [SessionFailure], runs: [Int])>
 
@@ -43,7 +44,7 @@ import World
                 database.url, schema: .require, migrations: TestSchema.all, time: SystemTime(),
                 log: Log(sink: database.sink), options: options
             ) { session in
-                // The lane that writes is the first that is made.
+                // The lane that writes opens the first session.
                 let isWriting = isFirst.withLock { isFirst in
                     defer { isFirst = false }
                     return isFirst
@@ -68,7 +69,7 @@ import World
         #expect(bench.store.conflicts == 9)
         #expect(bench.store.fault == nil)
         #expect(!bench.said.contains { $0.contains("store.failing") })
-        // Nothing of the tries that came to nothing is left.
+        // The failed attempts left nothing behind.
         #expect(try await bench.store.run(TestScript.raise(1)).row(1).integer(0) == 1)
     }
 
@@ -84,7 +85,7 @@ import World
         #expect(bench.store.fault == nil)
     }
 
-    /// Of a batch only one may have been in the way: the others do not come back with it again.
+    /// Only one script of a batch may have caused the conflict, so the others do not share its next transaction.
     @Test func conflictingBatchRunsScriptByScript() throws {
         let left = Bench.Left([.conflict("MariaDB 1213")])
         let simulated = try Simulated(watch: { session in

@@ -5,7 +5,7 @@ import World
 
 @testable import Storage
 
-/// Two relays on one MariaDB, and other people with a lock in their hands.
+/// Two relays on one MariaDB, and other sessions that hold locks.
 @Suite(.mayBlock) struct ConflictTests {
     private static let raise = Statement("UPDATE counter SET n = n + 1 WHERE id = ?")
     private static let lock = Statement("UPDATE counter SET n = n + 0 WHERE id = ?")
@@ -91,7 +91,7 @@ import World
         try holder.begin(.writing)
         _ = try holder.run([BoundStatement(Self.lock, 1)])
         async let blocked = store.run(TestScript.raise(1))
-        // Reading goes on meanwhile.
+        // Reads continue meanwhile.
         #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
         try holder.commit()
         #expect(try await blocked.row(1).integer(0) == 1)

@@ -5,7 +5,7 @@ import World
 
 @testable import Storage
 
-/// What the verbs count on, on every engine.
+/// The guarantees on which the verbs rely, on every engine.
 @Suite(.mayBlock) struct ContractTests {
     @Test(arguments: Engine.allCases)
     func scriptReadsItsOwnWrites(_ engine: Engine) async throws {
@@ -60,13 +60,13 @@ import World
             }
             #expect(outcomes.filter { !$0 }.count == 1)
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 49)
-            // Its first write went well, and is gone with the second.
+            // Its first write succeeded, and was rolled back with the second.
             #expect(try await store.run(TestScript.wasDone(failed)).row(0).integer(0) == 0)
             await #expect(throws: StoreFailure.self) { try await store.run(TestScript.duplicate(1)) }
         }
     }
 
-    /// A repeat that overtook the first request has done its work.
+    /// A repetition that overtook the first request has already done the work.
     @Test(arguments: Engine.allCases)
     func repeatedOperationIsNoError(_ engine: Engine) async throws {
         try await withStore(engine) { store in

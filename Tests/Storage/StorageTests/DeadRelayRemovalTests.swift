@@ -6,12 +6,12 @@ import World
 
 @testable import Storage
 
-/// What a dead relay held is free, and what a living one holds is not.
+/// The leases of a dead relay are released, and those of a living relay are not.
 @Suite(.mayBlock) struct DeadRelayRemovalTests {
     private static let relay: RelayID = Sample.id(1)
     private static let addTask = Statement("INSERT INTO task_lease (name, holder) VALUES ('retention', ?)")
 
-    /// A relay that has tidying and a call in hand, and whose beat is the second.
+    /// A relay that holds the retention lease and a webhook, and whose heartbeat counter is 2.
     private func held(_ engine: Engine) async throws -> WebhookFixture {
         let scene = try WebhookFixture(engine)
         try await scene.addWebsite(1)
@@ -24,7 +24,7 @@ import World
         return scene
     }
 
-    /// What it holds, and whether it has a row.
+    /// Checks whether the relay still holds its leases and has a row.
     private func check(_ scene: WebhookFixture, holds: Bool) async throws {
         let count: Int64 = holds ? 1 : 0
         #expect(try await scene.count("outbox", where: "holder IS NOT NULL") == count)
@@ -33,7 +33,7 @@ import World
         #expect(try await scene.count("relay", where: "beat >= 0") == count)
     }
 
-    /// It was halted, or its store was, and it was judged by a beat that it has moved since.
+    /// The relay or its store stood still. It was declared dead by a heartbeat that it has incremented since.
     @Test(arguments: Engine.allCases) func relayWithAMovedHeartbeatKeepsItsLeases(_ engine: Engine) async throws {
         let scene = try await held(engine)
         for count in [Int64(0), 2] {
@@ -50,7 +50,7 @@ import World
         try await check(scene, holds: false)
     }
 
-    /// It was buried already, and took up more before it moved its beat again.
+    /// The relay was already declared dead, and leased more entries before its next heartbeat.
     @Test(arguments: Engine.allCases) func deregisteringWithoutARowReleasesLeases(_ engine: Engine) async throws {
         let scene = try await held(engine)
         try await scene.write("DELETE FROM relay")

@@ -7,7 +7,7 @@ import World
 
 @testable import Storage
 
-/// `?ssl_ca=`: encrypted and the right server, or no connection.
+/// Connections with `?ssl_ca=`: encrypted and to the right server, or refused.
 @Suite(.mayBlock) struct EncryptedConnectionTests {
     private static let known = try? CertificateAuthority.create(commonName: "known", days: 2, at: SystemTime().now())
     private static let stranger = try? CertificateAuthority.create(
@@ -53,7 +53,8 @@ import World
         let directory = try TemporaryDirectory()
         let url = try url(Self.stranger, in: directory)
         #expect(throws: StoreFailure.self) { try TestDatabase(url: url, migrations: TestSchema.all).open() }
-        // MariaDB's client leaves OpenSSL's errors in the queue of this thread: nobody else's call has failed for that.
+        // MariaDB's client leaves OpenSSL errors in the error queue of this thread. They must not make a later call
+        // fail.
         _ = try Certificate(pem: #require(Self.stranger).certificatePEM())
     }
 

@@ -24,7 +24,7 @@ struct FairLaneTests {
         #expect(kept.answer != nil)
         #expect(flooding.count { $0.answer != nil } < 16)
         simulated.settle()
-        // None is lost, none is run twice, and each tenant's come in their order.
+        // No script is lost or run twice, and each tenant's scripts keep their order.
         let values = try flooding.map { try $0.answer?.get()[1].first?.integer(0) ?? 0 }
         #expect(values == values.sorted())
         #expect(Set(values).count == 1000)
@@ -47,7 +47,7 @@ struct FairLaneTests {
         _ = try simulated.run(TestScript.counter(1))
         let failing = simulated.submit(TestScript.duplicate(1), of: flood)
         let flooding = (0..<7).map { _ in simulated.submit(TestScript.raise(1), of: flood) }
-        // All eight came to nothing together; each is run by itself now.
+        // All eight failed together; now each is run by itself.
         #expect(simulated.worker.turn())
         let kept = simulated.submit(TestScript.raise(1), of: other)
         #expect(simulated.worker.turn())
@@ -82,7 +82,7 @@ struct FairLaneTests {
         largest.withLock { $0 = 0 }
         for _ in 0..<128 { _ = simulated.submit(TestScript.raise(1), of: flood) }
         simulated.settle()
-        // 200 µs each: 50 statements last for as long as others may have to wait.
+        // 200 µs each: 50 statements take as long as other tenants may have to wait.
         #expect((32...64).contains(largest.withLock { $0 }))
     }
 
@@ -102,7 +102,7 @@ struct FairLaneTests {
 }
 
 extension Simulated {
-    /// The same on behalf of a tenant.
+    /// Submits a script on behalf of a tenant.
     func submit(_ script: Script, of tenant: Tenant) -> Kept {
         let kept = Kept()
         let store = store

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Storage
 
-/// A challenge of somebody else is as little to the store as one that there is not: no statement finds a row.
+/// Another user's challenge reads as not found: no statement finds a row.
 @Suite(.mayBlock) struct ForeignTests {
-    /// Those that reads found.
+    /// The number of rows that reads found.
     private final class Found: Sendable {
         let rows = Mutex(0)
     }
@@ -29,7 +29,7 @@ import Testing
         #expect(try await store.challenge(Sample.id(1), of: Sample.id(2) as UserID) == nil)
         #expect(try await store.challenge(Sample.id(1), of: Sample.id(2) as WebsiteID) == nil)
         #expect(found.rows.withLock { $0 } == 0)
-        // The owner's is read, and its step with it.
+        // The owner's challenge is read, with its step.
         #expect(try await store.challenge(Sample.id(2), of: Sample.id(2) as UserID)?.steps.count == 1)
         #expect(found.rows.withLock { $0 } == 2)
         #expect(try await store.challenge(Sample.id(2), of: Sample.id(1) as WebsiteID)?.steps.count == 1)

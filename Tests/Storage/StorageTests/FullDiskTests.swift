@@ -5,9 +5,10 @@ import World
 
 @testable import Storage
 
-/// A database that cannot grow: the request is refused, nothing partial stays, and the store goes on when there is room.
+/// A database that cannot grow: the request is refused, nothing partial is stored, and the store continues when
+/// there is space again.
 @Suite(.mayBlock) struct FullDiskTests {
-    // SQLite gives the same error for its own limit as for a disk without room.
+    // SQLite reports its own size limit with the same error as a full disk.
     private static let noRoom = Statement("PRAGMA max_page_count = 1")
     private static let room = Statement("PRAGMA max_page_count = 1000000")
 
@@ -37,7 +38,7 @@ import World
             #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
         }
     }
-    /// What is told once is not told again with every transaction that happens to write nothing.
+    /// A failure that was logged is not logged again after each transaction that writes nothing.
     @Test func fullDiskEndsWithTheNextSuccessfulWrite() async throws {
         let database = try Engine.file.database()
         let store = try database.open()
@@ -48,7 +49,7 @@ import World
             "test.large", writes: [KeptRow.insert(id: 1, name: "large", body: String(repeating: "x", count: 100_000))])
         for _ in 0..<3 {
             await #expect(throws: StoreFailure.self) { try await store.run(large) }
-            // There is no such counter.
+            // This counter does not exist.
             #expect(try await store.run(TestScript.raise(7)).row(0).integer(0) == 0)
         }
         #expect(database.sink.lines.count { $0.contains("event=store.") } == 1)

@@ -7,15 +7,15 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// A store over three nodes that are one database, while nodes die, stand still, and write the same rows.
+/// A store over a cluster of three nodes, while nodes die, hang, and write the same rows.
 ///
-/// Times are Galera's own: where a node is gone without a word, all others wait six seconds before they go on.
+/// The times are Galera's: if a node disappears without notice, all others wait six seconds before they continue.
 @Suite(
     .serialized, .timeLimit(.minutes(15)), .mayBlock,
     .enabled(if: GaleraCluster.isInstalled, "Galera is not installed; run: dev/need test"),
     .enabled(if: !Sanitizer.isOn, "a sanitizer has nothing to see in the nodes"))
 struct GaleraTests {
-    /// A database on all nodes, and stores over it.
+    /// A database on all nodes, and stores that use it.
     private struct Bench {
         let cluster: GaleraCluster
         let name: String
@@ -34,7 +34,7 @@ struct GaleraTests {
 
         func place(_ node: Int) -> String { "127.0.0.1:\(cluster.nodes[node].port)" }
 
-        /// By a connection to that node alone.
+        /// Reads the counter over a connection to that node alone.
         func value(at node: Int) throws -> Int64 {
             let session = try url(of: node).session(.reading)
             defer { session.close() }
@@ -51,7 +51,7 @@ struct GaleraTests {
         private static let countOperations = Statement("SELECT COUNT(*) FROM audit")
     }
 
-    /// How many were acknowledged, of `count` by each of some callers.
+    /// Raises the counter `count` times from each of some callers, and returns the number of acknowledged raises.
     private func raise(_ store: Store, callers: Int = 4, _ count: Int, _ noted: Progress? = nil) async -> Int64 {
         await withTaskGroup(of: Int64.self) { group in
             for _ in 0..<callers {
@@ -68,7 +68,7 @@ struct GaleraTests {
         }
     }
 
-    /// Tells when so many were acknowledged.
+    /// A counter of acknowledged raises, which resumes its waiter when there are enough.
     private final class Progress: Sendable {
         private let state = Mutex<(count: Int, waiting: CheckedContinuation<Void, Never>?)>((0, nil))
         private let enough: Int
@@ -109,10 +109,10 @@ struct GaleraTests {
         await progress.wait()
         bench.cluster.nodes[0].kill()
         let acknowledged = await raised
-        // Once more, however long the others needed.
+        // Repeats until the other nodes are ready.
         while (try? await store.run(TestScript.raise(1))) == nil {}
 
-        // By both lanes, on one node and with every row.
+        // Both lanes use one node, which has every row.
         let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
         #expect(value > acknowledged)
         #expect(try await bench.operations(store) == value)
@@ -122,12 +122,12 @@ struct GaleraTests {
 
         try bench.cluster.nodes[0].restart()
         #expect(try bench.value(at: 0) == value)
-        // Nobody is brought back: it stays where it goes well.
+        // The store does not return to the first node: it stays at a node that works.
         _ = try await store.run(TestScript.raise(1))
         #expect(store.connections(to: bench.place(node)) == 2)
     }
 
-    /// A frozen node takes itself for what it was when it goes on, until it hears of the others.
+    /// A paused node that continues still believes that it belongs to the majority, until it hears from the others.
     @Test func pausedNodeServesNoStaleReads() async throws {
         let bench = try Bench()
         let database = try bench.database(first: 0)
@@ -151,7 +151,8 @@ struct GaleraTests {
         node.thaw()
         switch Result(catching: { () throws(SessionFailure) in try reader.run(TestScript.value(of: 1).reads) }) {
         case .success(let rows): #expect(try rows.row(0).integer(0) == 1)
-        // It is outside of the majority, and says so; or that it waited in vain for what the others have.
+        // Either the node reports that it is outside the majority, or it waited in vain for the transactions of the
+        // others.
         case .failure(.lost), .failure(.locked): break
         case .failure(let failure): throw failure
         }
@@ -167,7 +168,8 @@ struct GaleraTests {
         _ = try await store.run(TestScript.counter(1))
         for node in bench.cluster.nodes.dropFirst() { node.freeze() }
         async let written = store.run(TestScript.raise(1))
-        // A read goes well until the node has noticed, and is refused from then on: it has nothing old to tell.
+        // A read succeeds until the node has noticed, and is refused from then on. So the node returns no stale
+        // row.
         while let rows = try? await store.run(TestScript.value(of: 1)) { #expect(try rows.row(0).integer(0) == 0) }
         let isAcknowledged = (try? await written) != nil
         #expect(!isAcknowledged)
@@ -180,7 +182,7 @@ struct GaleraTests {
         #expect(store.fault == nil)
     }
 
-    /// Certification finds them at COMMIT, where a single server has locks.
+    /// Certification finds the conflicts at COMMIT, where a single server would use locks.
     @Test func concurrentWritesAtTwoNodesApplyOnce() async throws {
         let bench = try Bench()
         let (first, second) = (try bench.database(first: 0), try bench.database(first: 1))

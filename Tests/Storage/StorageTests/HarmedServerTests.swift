@@ -1,5 +1,5 @@
 import TestSupport
 import Testing
 
-/// All that kill or stop the one server that is there for it: one after the other.
+/// The tests that kill or stop the server reserved for them. They run one after the other.
 @Suite(.serialized, .timeLimit(.minutes(15)), .mayBlock) enum HarmedServerTests {}

@@ -6,7 +6,7 @@ import World
 
 @testable import Storage
 
-/// Queueing, batching and giving up, turn by turn on simulated loops.
+/// Queues, batches and deadlines of a lane, turn by turn on simulated loops.
 struct LaneTests {
     @Test func queuedScriptsShareOneTransactionAndOneWakeup() throws {
         let simulated = try Simulated()
@@ -15,7 +15,7 @@ struct LaneTests {
         #expect(simulated.worker.turn())
         #expect(!simulated.worker.turn())
         #expect(kept.allSatisfy { $0.answer == nil })
-        // One posted piece of work resumes all ten tasks; each then has a turn of its own.
+        // One posted job resumes all ten tasks; then each has its own turn.
         #expect(simulated.caller.turn())
         for _ in kept { #expect(simulated.caller.turn()) }
         #expect(!simulated.caller.turn())
@@ -55,13 +55,13 @@ struct LaneTests {
         simulated.time.advance(by: StoreOptions().deadline)
         while simulated.caller.turn() {}
         #expect(kept.failure == Submission.late)
-        // It waited over its deadline: it does not run any more.
+        // The script waited beyond its deadline, so it does not run any more.
         simulated.settle()
         #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
     }
 
     @Test func fullLaneRefusesScripts() throws {
-        // A single tenant may use half of the places.
+        // A single tenant may use half of the queue.
         let simulated = try Simulated { $0.waiting = 6 }
         let kept = (0..<4).map { simulated.submit(TestScript.counter(Int64($0))) }
         while simulated.caller.turn() {}

@@ -7,7 +7,8 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// Whatever ends a login, its website is told, by one row that is written with the end.
+/// The event `login.decided`: every end of a login notifies its website, with one outbox entry that is written
+/// together with the end.
 struct LoginDecidedTests {
     private static let setWebhookURL = Statement(
         "UPDATE website SET webhook_url = 'https://shop.example/hook' WHERE id = ?")
@@ -19,7 +20,7 @@ struct LoginDecidedTests {
         WHERE kind = 'webhook' AND user_id = ?
         """)
 
-    /// What the website is told, about which challenge. In the sample the challenge of a user has the user's number.
+    /// An event for the website, and its challenge. In the sample, the challenge of a user has the user's number.
     private struct Told: Hashable, Sendable {
         let event: String
         let place: Int64
@@ -31,9 +32,9 @@ struct LoginDecidedTests {
     private struct Way: Sendable, CustomStringConvertible {
         let description: String
         var isRepeatable = true
-        /// What is told of the user of that number in the end.
+        /// The events that the website of the user with this number gets in total.
         let told: @Sendable (Int) -> Set<Told>
-        /// Ends the challenge of the user of that number.
+        /// Ends the challenge of the user with this number.
         let run: @Sendable (Int, Store, Domain.Operation) async throws -> Void
     }
 
@@ -124,7 +125,7 @@ struct LoginDecidedTests {
             let new = Sample.asked(number + 9000, of: number)
             _ = try await store.ask(new, within: Sample.limits, as: operation)
         },
-        // The new one is born with its end, and is told of as well.
+        // The new challenge has ended from the beginning, and is reported too.
         Way(description: "the login of a locked user", isRepeatable: false) {
             [.decided($0), .decided($0 + 9000)]
         } run: { number, store, operation in
@@ -133,7 +134,7 @@ struct LoginDecidedTests {
             let new = Sample.asked(number + 9000, of: number)
             _ = try await store.ask(new, within: Sample.limits, as: operation)
         },
-        // Of a login that ended otherwise, while the next one is open.
+        // About a login that has already ended otherwise, while the next one is open.
         Way(description: "a report of fraud", isRepeatable: false) {
             [.decided($0), .decided($0 + 9000), Told(event: "user.frozen", place: 1, challenge: $0)]
         } run: { number, store, operation in
@@ -177,7 +178,7 @@ struct LoginDecidedTests {
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         for (number, way) in zip(100..., Self.ways) {
-            // One that the store does not look up first.
+            // An operation that the store does not look up before it runs the script.
             let operation = operations.new()
             try await way.run(number, store, operation)
             let expected = hasEndpoint ? way.told(number) : []
@@ -186,7 +187,7 @@ struct LoginDecidedTests {
         }
     }
 
-    /// A change that comes again under the same operation, and is not looked up, tells nothing again.
+    /// A change that is repeated under the same operation without a look-up creates no second entry.
     @Test(arguments: Engine.allCases) func repeatedOperationCreatesOneLoginDecided(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
@@ -203,7 +204,7 @@ struct LoginDecidedTests {
         }
     }
 
-    /// Whoever forgets a user asks for it to be as if there had been none.
+    /// The deletion of a user also deletes the user's events.
     @Test(arguments: Engine.allCases) func deletedUserCreatesNoLoginDecided(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
@@ -213,7 +214,7 @@ struct LoginDecidedTests {
             Script("webhook URL", writes: [BoundStatement(Self.setWebhookURL, .id(Sample.website))]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
-        // One whose login is open, and one whose website is to be told of an end still.
+        // One user has an open login. The website of the other still has to be notified of an end.
         _ = try await Sample.approve(101, on: store, as: operations.new())
         #expect(try await told(of: 101, on: store).count == 1)
         for number in [100, 101] {

@@ -4,7 +4,7 @@ import World
 
 @testable import Storage
 
-/// Which of several hosts is tried first.
+/// The order in which several hosts are tried.
 struct MariaDBHostsTests {
     private let time = TestTime()
     private let hosts: MariaDBHosts
@@ -56,7 +56,7 @@ struct MariaDBHostsTests {
             rests.append(seconds)
         }
         #expect(rests == [5, 10, 20, 40, 60, 60])
-        // What was long ago counts no more.
+        // Old failures no longer count.
         time.advance(by: .seconds(301))
         hosts.passOver(0)
         time.advance(by: .seconds(5))

@@ -6,7 +6,7 @@ import World
 
 @testable import Storage
 
-/// The right to change the tables of a cluster. The row does on one node what it does on several.
+/// The lock for changes of a cluster's tables. Its row works the same on one node as on several.
 @Suite(.mayBlock) struct MigrationLockTests {
     private let database: TestDatabase
     private let one: any Session
@@ -38,7 +38,7 @@ import World
         #expect(try await second)
     }
 
-    /// It was only slow: it does no more.
+    /// The slow program was still alive, but must not continue.
     @Test func expiredMigrationLockIsLost() throws {
         let slow = try MigrationLock(one)
         try slow.renew()
@@ -47,7 +47,7 @@ import World
         #expect(throws: SessionFailure.conflict("another program took over the migration of this database")) {
             try slow.renew()
         }
-        // Nor does its leaving let anybody in.
+        // Its release of the lock admits no other program either.
         slow.release()
         try next.renew()
     }

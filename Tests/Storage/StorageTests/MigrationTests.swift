@@ -40,7 +40,8 @@ import World
         for name in directory.names { #expect(TemporaryDirectory.mode(of: directory(name)) == 0o600, "\(name)") }
     }
 
-    /// SQLite's log is in the file when the store is closed: it can be copied, moved and removed.
+    /// The file of a closed store. SQLite's log has been copied into it, so the file can be copied, moved and
+    /// removed.
     @Test func closedStoreLeavesOneFile() async throws {
         let directory = try TemporaryDirectory()
         let store = try TestDatabase(url: .sqlite(path: directory("one.db")), migrations: TestSchema.all).open()
@@ -88,8 +89,8 @@ import World
         ) { try database.open(schema) }
     }
 
-    /// The product's first schema is 2: what was made before has secrets that follow from ids, and
-    /// there is no way from it.
+    /// The product's first schema is version 2. Earlier stores have secrets that are derived from ids, and there is
+    /// no migration from them.
     @Test(arguments: onlyOnDisk, [SchemaRequirement.require, .migrate])
     func storeWithoutASchemaVersionIsRefused(_ engine: Engine, _ schema: SchemaRequirement) throws {
         #expect(Migration.all.first?.version == 2)
@@ -100,7 +101,7 @@ import World
                 "\(database.url): the database has schema 1, which cannot be brought up to date: "
                     + "start anew with an empty database and `twoefay migrate`")
         ) { try database.open(schema, migrations: Migration.all) }
-        // Nothing of it was touched.
+        // The store is unchanged.
         let store = try database.open(.require)
         defer { store.close() }
         #expect(store.schemaVersion == 1)
@@ -112,7 +113,7 @@ import World
         #expect(try store.runBlocking(Script("test", reads: [BoundStatement(tables)])).row(0).integer(0) == 0)
     }
 
-    /// As a crash leaves them: any number of statements done, the version not recorded.
+    /// The state that a crash leaves: any number of statements are done, and the version is not recorded.
     @Test(arguments: onlyOnDisk)
     func migrationResumesAfterACrashBetweenStatements(_ engine: Engine) throws {
         let database = try engine.database(Migration.all)
@@ -120,7 +121,7 @@ import World
         let statements = database.url.dialect.statements(of: SchemaText.sql)
         #expect(statements.count > 10)
         for done in statements.indices {
-            // One more statement each time, and those before it again.
+            // One more statement in each round, after a repetition of the earlier ones.
             let session = try database.url.session(.migrating)
             defer { session.close() }
             for statement in statements[...done] { try session.execute(statement) }
@@ -147,7 +148,7 @@ import World
         withExtendedLifetime(database) {}
     }
 
-    /// Whoever gets the lock next must find the version that was made.
+    /// The next holder of the lock must find the version that was written.
     @Test func migrationLockIsHeldUntilTheVersionIsWritten() throws {
         let database = try Engine.mariadb.database()
         let (migrating, other) = (try database.url.session(.migrating), try database.url.session(.reading))
@@ -177,7 +178,7 @@ import World
         #expect(message.contains("CREATE NONSENSE"))
     }
 
-    /// An empty file, which to SQLite is an empty database.
+    /// Creates an empty file, which SQLite treats as an empty database.
     private static func touch(_ url: StorageURL) throws {
         guard case .sqlite(let path) = url else { return }
         try write("", to: path)

@@ -8,9 +8,10 @@ import World
 @testable import Storage
 
 extension HarmedServerTests {
-    /// A server that is gone, hangs, or will not write: an answer in time, and work again when it is back.
+    /// A server that is down, hangs or is read-only: scripts get an answer in time, and succeed again after the
+    /// recovery.
     struct OutageTests {
-        /// A store whose time passes when the test says so, and a loop on which its scripts are submitted.
+        /// A store whose clock the test moves, and a loop on which its scripts are submitted.
         private struct Bench {
             let time = TestTime()
             let database: TestDatabase
@@ -26,8 +27,8 @@ extension HarmedServerTests {
                 caller = EventLoop.simulated(name: "caller", time: time) { _ in 0 }
             }
 
-            /// Many at once, as requests are, and their deadline once the store has noticed that it fails, which on a
-            /// slow machine might be later: how many failed.
+            /// Submits many scripts at once and returns the number of failures. Their deadline passes after the
+            /// store has noticed its failure, which may be later on a slow machine.
             func failures(of count: Int) async -> Int {
                 let kept = (0..<count).map { number in
                     store.submit(number.isMultiple(of: 2) ? TestScript.raise(1) : TestScript.value(of: 1), on: caller)
@@ -38,7 +39,7 @@ extension HarmedServerTests {
                 return kept.count { $0.failure != nil }
             }
 
-            /// Returns when a write and a read have gone well; no time passes for them.
+            /// Returns when a write and a read have succeeded; no time passes for them.
             func recover() async throws {
                 _ = try await store.run(TestScript.raise(1))
                 _ = try await store.run(TestScript.value(of: 1))
@@ -64,11 +65,11 @@ extension HarmedServerTests {
             defer { bench.store.close() }
             _ = try await bench.store.run(TestScript.counter(1))
             server.pause()
-            // Several times over, as clients do that try again.
+            // Repeated several times, like clients that retry.
             for _ in 0..<3 { #expect(await bench.failures(of: 500) == 500) }
             server.resume()
             try await bench.recover()
-            // Nothing of what was given up was done in the meantime but the writes that were on their way.
+            // Of the abandoned scripts, only writes that were already sent have run.
             let value = try await bench.store.run(TestScript.value(of: 1)).row(0).integer(0)
             let operations = try await bench.store.run(Script("test", reads: [BoundStatement(Self.operations)]))
             #expect(value == (try operations.row(0).integer(0)))
@@ -124,7 +125,7 @@ extension HarmedServerTests {
 
         private static let ids = Statement("SELECT id FROM counter")
 
-        /// A database of one name on both.
+        /// Creates a database with the same name on both servers.
         private func common(_ first: MariaDBServer, _ second: MariaDBServer) throws -> String {
             let name = "common\(Self.drawn.wrappingAdd(1, ordering: .relaxed).newValue)"
             for server in [first, second] { try server.sql("CREATE DATABASE \(name)") }

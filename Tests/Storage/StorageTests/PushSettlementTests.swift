@@ -6,7 +6,7 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// The pushes of a challenge, settled by two relays at the same moment, and while the challenge ends.
+/// The pushes of a challenge, settled by two relays at the same time, and while the challenge ends.
 @Suite(.mayBlock) struct PushSettlementTests {
     private static let further = Statement(
         "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
@@ -25,7 +25,7 @@ import World
         return try await relays.first.run(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
     }
 
-    /// Each sees that the other's is not under way any more, or leaves the step to it.
+    /// Each settlement sees that the other push has ended, or leaves the step to the other settlement.
     @Test func lastOfTwoConcurrentFailuresEndsTheStep() async throws {
         let relays = try await TwoRelays()
         let (first, second, operations) = (relays.first, relays.second, relays.operations)
@@ -51,7 +51,7 @@ import World
         #expect(failed == Int64(Self.rounds.count))
     }
 
-    /// It is taken over at the moment in which the user answers: the step is the answer's in the end.
+    /// The push is accepted at the moment at which the user answers. The step keeps the state `answered`.
     @Test func answeredChallengeIsNotChangedBySettlement() async throws {
         let relays = try await TwoRelays()
         let (first, second, operations) = (relays.first, relays.second, relays.operations)
@@ -65,7 +65,7 @@ import World
         #expect(try await count("c.state = 'answered' AND s.state = 'answered'", relays) == Int64(Self.rounds.count))
     }
 
-    /// Two relays settle one push: it has one end, of which one of them knows.
+    /// Two relays settle the same push. It gets one outcome, and only one relay is told that it set the outcome.
     @Test func concurrentSettlementsOfAPushApplyOnce() async throws {
         let relays = try await TwoRelays()
         let (first, second, operations) = (relays.first, relays.second, relays.operations)

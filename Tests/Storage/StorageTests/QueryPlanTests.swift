@@ -5,15 +5,16 @@ import Testing
 @testable import Relay
 @testable import Storage
 
-/// No statement looks at every row of a table that grows. Each is explained on a database with some rows, with the values
-/// that its verb gives it, at the moment when the verb runs it.
+/// The query plans: no statement scans all rows of a table that grows. Each statement is explained when its verb
+/// runs it, with the verb's values, on a database with some rows.
 @Suite(.mayBlock) struct QueryPlanTests {
-    /// Tables of which there is a handful of rows (relay, website, website_key, webhook_endpoint) may be looked at as a whole.
+    /// The tables that grow. The others (relay, website, website_key, webhook_endpoint) have a handful of rows, and
+    /// may be scanned.
     private static let growing = [
         "user", "activation", "device", "factor", "sent_code", "challenge", "step", "outbox", "audit", "idempotency",
     ]
 
-    /// A part of the statement, and why it may.
+    /// Parts of statements that may scan a table, each with the reason.
     private static let exceptions = [
         "WHERE substr(answer, 1, :length)": "the same, of the answers of a day",
         "GROUP BY o.kind": "the operator's status; what is to be done is short work or open logins",
@@ -40,20 +41,20 @@ import Testing
                 #expect(table == nil, "\(scanned) is scanned by \(plan.sql)")
             }
         }
-        // A statement that no verb here runs would not have been looked at.
+        // A statement that no verb here runs would not have been checked.
         #expect(Set(plans.map(\.index)).count == (try Self.statementsInSources()))
-        // These are, so a scan that was not meant would have been seen.
+        // The exceptions do scan, so an unwanted scan would have been found.
         for exception in Self.exceptions.keys {
             #expect(plans.contains { $0.sql.contains(exception) && !$0.scanned.isEmpty }, "\(exception)")
         }
     }
 
-    /// How many statements the verbs have, counted in their sources.
+    /// Returns the number of the verbs' statements, counted in their sources.
     private static func statementsInSources() throws -> Int {
         let root = "\(#filePath)".split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
         let folder = "\(root)/Sources/Storage/Storage/SQL"
         let files = TemporaryDirectory.names(in: folder).flatMap { name in
-            // What is not Swift is the folder of a verb.
+            // Every other name is the folder of a verb.
             name.hasSuffix(".swift")
                 ? ["\(folder)/\(name)"]
                 : TemporaryDirectory.names(in: "\(folder)/\(name)").map { "\(folder)/\(name)/\($0)" }
@@ -65,13 +66,13 @@ import Testing
     }
 }
 
-/// A statement and the tables (by the names it gives them) of which it looks at every row.
+/// A statement, and the tables that it scans, by the names that the statement gives them.
 private struct Plan: Sendable {
     let index: Int
     let sql: String
     let scanned: [String]
 
-    /// Whether the statement calls the table so.
+    /// Whether the statement gives the table this name.
     func names(_ table: String, _ name: String) -> Bool {
         guard name != table else { return true }
         let words = sql.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.filter { $0 != "AS" && $0 != "M" }
@@ -124,7 +125,8 @@ private final class Explained {
         }
     }
 
-    /// Its columns are id, select_type, table, type and more. The table of an INSERT is among the tables.
+    /// Returns the tables that MariaDB scans. The columns are id, select_type, table, type and more. The table of
+    /// an INSERT is listed too.
     private static func scannedByMariaDB(_ rows: Rows) -> [String] {
         rows.compactMap { row in
             guard let type = try? row.optionalText(3), ["ALL", "index"].contains(type) else { return nil }

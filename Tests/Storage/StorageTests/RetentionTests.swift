@@ -6,7 +6,7 @@ import World
 
 @testable import Storage
 
-/// What nobody needs any more goes, however much of it there is, a few rows at a time, and by one relay.
+/// The deletion of rows that are no longer needed, whatever their number: a few at a time, by one relay.
 @Suite(.mayBlock) struct RetentionTests {
     fileprivate static let now = Timestamp(seconds: 1_800_000_000)
     private static let old = now - .milliseconds(1)
@@ -21,7 +21,7 @@ import World
         try await body(store)
     }
 
-    /// All looks until there is nothing more, and what each of them came to.
+    /// Deletes until nothing is left to delete, and returns the number of rows of each transaction.
     @discardableResult private func tidy(_ kind: ExpiredRows.Kind, in store: Store) async throws -> [Int] {
         var counts: [Int] = []
         var mark: Int64 = 0
@@ -44,7 +44,7 @@ import World
     @Test(arguments: Engine.allCases, ExpiredRows.Kind.allCases)
     func onlyExpiredRowsAreDeleted(engine: Engine, kind: ExpiredRows.Kind) async throws {
         try await withTables(engine) { store in
-            // More than one transaction may take.
+            // More rows than one transaction may delete.
             let rows = (0..<1103).flatMap { Old.rows(kind, $0, at: $0 < 1100 ? Self.old : Self.now) }
             _ = try await store.run(Script("fill", writes: rows))
             let counts = try await tidy(kind, in: store)
@@ -55,7 +55,7 @@ import World
         }
     }
 
-    /// Its number is what the next one's follows from, and what other relays know.
+    /// The next id is derived from its id, and other relays know its id.
     @Test(arguments: Engine.allCases) func newestAuditRowIsKept(engine: Engine) async throws {
         try await withTables(engine) { store in
             let rows = (0..<5).flatMap { Old.rows(.audit, $0, at: Self.old) }
@@ -69,7 +69,7 @@ import World
         }
     }
 
-    /// A relay's clock was ahead: what it wrote stays, and does not keep what follows.
+    /// A relay's clock was ahead. The row that it wrote stays, but does not keep later rows.
     @Test(arguments: Engine.allCases) func youngAuditRowKeepsNoOlderOne(engine: Engine) async throws {
         try await withTables(engine) { store in
             let rows = (0..<600).flatMap { Old.rows(.audit, $0, at: $0 % 2 == 0 ? Self.now : Self.old) }
@@ -79,7 +79,7 @@ import World
         }
     }
 
-    /// Looking is one transaction and dropping another: an operator's word may come between.
+    /// The search and the deletion are two transactions. An operator's command may come between them.
     @Test(arguments: [Engine.file, .mariadb], [ExpiredRows.Kind.dead, .webhooks])
     func replayedEntryIsKept(engine: Engine, kind: ExpiredRows.Kind) async throws {
         let database = try engine.database(Migration.all)
@@ -112,7 +112,8 @@ import World
                 Script(
                     "fill",
                     writes: (0..<6).flatMap { Old.rows(.challenges, $0, at: Self.old) } + [
-                        // Open; named by what is to be told; what a phone and what a factor waits for.
+                        // Challenge 1 is open, an outbox entry names the next one, and a phone and a factor wait
+                        // for the others.
                         BoundStatement(Statement("UPDATE challenge SET decided_at = NULL WHERE id = ?"), id(1)),
                         BoundStatement(
                             Statement(
@@ -123,7 +124,7 @@ import World
                             id(1),
                             id(3)),
                         BoundStatement(Old.factor, id(1), id(4), .text("waiting"), .timestamp(Self.old), id(1), id(4)),
-                        // Once they are bound they need it no more.
+                        // Phones and factors that are bound no longer need their challenge.
                         BoundStatement(
                             Old.device, id(2), id(5), .text("active"), .timestamp(Self.old), .timestamp(Self.old),
                             id(2),
@@ -140,7 +141,8 @@ import World
         }
     }
 
-    /// However many there are, and be they all of one moment, the looks come to an end, and to what lies behind them.
+    /// Rows that must stay do not stop the search, even if there are many of the same time: it ends, and reaches
+    /// the rows after them.
     @Test(arguments: Engine.allCases) func keptRowsAreSkipped(engine: Engine) async throws {
         try await withTables(engine) { store in
             let first = Self.old - .seconds(10)
@@ -170,13 +172,13 @@ import World
             try await fill(2)
             #expect(try await drop(Self.other) == nil)
             #expect(try await count("idempotency", in: store) == 1)
-            // One that leaves, or is found dead, has it no more.
+            // A relay that stops or is declared dead loses the lease.
             try await store.removeDeadRelay(Self.relay, at: nil, now: Self.now)
             #expect(try await drop(Self.other) == 1)
             _ = try await store.sendHeartbeat(Self.relay, at: Self.now)
             try await fill(3)
             #expect(try await drop(Self.relay) == nil)
-            // Nor one of which there is no sign.
+            // So does a relay that has no row.
             _ = try await store.run(
                 Script("gone", writes: [BoundStatement(Statement("DELETE FROM relay WHERE id = ?"), .id(Self.other))]))
             #expect(try await drop(Self.relay) == 1)
@@ -198,7 +200,7 @@ import World
     }
 }
 
-/// Rows of which each counts as rubbish of a kind, or will.
+/// Rows that have expired, or will expire, by kind.
 private enum Old {
     static func tables(_ kind: ExpiredRows.Kind) -> [String] {
         switch kind {
@@ -222,7 +224,7 @@ private enum Old {
         case .answers: return [BoundStatement(answer, id, digest, digest, id, at)]
         case .secrets: return [BoundStatement(secret, id, at)]
         case .smsUsage:
-            // Of the day before, or of that one.
+            // Of the day before the limit, or of that day.
             let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
             return [BoundStatement(tally, .text(SMSCharge.day(day)), .text((Sample.id(number) as UserID).text))]
         case .dead: return [BoundStatement(dead, id, at)]

@@ -6,7 +6,7 @@ import Testing
 @testable import Relay
 @testable import Storage
 
-/// Two relays on one database: a phone says yes at one while the other takes it away from its user.
+/// Two relays on one database: a phone approves at one while the other unbinds the phone.
 @Suite(.mayBlock) struct RevokeTests {
     private static let lock = Statement("UPDATE step SET at = at WHERE challenge_id = ?")
     private static let hold = Statement("UPDATE user SET state = state WHERE id = ?")
@@ -19,7 +19,7 @@ import Testing
         let (first, second) = (relays.first, relays.second)
         let operations = relays.operations
         let phone: DeviceID = Sample.id(1)
-        // Whoever holds the step's row halts the approval after the challenge got its end and before that is committed.
+        // The lock on the step's row stops the approval after it has ended the challenge and before the commit.
         try relays.hold(BoundStatement(Self.lock, .id(phone)))
 
         async let approved = Sample.approve(1, on: first, as: operations.new())
@@ -36,10 +36,10 @@ import Testing
         try relays.holder.commit()
         let isApproved = try await approved != nil
         try await revoked
-        // An approval that has waited too long is begun anew, and may find its phone revoked by
-        // then: that is no approval.
+        // An approval that has waited too long starts again, and may then find its phone revoked. That is not an
+        // approval.
         #expect(!(isApproved && wasRevokedFirst))
-        // Whatever came first, the phone is revoked, and the challenge says what the answer said.
+        // In either order, the phone is revoked, and the challenge has the result that was answered.
         let reads = [BoundStatement(Self.isRevoked, .id(phone)), BoundStatement(Self.approvals, .id(phone))]
         let rows = try await second.run(Script("test", reads: reads))
         #expect(try rows.row(0).integer(0) == 1)

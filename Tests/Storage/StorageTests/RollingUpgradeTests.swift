@@ -6,11 +6,11 @@ import World
 
 @testable import Storage
 
-/// Programs of two versions over one database, before and after its tables are brought up to date.
+/// Programs of two versions on one database, before and after the migration of its tables.
 @Suite(.mayBlock) struct RollingUpgradeTests {
     private static let onlyOnDisk: [Engine] = [.file, .mariadb]
 
-    /// Adds a table, and to a table that is there a column that programs of version 1 know nothing of.
+    /// Adds a table, and a column to an existing table. Programs of version 1 know neither.
     private static let second = Migration(
         version: 2, worksOn: 1, least: 1,
         file: """
@@ -18,7 +18,7 @@ import World
                 /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
             ALTER TABLE counter ADD COLUMN /*M! IF NOT EXISTS */ note varchar(16) DEFAULT 'new';
             """)
-    /// Takes away what only programs of version 1 used.
+    /// Removes a table that only programs of version 1 used.
     private static let third = Migration(version: 3, worksOn: 2, least: 2, file: "DROP TABLE IF EXISTS kept;")
     private static let programOfTwo = TestSchema.all + [second]
     private static let programOfThree = programOfTwo + [third]
@@ -29,7 +29,8 @@ import World
         try await store.run(TestScript.raise(1))[1].first?.integer(0) ?? -1
     }
 
-    /// The order of an upgrade: the programs, one relay after the other, then the tables, and no relay stops for it.
+    /// The order of an upgrade: first the programs, one relay after the other, then the tables. Every relay keeps
+    /// working.
     @Test(arguments: onlyOnDisk)
     func adjacentVersionsWorkOnEitherSchema(_ engine: Engine) async throws {
         let database = try engine.database()
@@ -48,7 +49,7 @@ import World
         let migrated = try database.open(.migrate, migrations: Self.programOfTwo)
         defer { migrated.close() }
         #expect(migrated.schemaVersion == 2)
-        // All that ran before go on, and one of the version before may still be started.
+        // All running programs continue, and a program of the previous version can still be started.
         #expect(try await Self.raised(older) == 4)
         #expect(try await Self.raised(newer) == 5)
         let restarted = try database.open(.require)
@@ -61,7 +62,7 @@ import World
         #expect(try await migrated.run(notes).map { try $0.first?.text(0) } == ["new", "new"])
     }
 
-    /// `migrate` of an older program, by the habit of who starts it: nothing is done, and nothing is wrong.
+    /// `migrate` of an older program changes nothing, and reports no error.
     @Test(arguments: onlyOnDisk)
     func olderProgramLeavesANewerSchemaUnchanged(_ engine: Engine) throws {
         let database = try engine.database()
@@ -88,8 +89,8 @@ import World
         try database.open(.require, migrations: Self.programOfTwo).close()
     }
 
-    /// The rule for those that come: a relay after the other can be brought up to date only if each version works with
-    /// the one before.
+    /// The rule for future versions: relays can be updated one after the other only if each version works with the
+    /// version before it.
     @Test func everyVersionWorksWithItsPredecessor() {
         let first = Migration.all.first?.version ?? 0
         #expect(Migration.all.map(\.version) == Migration.all.indices.map { Int64($0) + first })
@@ -99,7 +100,7 @@ import World
         }
     }
 
-    /// At two nodes of a cluster no lock keeps two programs apart: the one whose commit comes later is told of a conflict.
+    /// At two nodes of a cluster no lock separates two programs. The later commit gets a conflict.
     @Test func laterConcurrentMigrationFindsItDone() throws {
         let database = try Engine.mariadb.database()
         let (later, first) = (try database.url.session(.migrating), try database.url.session(.migrating))
@@ -113,7 +114,7 @@ import World
             beforeCommit: { () throws(SessionFailure) in
                 commits += 1
                 guard commits == 1 else { return }
-                // As a node does with what was not certified.
+                // A node does the same with a transaction that was not certified.
                 later.rollBack()
                 try Self.record(first)
                 throw .conflict("another node was first")
@@ -125,7 +126,7 @@ import World
         #expect(store.schemaVersion == 1)
     }
 
-    /// The other's row has come before this one's statement: no key is told twice.
+    /// The other program's row arrives before this program's statement. No duplicate key is reported.
     @Test func existingVersionIsNoError() throws {
         let database = try Engine.mariadb.database()
         let (later, first) = (try database.url.session(.migrating), try database.url.session(.migrating))
@@ -156,7 +157,7 @@ import World
     }
 }
 
-/// A session into which others come at two places.
+/// A session that lets other sessions act at two points.
 private final class MeddledSession: Session {
     private let inner: any Session
     private let beforeExecute: (String) throws(SessionFailure) -> Void

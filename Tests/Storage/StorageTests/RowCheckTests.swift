@@ -21,14 +21,14 @@ struct RowCheckTests {
 
     private func check(_ scripts: Script...) -> RowCheck { RowCheck(scripts, .writing, authenticator) }
 
-    /// SQLite holds a text beside the bytes that are written like it.
+    /// SQLite stores a text beside a blob that has the same bytes.
     @Test func rowWithAKeyOfAnotherTypeIsAnotherRow() throws {
         let key: [SQLValue] = [.blob([0xAB]), .blob([0xCD])]
         let twin: [SQLValue] = [.text("ab"), .text("cd")]
         let mac = authenticator.mac(of: key, in: table, rights: 1)
         var check = check(Script("test", rows: [search.lenient]))
         try check.check([found((twin, 1, nil), (key, 1, mac))])
-        // The script has used the codes up.
+        // The script has used up the codes.
         let signed = try check.signatures(
             check.written(without: []), [found((twin, 0, nil), (key, 0, mac))])
         #expect(signed.map { Array($0.values.dropFirst()) } == [key])
@@ -44,7 +44,7 @@ struct RowCheckTests {
         #expect(check.written(without: []).isEmpty)
     }
 
-    /// MariaDB pads the mark of an INSERT that met the row with zeros.
+    /// MariaDB pads the marker of an INSERT with zeros if the row already existed.
     @Test(arguments: [[], [UInt8](repeating: 0, count: 36)]) func insertMarkerIsNoMAC(mark: [UInt8]) throws {
         let row = try CheckedRow(found(([.blob([1]), .blob([2])], 1, mark))[0], of: table)
         #expect(row.mac == nil)

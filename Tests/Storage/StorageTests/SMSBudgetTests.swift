@@ -7,7 +7,7 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// Text messages are counted where they are begun: exactly, by however many relays at once.
+/// Text messages are counted when they begin: exactly, whatever the number of relays.
 @Suite(.mayBlock) struct SMSBudgetTests {
     private static let now = Timestamp(seconds: 1_800_000_000)
     private static let number = "+4915112345678"
@@ -20,7 +20,7 @@ import World
     private static let isBegun = Statement("SELECT count(*) FROM outbox WHERE id = ?")
     private static let tally = Statement("SELECT messages FROM sms_usage WHERE period = ? AND scope = ?")
 
-    /// What a verb does that begins a message; whether there was room.
+    /// Begins a message as a verb does. Returns false if a limit was reached.
     @discardableResult
     private static func begin(_ message: Int, _ charge: SMSCharge, on store: Store) async throws -> Bool {
         let id: OutboxEntryID = Sample.id(message)
@@ -47,24 +47,24 @@ import World
         var limits = SMSLimits(userHour: 2, userDay: 3, prefixHour: 4, prefixDay: 5, day: 6)
         limits.counted = [try #require(NumberPrefix("+4930"))]
         let hour = Duration.seconds(3600)
-        /// The user, the number, the moment, and whether there is room.
+        /// User, number, time, and whether the limits allow the message.
         let course: [(user: Int, number: String, after: Duration, isBegun: Bool)] = [
             (1, Self.number, .zero, true), (1, Self.number, .zero, true),
-            // The user's hour.
+            // Limited by the user's hour.
             (1, Self.number, .zero, false), (2, Self.number, .zero, true),
-            // Another hour, and the user's day.
+            // In another hour, limited by the user's day.
             (1, Self.number, hour, true), (1, Self.number, hour, false),
             (3, Self.number, hour, true), (4, "+43512123456", hour, true),
-            // The country's day, the day of all.
+            // Limited by the day of the country, then by the day of all.
             (5, Self.number, hour, false), (6, "+4930123456", hour, false),
-            // Tomorrow.
+            // The next day.
             (1, Self.number, hour * 24, true), (6, "+4930123456", hour * 24, true),
         ]
         for (message, row) in course.enumerated() {
             let charge = try Self.charge(limits, user: row.user, to: row.number, at: Self.now + row.after)
             #expect(try await Self.begin(message, charge, on: store) == row.isBegun, "row \(message)")
         }
-        // What was refused counts nowhere.
+        // Refused messages are not counted.
         let today = SQLValue.text(SMSCharge.day(Self.now))
         let rows = try await store.run(
             Script("tally", reads: ["", "+49", "+43", "+4930"].map { BoundStatement(Self.tally, today, .text($0)) }))
@@ -114,7 +114,7 @@ import World
         }
         try await store.addUsage(SMSUsage(Sample.id(101), at: Self.now, prefix: german, parts: 2, cost: 150_000))
         try await store.addUsage(SMSUsage(Sample.id(102), at: Self.now, prefix: german, parts: 1, cost: 75_000))
-        // Taken over from another day: begun then.
+        // Sent on another day: counted on the day on which it began.
         try await store.addUsage(SMSUsage(Sample.id(103), at: Self.now, prefix: american, parts: 1, cost: 10_000))
         let account = try await store.run(SMSUsageReport.query(of: Self.now))
         #expect(account.total == .init(prefix: "", messages: 3, sent: 3, parts: 4, cost: 235_000))
@@ -126,7 +126,7 @@ import World
         let tomorrow = try await store.run(SMSUsageReport.query(of: Self.now + .seconds(86_400)))
         #expect(tomorrow.prefixes.isEmpty && tomorrow.total.messages == 0)
 
-        // Days stay, users and hours go.
+        // Counts by day stay; counts by user and by hour are deleted.
         _ = try await store.drop(ExpiredRows(.smsUsage, before: Self.now + .seconds(86_400)), by: Sample.id(1))
         #expect(try await store.run(SMSUsageReport.query(of: Self.now)) == account)
         let left = try await store.run(Script("left", reads: [BoundStatement(Self.all)]))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Storage
 
-/// How the text of a statement is read when it is declared, and how its values find their parameters.
+/// The parsing of a declared statement, and the binding of values to its parameters.
 struct StatementTests {
     private struct Sample {
         let sql: String
@@ -27,9 +27,9 @@ struct StatementTests {
     private static let samples = [
         Sample("SELECT 1", [], "SELECT 1", [], "SELECT 1", []),
         Sample("a = :a AND b=:b", ["a", "b"], "a = ? AND b=?", [0, 1], "a = ?1 AND b=?2", [0, 1]),
-        // A name that occurs again is the same value.
+        // A repeated name has the same value.
         Sample("(:b, :a, :b)", ["b", "a"], "(?, ?, ?)", [0, 1, 0], "(?1, ?2, ?1)", [0, 1]),
-        // A name may begin another one.
+        // A name may be the beginning of another name.
         Sample(
             ":user :userName :use :user", ["user", "userName", "use"], "? ? ? ?", [0, 1, 2, 0], "?1 ?2 ?3 ?1",
             [0, 1, 2]),
@@ -39,9 +39,9 @@ struct StatementTests {
         Sample("'it''s :x' :y", ["y"], "'it''s :x' ?", [0], "'it''s :x' ?1", [0]),
         Sample("a -- :x\n:y", ["y"], "a -- :x\n?", [0], "a -- :x\n?1", [0]),
         Sample("a /* :x */ :y", ["y"], "a /* :x */ ?", [0], "a /* :x */ ?1", [0]),
-        // No name follows.
+        // A colon without a name.
         Sample("a::text :1 : b", [], "a::text :1 : b", [], "a::text :1 : b", []),
-        // Parts of one engine.
+        // Parts for one engine.
         Sample(
             "/*M! :m */ :both /*S! :s :both */", ["m", "both", "s"], "  ?   ?  ", [0, 1], "  ?1   ?2 ?1  ", [1, 2]),
         Sample("/*M! 'it''s :x */' :m */ :a", ["m", "a"], "  'it''s :x */' ?   ?", [0, 1], "  ?1", [1]),
@@ -61,7 +61,7 @@ struct StatementTests {
         #expect(text.sqlite.slots == sample.sqliteSlots)
     }
 
-    /// The number of blanks does not matter.
+    /// Splits a text into words. The number of blanks does not matter.
     private static func words(_ text: String) -> [Substring] { text.split(separator: " ") }
 
     private static let three = Statement("UPDATE t SET a = :first, b = :second WHERE c = :first AND d = :third")
@@ -113,7 +113,7 @@ struct StatementTests {
     }
 }
 
-/// Statements with names, as the engines run them.
+/// Named statements as the engines run them.
 @Suite(.mayBlock) struct NamedStatementTests {
     private static let insert = Statement("INSERT INTO kept (id, name, body) VALUES (:id, :name, :name)")
     private static let find = Statement(

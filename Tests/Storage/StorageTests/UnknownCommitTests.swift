@@ -8,7 +8,8 @@ import World
 @testable import Storage
 
 extension HarmedServerTests {
-    /// A connection that ends around a COMMIT: whether it was done is looked up, and nothing is done twice.
+    /// A connection that ends at a COMMIT: the store looks up whether the COMMIT was done, and nothing is done
+    /// twice.
     struct UnknownCommitTests {
         /// A store that reaches its server through a proxy.
         private func withProxy(
@@ -49,7 +50,7 @@ extension HarmedServerTests {
             }
         }
 
-        /// What a gateway took is paid for once, and so it stands in the account.
+        /// A message that a gateway accepted is charged once in the usage table.
         @Test func smsUsageIsRecordedOnce() async throws {
             try await withProxy(try MariaDBServer.shared(), Migration.all) { store, proxy in
                 let sent = SMSUsage(
@@ -61,20 +62,20 @@ extension HarmedServerTests {
                 proxy.cutNextCommit(.before)
                 try await store.addUsage(
                     SMSUsage(Sample.id(2), at: Sample.now, prefix: sent.prefix, parts: 1, cost: 75_000))
-                // Taken by a gateway once more, as when an operator has it tried again.
+                // A gateway accepts the message again, for example after an operator's replay.
                 try await store.addUsage(sent)
                 let account = try await store.run(SMSUsageReport.query(of: Sample.now)).total
                 #expect(account == .init(prefix: "", messages: 0, sent: 3, parts: 5, cost: 375_000))
             }
         }
 
-        /// The old connection's COMMIT is done while the new one looks whether it was.
+        /// The old connection commits while the new one looks up the operation.
         @Test func pendingCommitIsAwaited() async throws {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 proxy.cutNextCommit(
                     .late {
-                        // Until the look-up stands before the lock of the transaction that is still open.
+                        // Wait until the look-up is blocked by the lock of the open transaction.
                         for _ in 0..<100 where (try? store.runBlocking(Self.lockWaits))?[0].isEmpty != false {}
                     })
                 let rows = try await store.run(TestScript.raiseAgainAndAgain(1))
@@ -117,7 +118,8 @@ extension HarmedServerTests {
             }
         }
 
-        /// Whatever the clients heard: each operation that left its row raised the counter once, and no other did.
+        /// Whatever result the clients got: each operation with a row raised the counter once, and no other
+        /// operation did.
         @Test func serverKillUnderLoadLosesAndDuplicatesNothing() async throws {
             let server = try MariaDBServer.victim()
             let url = try StorageURL(server.url(try server.freshDatabase()))
@@ -152,7 +154,7 @@ extension HarmedServerTests {
 
         private static let operations = Statement("SELECT COUNT(*) FROM audit")
 
-        /// How many of `count` scripts at once were admitted.
+        /// Raises the counter in `count` scripts at once, and returns how many were admitted.
         private func raise(_ store: Store, _ count: Int) async throws -> Int {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<count { group.addTask { Int(try await store.run(TestScript.raise(1)).row(0).integer(0)) } }

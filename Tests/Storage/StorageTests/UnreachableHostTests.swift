@@ -7,7 +7,7 @@ import World
 @testable import Storage
 
 extension HarmedServerTests {
-    /// A store that knows that no host gives a connection keeps nobody waiting for one.
+    /// A store that knows that no host accepts connections fails at once, without a wait.
     struct UnreachableHostTests {
         @Test func refusalByEveryHostFailsAtOnce() async throws {
             let server = try MariaDBServer.victim()
@@ -15,7 +15,7 @@ extension HarmedServerTests {
                 url: try StorageURL(server.url(try server.freshDatabase())), migrations: TestSchema.all)
             let time = TestTime()
             var options = StoreOptions()
-            // So that no answer comes from it.
+            // So that the deadline never causes an answer.
             options.deadline = .seconds(1_000_000_000)
             let store = try database.open(time: time, options: options)
             defer { store.close() }
@@ -35,7 +35,7 @@ extension HarmedServerTests {
                 }
                 #expect(why.contains("MariaDB 200"), "\(why)")
             }
-            // From then on without any time.
+            // From then on each answer comes without a wait.
             for _ in 0..<3 {
                 for script in [TestScript.raise(1), TestScript.value(of: 1)] {
                     #expect(throws: StoreFailure.self) { try store.runBlocking(script) }
@@ -54,7 +54,7 @@ extension HarmedServerTests {
             }
         }
 
-        /// Both lanes go where one of them had to go, and say so.
+        /// Both lanes move to the host to which one of them had to move, and log it.
         @Test func lanesMoveToTheSameHostAndLogIt() async throws {
             let (first, second) = (try MariaDBServer.victim(), try MariaDBServer.shared())
             let name = try second.freshDatabase()

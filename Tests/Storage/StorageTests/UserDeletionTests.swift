@@ -8,7 +8,7 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// A user is forgotten, with all that is theirs.
+/// The deletion of a user, with all data of the user.
 @Suite(.mayBlock) struct UserDeletionTests {
     private static let lock = Statement("UPDATE activation SET used_at = NULL WHERE digest = ?")
     private static let left = Statement("SELECT count(*) FROM device WHERE user_id NOT IN (SELECT id FROM user)")
@@ -32,11 +32,11 @@ import World
             #expect(try await Sample.forget(number, on: store, as: operations.new()) == ended)
             #expect(try await Sample.forget(number, on: store, as: operations.new()) == nil)
         }
-        // In the sample the challenge of a user has the user's id.
+        // In the sample, the challenge of a user has the user's id.
         #expect(try await store.run(Script("noted", reads: [BoundStatement(Self.noted)])).row(0).integer(0) == 1)
     }
 
-    /// Two relays on one database: one forgets a user whose challenge the other ends.
+    /// Two relays on one database: one deletes a user while the other ends the user's challenge.
     @Test(.timeLimit(.minutes(15))) func deletingAUserLeavesEndedChallenges() async throws {
         let relays = try await TwoRelays()
         try relays.hold(BoundStatement(Self.deny, .timestamp(Sample.now), .id(Sample.id(1) as ChallengeID)))
@@ -47,13 +47,13 @@ import World
         #expect(try await forgotten == [])
     }
 
-    /// One forgets a user while the other binds a phone to it.
+    /// One relay deletes a user while the other binds a phone to the user.
     @Test(.timeLimit(.minutes(15))) func deletingAUserDeletesPhones() async throws {
         let relays = try await TwoRelays()
         let (first, second) = (relays.first, relays.second)
         let operations = relays.operations
-        // A further code, in front of the one that the phone has: whoever holds its row halts the forgetting after the
-        // phones and before the codes.
+        // Another code, which sorts before the phone's code. The lock on its row stops the deletion between the
+        // phones and the codes.
         let early = [UInt8](repeating: 0, count: 32)
         try await Sample.addCode(early, to: 1, on: first, as: operations.new())
         try relays.hold(BoundStatement(Self.lock, .blob(early)))

@@ -5,7 +5,7 @@ import World
 
 @testable import Storage
 
-/// What goes in comes out, and comes out as the same kind of value, on every engine.
+/// Values are read as they were written, with the same type, on every engine.
 @Suite(.mayBlock) struct ValueTests {
     private static let insert = Statement(
         """

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Storage
 
-/// The write-ahead log of a SQLite file, brought into the file beside the connection that writes.
+/// The checkpoint of a SQLite file's write-ahead log, beside the connection that writes.
 @Suite(.mayBlock) struct WALCheckpointerTests {
     private static let page = 4096
 
@@ -29,7 +29,7 @@ import Testing
             try session.execute("INSERT INTO kept (body) VALUES (zeroblob(\(pages * WALCheckpointerTests.page)))")
         }
 
-        /// Pages in the file, and bytes of the log.
+        /// The number of pages in the file, and the length of the log in bytes.
         var sizes: (file: Int, log: Int) {
             (size("test.db") / WALCheckpointerTests.page, size("test.db-wal"))
         }
@@ -40,14 +40,14 @@ import Testing
         }
     }
 
-    /// SQLite itself would have brought in the first thousand pages within a commit.
+    /// SQLite itself would have checkpointed the first thousand pages within a commit.
     @Test func commitDoesNotWaitForACheckpoint() throws {
         let scene = try Fixture()
         for _ in 0..<15 { try scene.commit(pages: 100) }
         #expect(scene.sizes.file < 10)
         #expect(scene.worker.turn())
         #expect(scene.sizes.file >= 1500)
-        // All of it is in the file, so the log is written from its beginning again.
+        // The file has all of the log, so SQLite writes the log from its start again.
         let before = scene.sizes.log
         for _ in 0..<10 { try scene.commit(pages: 90) }
         #expect(scene.sizes.log == before)
@@ -60,7 +60,7 @@ import Testing
         #expect(scene.sizes.log < 300 * (Self.page + 24))
     }
 
-    /// What is committed while nobody reads on stays there after the connections have ended in any order.
+    /// Commits that no checkpoint has copied survive the end of the connections, in either order.
     @Test func closingTheCheckpointerFirstLosesNothing() throws {
         let scene = try Fixture()
         for _ in 0..<15 { try scene.commit(pages: 100) }

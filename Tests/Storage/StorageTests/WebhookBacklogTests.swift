@@ -8,7 +8,8 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// One website has a hundred thousand calls, dead, later and due: what the others' calls cost is what they always cost.
+/// One website has a hundred thousand webhooks: dead, due later and due now. The cost of other websites' webhooks
+/// stays the same.
 @Suite(.mayBlock, .timeLimit(.minutes(10))) struct WebhookBacklogTests {
     private static let reads = Statement(
         """
@@ -16,12 +17,12 @@ import World
         WHERE variable_name LIKE 'Handler_read%' AND variable_name NOT LIKE '%deleted'
         """)
 
-    /// The rows that the server looks at for a script, and for nothing else.
+    /// The number of rows that the server reads for a script, and for nothing else.
     private final class Counted: Sendable {
         let rows = Mutex<Int64>(0)
     }
 
-    /// At how many rows the session has looked so far; a few of them to find that out.
+    /// Returns the number of rows that the session has read so far, including a few for this query.
     private static func looked(_ session: any Session) throws(SessionFailure) -> Int64 {
         let rows = try session.run([BoundStatement(reads)])[0]
         return (try? rows.first?.integer(0)) ?? .max / 2
@@ -84,7 +85,7 @@ import World
             id: Sample.id(1), relay: Sample.id(1), now: WebhookFixture.now, leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
         try await costs("everything else that is due", upTo: 100) { _ = try await store.lease(claim) }
-        // A third of them waits for later: each is looked at a few times, not once for every other.
+        // A third of them is due later. Each is read a few times, not once for every other one.
         let recovered = WebhookSettlement(
             website: Sample.id(1), url: WebhookFixture.url, relay: Sample.id(1), at: WebhookFixture.now,
             effects: [.recovered],

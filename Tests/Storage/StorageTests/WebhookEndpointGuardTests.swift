@@ -8,7 +8,8 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// Two operators, or an operator and a relay, change one webhook endpoint: the later one is told, and changes nothing.
+/// Two operators, or an operator and a relay, change one webhook endpoint. The later change fails, and its author
+/// is told.
 struct WebhookEndpointGuardTests {
     private let website: WebsiteID = Sample.id(3)
     private let operations = Operations(
@@ -75,7 +76,8 @@ struct WebhookEndpointGuardTests {
             #expect(kept?.sealed == [1])
             #expect(try await changes(store) == 0)
 
-            // Where it is as it was read, a secret goes with a webhook URL and comes with another.
+            // If the endpoint is as it was read, its secret is deleted with the webhook URL, and a new URL brings a
+            // new secret.
             let own = traits("https://club.example/")
             #expect(
                 try await store.run(Websites.edit(website, from: own, to: traits(nil), at: now, as: operations.new())))

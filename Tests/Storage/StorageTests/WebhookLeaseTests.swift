@@ -7,7 +7,7 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// The calls that a relay takes in hand.
+/// The leases of webhooks.
 struct WebhookLeaseTests {
     @Test(arguments: Engine.allCases) func oldestDueWebhooksAreLeasedOnce(_ engine: Engine) async throws {
         let scene = try WebhookFixture(engine)
@@ -24,14 +24,15 @@ struct WebhookLeaseTests {
         #expect(try await scene.claim(of: 2) == [30])
         #expect(try await scene.websites() == [])
         #expect(try await scene.websites(after: .seconds(1)) == [1, 3])
-        // Nothing else of the relay's takes them up.
+        // The lease of other outbox entries does not take them.
         let claim = OutboxLease(
             id: Sample.id(1), relay: Sample.id(1), now: WebhookFixture.now + .seconds(60), leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
         #expect(try await scene.store.lease(claim).rows.isEmpty)
     }
 
-    /// A relay that lives keeps what it has in hand; of a dead one others take it, when it is buried or its lease is over.
+    /// A living relay keeps its webhooks. Others take the webhooks of a dead relay when it is declared dead, or
+    /// when the lease ends.
     @Test(arguments: Engine.allCases) func webhooksOfADeadRelayAreLeasedByOthers(_ engine: Engine) async throws {
         let scene = try WebhookFixture(engine)
         try await scene.addWebsite(1)
@@ -43,12 +44,12 @@ struct WebhookLeaseTests {
         #expect(try await scene.claim(by: 1, after: over) == [10])
         try await scene.store.removeDeadRelay(Sample.id(1), at: nil, now: WebhookFixture.now)
         #expect(try await scene.claim(by: 2) == [10])
-        // Relay 3 was buried before it took it.
+        // Relay 3 was declared dead before it leased the webhook.
         try await scene.addWebhook(11)
         #expect(try await scene.claim(by: 3) == [11])
         #expect(try await scene.claim(by: 2) == [])
         #expect(try await scene.claim(by: 2, after: over).contains(11))
-        // What is buried is due by its own time alone.
+        // Released webhooks are due only by `webhook_due_at`.
         #expect(try await scene.count("outbox", where: "due_at IS NOT NULL") == 0)
     }
 
@@ -59,7 +60,7 @@ struct WebhookLeaseTests {
             try await scene.addWebhook(end + 1, challenge: end, place: 1, after: .seconds(-1))
             try await scene.addWebhook(end, challenge: end)
         }
-        // One by one: what waits stands in nobody's way.
+        // One at a time: a webhook that waits does not block others.
         #expect(Set(try await scene.claim(limit: 1) + scene.claim(limit: 1) + scene.claim(limit: 1)) == [10, 20, 30])
         #expect(try await scene.claim() == [])
         let due = WebhookFixture.now + .seconds(5)
@@ -114,12 +115,12 @@ struct WebhookLeaseTests {
         let unbound = try #require(rows.first { $0.event == "device.unbound" })
         #expect(unbound.challenge == nil && unbound.place == 1)
         let device = try #require(unbound.device)
-        // One engine fills its column up.
+        // One engine pads the column.
         #expect(device.id == Sample.id(7) && device.platform == .ios && device.publicKey?.first == 4)
         #expect(device.name == nil && device.binding == nil)
     }
 
-    /// Whatever two relays claim at the same moment, each call is in the hand of one.
+    /// Two relays lease at the same time. Each webhook is leased by one of them.
     @Test(.mayBlock) func twoRelaysNeverLeaseTheSameWebhook() async throws {
         let scene = try WebhookFixture(.mariadb)
         let other = try scene.database.open(options: .patient)
@@ -152,7 +153,7 @@ struct WebhookLeaseTests {
         #expect(
             try await scene.store.webhookBacklog(at: WebhookFixture.now)
                 == WebhookBacklog(oldestDue: WebhookFixture.now - .seconds(9), dead: 0, disabled: 1, websites: 2))
-        // Dead ones, of whomever.
+        // Dead webhooks, of both websites.
         for number in [10, 11, 20] {
             try await scene.write(
                 """
@@ -163,7 +164,7 @@ struct WebhookLeaseTests {
         #expect(
             try await scene.store.webhookBacklog(at: WebhookFixture.now)
                 == WebhookBacklog(oldestDue: nil, dead: 3, disabled: 1, websites: 2))
-        // What is due later is not late.
+        // A webhook that is due later is not overdue.
         try await scene.addWebhook(12, after: .seconds(1))
         #expect(try await scene.store.webhookBacklog(at: WebhookFixture.now).oldestDue == nil)
     }

@@ -7,7 +7,7 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// What came of calls is written down, and what that makes of their website.
+/// The outcomes of webhooks, and their effects on the health of the website's endpoint.
 struct WebhookSettlementTests {
     private func call(_ number: Int) -> OutboxEntryID { Sample.id(number) }
 
@@ -19,7 +19,7 @@ struct WebhookSettlementTests {
         for number in 10..<14 { try await scene.addWebhook(number, attempts: 2) }
         #expect(try await scene.claim().count == 4)
         let due = WebhookFixture.now + .seconds(300)
-        // Twice: whoever does not know whether it was done does it again.
+        // Twice, because a relay that does not know whether the change was written repeats it.
         for _ in 0..<2 {
             try await scene.settle([.delivered(call(10))])
             try await scene.settle([.retry(call(11), at: due, failures: 3)], reason: "answered 500")
@@ -39,7 +39,7 @@ struct WebhookSettlementTests {
         #expect(try await scene.count("audit", where: "event LIKE 'webhook.%'") == 1)
     }
 
-    /// A relay that was taken for dead comes back with what it knows.
+    /// A relay that was declared dead continues, with outcomes to record.
     @Test(arguments: Engine.allCases) func webhookLeasedByAnotherRelayIsNotSettled(_ engine: Engine) async throws {
         let scene = try WebhookFixture(engine)
         try await scene.addWebsite(1)
@@ -53,7 +53,7 @@ struct WebhookSettlementTests {
         #expect(try await scene.count("outbox", where: "holder = x'\(Sample.id(2) as RelayID)'") == 4)
         #expect(try await scene.count("webhook_endpoint", where: "failed_attempts = 0 AND failing_since IS NULL") == 1)
         #expect(try await scene.count("audit", where: "1 = 1") == 0)
-        // But what has arrived has.
+        // But a delivery is recorded even so.
         try await scene.settle([.delivered(call(13))], by: 1, .delivered)
         #expect(try await scene.count("outbox", where: `where`(13)) == 0)
     }
@@ -81,14 +81,14 @@ struct WebhookSettlementTests {
                 == [DueEndpoint(id: Sample.id(1), standing: WebhookHealth(), place: place)])
     }
 
-    /// Several relays see at the same moment that nothing has arrived for days. One of them says so.
+    /// Several relays find at the same time that nothing was delivered for days. One of them reports it.
     @Test(arguments: Engine.allCases) func endpointIsDisabledOnce(_ engine: Engine) async throws {
         let scene = try WebhookFixture(engine)
         for website in 1...2 { try await scene.addWebsite(website) }
         for number in 10..<14 { try await scene.addWebhook(number) }
         _ = try await scene.claim()
         let days = WebhookHealth.timeout + .seconds(1)
-        // As the store has it, it has not failed often enough, or not for so long.
+        // In the store, the failures are too few or too recent.
         try await scene.write(
             "UPDATE webhook_endpoint SET failed_attempts = \(WebhookHealth.fewestTries - 2), failing_since = '\(WebhookFixture.now.sql)'"
         )
@@ -110,11 +110,11 @@ struct WebhookSettlementTests {
         #expect(
             try await scene.count("audit", where: "event = 'webhook.disabled' AND outcome = 'failures'") == 1)
         #expect(try await scene.websites(after: days) == [])
-        // They are there for when it is enabled.
+        // They wait until the endpoint is enabled.
         #expect(try await scene.count("outbox", where: "dead_at IS NULL AND holder IS NULL") == 4)
     }
 
-    /// The website has moved while it was called.
+    /// The URL of the website changed during the attempts.
     @Test(arguments: Engine.allCases) func answerOfTheOldURLDoesNotCountAgainstTheNew(_ engine: Engine) async throws {
         let scene = try WebhookFixture(engine)
         try await scene.addWebsite(1)
@@ -128,11 +128,11 @@ struct WebhookSettlementTests {
             try await scene.count(
                 "webhook_endpoint", where: "state = 'active' AND failed_attempts = 0 AND failing_since IS NULL") == 1)
         #expect(try await scene.count("audit", where: "event = 'webhook.disabled'") == 0)
-        // They are where they can be tried again.
+        // They can be attempted again.
         #expect(try await scene.claim().sorted() == [10, 11])
     }
 
-    /// The same settling, told again because nobody knows whether it was written, says again that it was this one.
+    /// The same settlement, repeated because its commit is unknown, reports again that it disabled the endpoint.
     @Test(arguments: Engine.allCases) func status410DisablesTheEndpoint(_ engine: Engine) async throws {
         let scene = try WebhookFixture(engine)
         try await scene.addWebsite(1)
@@ -147,7 +147,7 @@ struct WebhookSettlementTests {
         #expect(
             try await scene.count("webhook_endpoint", where: "state = 'disabled' AND disabled_by = 'unsubscribed'") == 1
         )
-        // But what an operator has enabled meanwhile is not disabled by it again.
+        // But it does not disable an endpoint that an operator has enabled meanwhile.
         let enabled = try await scene.store.run(
             WebhookEndpoints.enable(Sample.id(1), at: WebhookFixture.now, as: scene.operations.new()))
         #expect(enabled)
@@ -156,7 +156,7 @@ struct WebhookSettlementTests {
         #expect(try await scene.count("audit", where: "event = 'webhook.disabled'") == 1)
     }
 
-    /// More wait than are written at a time; what is in hand and what is another's is left alone.
+    /// More webhooks wait than one transaction writes. Leased webhooks and those of other websites are left alone.
     @Test(arguments: Engine.allCases) func recoveryMakesWaitingWebhooksDue(_ engine: Engine) async throws {
         let scene = try WebhookFixture(engine)
         for website in 1...2 { try await scene.addWebsite(website) }
@@ -187,11 +187,12 @@ struct WebhookSettlementTests {
             try await scene.count("outbox", where: "\(shop) AND holder IS NOT NULL AND webhook_due_at > '\(some)'") == 1
         )
         #expect(try await scene.claim(of: 2, after: .seconds(2)) == [])
-        // The next try of each costs nothing.
+        // The next attempt of each does not count.
         #expect(try await scene.count("outbox", where: "\(shop) AND attempts > 0") == 0)
     }
 
-    /// It stands as failing until all that waits is due: where that is broken off, the next that arrives does it again.
+    /// The endpoint counts as failing until all waiting webhooks are due. If this is interrupted, the next delivery
+    /// does it again.
     @Test(arguments: [Engine.file, .mariadb]) func interruptedRecoveryIsRepeated(_ engine: Engine) async throws {
         let scene = try WebhookFixture(engine)
         try await scene.addWebsite(1)
@@ -218,7 +219,7 @@ struct WebhookSettlementTests {
         #expect(try await scene.claim(after: .seconds(700)) == [20])
     }
 
-    /// What fails while the rest is hastened waits as long as any that failed.
+    /// A webhook that fails while the others are made due waits as long as after any failure.
     @Test(arguments: Engine.allCases) func failedWebhookIsNotMadeDueTwice(_ engine: Engine) async throws {
         let scene = try WebhookFixture(engine)
         try await scene.addWebsite(1)
@@ -241,7 +242,7 @@ struct WebhookSettlementTests {
         while let upTo = next, rounds < 10 {
             next = try await scene.store.run(WebhookRows.makeDue(Sample.id(1), at: WebhookFixture.now, upTo: upTo))
             rounds += 1
-            // All of these are tried, in vain.
+            // All of these are attempted and fail.
             try await scene.write(
                 "UPDATE outbox SET attempts = 6, webhook_due_at = '2027-02-02 00:00:00.000', reason = 'anew' WHERE NOT \(later)"
             )

@@ -3,16 +3,16 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// Stands between a store and its server, and cuts the connection around a COMMIT when it is told to.
+/// A proxy between a store and its server that cuts the connection at a COMMIT when a test requests it.
 final class CutProxy: Sendable {
     enum Cut: Sendable {
         /// The server never sees the COMMIT.
         case before
-        /// The server has answered the COMMIT, and the answer does not come through.
+        /// The server has answered the COMMIT, and the answer is lost.
         case after
-        /// The COMMIT is on its way to the server when `harm` happens to it.
+        /// The COMMIT is on its way to the server when `harm` runs.
         case during(harm: @Sendable () -> Void)
-        /// The store sees its connection lost; the COMMIT reaches the server when `delay` is over.
+        /// The store loses its connection; the COMMIT reaches the server after `delay`.
         case late(delay: @Sendable () -> Void)
     }
 
@@ -54,12 +54,12 @@ final class CutProxy: Sendable {
 
     deinit { Glibc.close(listener) }
 
-    /// Once, at the next COMMIT.
+    /// Cuts the connection once, at the next COMMIT.
     func cutNextCommit(_ cut: Cut) { self.cut.withLock { $0 = cut } }
 
     var seenCommits: Int { commits.load(ordering: .relaxed) }
 
-    /// A connection's two sockets and what is to become of them; closed when both pumps are done.
+    /// The two sockets of a connection and its planned cut; closed when both pumps have ended.
     private final class Pair: Sendable {
         let client: Int32
         let server: Int32
@@ -134,7 +134,7 @@ final class CutProxy: Sendable {
         pair.cut()
     }
 
-    /// Until an end, or until `mayPass` says no.
+    /// Copies bytes until the stream ends or `mayPass` returns false.
     private static func pump(from source: Int32, to target: Int32, mayPass: (ArraySlice<UInt8>) -> Bool) {
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
         while true {
@@ -155,7 +155,8 @@ final class CutProxy: Sendable {
         return true
     }
 
-    /// A packet of seven bytes: COM_QUERY and the word. It is sent by itself, after all answers have been read.
+    /// Whether the bytes are a COM_QUERY packet with the word COMMIT. It is sent by itself, after all answers have
+    /// been read.
     private static func holdsCommit(_ bytes: ArraySlice<UInt8>) -> Bool {
         bytes.elementsEqual([7, 0, 0, 0, 3] + Array("COMMIT".utf8))
     }

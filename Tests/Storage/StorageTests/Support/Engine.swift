@@ -8,7 +8,7 @@ import World
 
 @testable import Storage
 
-/// Every engine that must keep the contract.
+/// The engines, each of which must keep the contract.
 enum Engine: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case memory
     case file
@@ -16,7 +16,7 @@ enum Engine: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    /// A fresh database with the test's tables, and its URL.
+    /// Creates a fresh database with the test's tables.
     func database(_ migrations: [Migration] = TestSchema.all) throws -> TestDatabase {
         switch self {
         case .memory: return TestDatabase(url: .memory, migrations: migrations)
@@ -32,7 +32,7 @@ enum Engine: String, CaseIterable, Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Opens a fresh database for the length of `body`.
+/// Opens a fresh database while `body` runs.
 func withStore(_ engine: Engine, _ body: (Store) async throws -> Void) async throws {
     let database = try engine.database()
     defer { withExtendedLifetime(database) {} }

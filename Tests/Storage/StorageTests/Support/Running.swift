@@ -4,7 +4,7 @@ import TestSupport
 @testable import Storage
 
 extension Store {
-    /// Until a connection of this MariaDB runs, or waits to run, such a statement.
+    /// Waits until a connection of this MariaDB runs a matching statement, or waits to run it.
     func untilRunning(_ statement: String, or isEnough: () -> Bool = { false }) async throws {
         let script = Script("running", reads: [BoundStatement(running, .text(statement))])
         while !isEnough() {
@@ -16,7 +16,7 @@ extension Store {
 private let running = Statement(
     "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ?")
 
-/// Said once, and seen from everywhere.
+/// A flag that any thread can set once, and every thread can read.
 final class Flag: Sendable {
     private let said = Atomic<Bool>(false)
 

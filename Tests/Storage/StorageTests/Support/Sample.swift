@@ -7,13 +7,13 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// Some hundred users with everything that belongs to users, and every verb of the store for one of them.
+/// Four hundred users with all their data, and calls of every store function for them.
 enum Sample {
     static let count = 400
     static let now = Timestamp(seconds: 1_800_000_000)
     static let later = now + .seconds(300)
 
-    /// One of a thing; the same number is the same id.
+    /// Returns an id; the same number gives the same id.
     static func id<Thing>(_ number: Int) -> Identifier<Thing> {
         guard let id = Identifier<Thing>([UInt8](repeating: 0, count: 8) + bytes(number)) else { fatalError() }
         return id
@@ -92,7 +92,7 @@ enum Sample {
 
     private static func rows(_ number: Int) -> [BoundStatement] {
         let id = SQLValue.blob([UInt8](repeating: 0, count: 8) + bytes(number))
-        // Most of what is kept is not due yet.
+        // Most outbox entries are not due yet.
         let due = SQLValue.timestamp(number < 5 ? now - .seconds(5) : later)
         return [
             BoundStatement(
@@ -114,7 +114,7 @@ enum Sample {
         ]
     }
 
-    /// Binds a further phone to the user of that number.
+    /// Binds a further phone to the user with this number.
     static func bind(_ number: Int, on store: Store, as operation: Domain.Operation) async throws {
         _ = try await store.bind(
             phone(number + 10_000, of: number), digest: key(number), slots: 5, secret: secret(number + 10_000),
@@ -130,7 +130,7 @@ enum Sample {
             website: website, secret: nil, as: operation)
     }
 
-    /// The user of that number says yes on their phone.
+    /// Approves the challenge of the user with this number on the user's phone.
     static func approve(
         _ number: Int, on store: Store, as operation: Domain.Operation
     ) async throws -> ChallengeEndResult? {
@@ -150,7 +150,7 @@ enum Sample {
         try await store.forget(id(number), website: website, at: now, as: operation)
     }
 
-    /// Every verb, most of them about a user of their own. What the verbs answer is no matter here.
+    /// Runs every store function, most of them for a separate user. The results do not matter here.
     static func runEverything(on store: Store) async throws {
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
@@ -283,7 +283,7 @@ enum Sample {
         for count in [-1, nil] as [Int64?] { try await store.removeDeadRelay(relay, at: count, now: now) }
     }
 
-    /// What makes a user one who is not asked, and lifts that.
+    /// Locks and freezes users, and lifts that again.
     private static func runHarmful(on store: Store, _ operation: () -> Domain.Operation) async throws {
         let lives = [
             ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later),
@@ -291,7 +291,7 @@ enum Sample {
             ChallengeLife(state: .answered, decision: .fraud, reason: .fraud, expiresAt: later),
         ]
         for (number, life) in zip(30..., lives) {
-            // A phone that had failed once; of the row that was read the guard wants to know.
+            // A phone with an earlier failure. The guard compares the row that was read.
             let phone = PhoneCredential(
                 id: id(number), user: id(number), key: key(number), publicKey: [],
                 website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"),
@@ -302,7 +302,7 @@ enum Sample {
                 guesses: 1, event: "challenge.answered", at: now)
             _ = try await store.close(closing, as: operation())
         }
-        // A login of the last one's that has another end by now.
+        // About the last user's login, which has already ended otherwise.
         let reporter = PhoneCredential(
             id: id(34), user: id(34), key: key(34), publicKey: [],
             website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
@@ -317,7 +317,7 @@ enum Sample {
         _ = try await store.unlock(id(33), from: [.locked], by: .website, at: now, as: operation())
     }
 
-    /// What is done with factors that are answered by codes.
+    /// Changes code factors.
     private static func runCodes(on store: Store, _ operation: () -> Domain.Operation) async throws {
         let approved = Approved(challenge: id(50), digest: key(50))
         for (number, kind, approval) in [(50, .totp, approved), (51, .hotp, nil), (52, .recovery, nil)]
@@ -348,14 +348,14 @@ enum Sample {
         _ = try await store.recordCodeUse(id(53))
     }
 
-    /// Codes and announcements leave, or do not; an operator looks after them.
+    /// Sends codes and notices, with success or failure; an operator handles dead letters.
     private static func runMessages(on store: Store, _ operation: () -> Domain.Operation) async throws {
         for number in 40...44 {
             let code = CodeToSend(
                 id: id(number + 5000), factor: id(number), counter: 0, challenge: id(number), language: nil, at: now,
                 expiresAt: later, holder: relay, leasedUntil: later)
             let operation = operation()
-            // Any change that the audit knows.
+            // The refused decision stands for any change in the audit.
             let noted = RefusedDecision(
                 fault: .late, website: website, user: id(number), device: id(number), challenge: id(number), at: now)
             try await store.recordRefusal(noted, as: operation)
@@ -434,7 +434,7 @@ enum Sample {
             askedAt: now)
     }
 
-    /// Factors that follow, and codes that are handed in.
+    /// Begins later factors, and submits codes.
     private static func runCascade(on store: Store, _ operation: () -> Domain.Operation) async throws {
         _ = try await store.cascade(id(60))
         for (number, factor) in zip(60..., [Factor.push, .sms, .totp]) {

@@ -3,7 +3,7 @@ import Relay
 @testable import Storage
 
 extension Sample {
-    /// A look at what has changed.
+    /// Reads the changes, as the change feed does.
     static func runWatch(on store: Store) async throws {
         let newest = try await store.newestChange()
         _ = try await store.changes(after: newest - 5, limit: 1000)

@@ -4,9 +4,10 @@ import Domain
 @testable import Storage
 
 extension Sample {
-    /// What the operator's tool does with a website's webhook endpoint.
+    /// Changes a website's webhook endpoint, as the operator's tool does.
     static func runEndpoints(on store: Store, _ operation: () -> Domain.Operation) async throws {
-        // Not the one that has all the calls: a statement that reads all there are has no use for an index.
+        // A website other than the one with all the webhooks: a statement that reads all rows would not use an
+        // index.
         let website: WebsiteID = id(4)
         func secrets(_ byte: UInt8) -> WebhookEndpoints.Secrets {
             WebhookEndpoints.Secrets(sealed: [byte], sealedBy: "key")

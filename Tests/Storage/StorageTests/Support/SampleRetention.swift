@@ -5,7 +5,7 @@ import World
 @testable import Storage
 
 extension Sample {
-    /// Something of each kind that nobody needs any more.
+    /// Expired rows of each kind.
     static var oldRows: [BoundStatement] {
         let old = SQLValue.timestamp(now - .seconds(1))
         let (id, other) = (SQLValue.id(Sample.id(77_000) as ChallengeID), SQLValue.id(Sample.id(77_001) as ChallengeID))

@@ -5,7 +5,7 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// A website that is called, with calls about the users of the sample, and every verb about calls.
+/// A website with webhooks about the users of the sample, and calls of every store function for webhooks.
 extension Sample {
     static let caller: WebsiteID = id(3)
 

@@ -7,7 +7,7 @@ import World
 
 @testable import Storage
 
-/// A store in memory with a worker and callers that run only when the test says so.
+/// A store in memory, with a worker and callers that run only when the test lets them.
 final class Simulated {
     let time = TestTime()
     let sink = MemorySink()
@@ -28,10 +28,10 @@ final class Simulated {
             options: options, watch: watch, worker: { _ in worker })
     }
 
-    /// Submits on a loop and keeps the answer.
+    /// Submits a script on a loop and keeps the answer.
     func submit(_ script: Script, on loop: EventLoop? = nil) -> Kept { store.submit(script, on: loop ?? caller) }
 
-    /// Until nothing is ready on either loop.
+    /// Runs both loops until neither has work.
     func settle() {
         while worker.turn() || caller.turn() {}
     }
@@ -45,7 +45,7 @@ final class Simulated {
 }
 
 extension Store {
-    /// Submits on a simulated loop and keeps the answer.
+    /// Submits a script on a simulated loop and keeps the answer.
     func submit(_ script: Script, on loop: EventLoop) -> Kept {
         let kept = Kept()
         loop.asCurrent {
@@ -61,7 +61,7 @@ extension Store {
     }
 }
 
-/// The answer that a task got, if it got one.
+/// The answer that a task got; nil until then.
 final class Kept: Sendable {
     private let value = Mutex<ScriptResult?>(nil)
     var answer: ScriptResult? { value.withLock { $0 } }

@@ -3,7 +3,7 @@ import World
 
 @testable import Storage
 
-/// Tables for the engines' own tests: an audit as every script leaves it, a counter to change, and a table with every
+/// Tables for the engines' own tests: an audit for the operation of each script, a counter, and a table with every
 /// type that the product uses.
 enum TestSchema {
     static let first = Migration(
@@ -37,8 +37,8 @@ enum TestSchema {
     static let all = [first]
 }
 
-/// Scripts of the shape that the product's have: a first write that decides and leaves the operation, later ones that
-/// look for it, and a read that tells the outcome.
+/// Scripts with the structure of the product's scripts: a first write decides and leaves the operation, later
+/// writes look for the operation, and a read returns the outcome.
 enum TestScript {
     private static let make = Statement(
         """
@@ -53,12 +53,13 @@ enum TestScript {
     private static let value = Statement("SELECT n FROM counter WHERE id = ?")
     private static let copy = Statement("INSERT INTO counter (id, n) VALUES (?, 0)")
 
-    /// Without an operation: run a second time, after a connection was lost, it finds its counter and does nothing.
+    /// Creates a counter without an operation. If it runs again after a lost connection, it finds the counter and
+    /// does nothing.
     static func counter(_ id: Int64, _ n: Int64 = 0) -> Script {
         Script("test.counter", writes: [BoundStatement(make, .integer(id), .integer(n), .integer(id))])
     }
 
-    /// Raises the counter if it is below `limit`; reads whether it did, and the counter.
+    /// Raises the counter if it is below `limit`; reads whether it was raised, and its value.
     static func raise(_ id: Int64, below limit: Int64 = 1_000_000, operation: [UInt8] = fresh()) -> Script {
         Script(
             "test.raise", operation: operation,
@@ -75,7 +76,7 @@ enum TestScript {
         /*M! ON DUPLICATE KEY UPDATE operation = audit.operation */ /*S! ON CONFLICT DO NOTHING */
         """)
 
-    /// Nothing in it keeps it from raising twice if it is run twice.
+    /// Raises the counter without a guard, so two runs would raise it twice.
     static func raiseAgainAndAgain(_ id: Int64, operation: [UInt8] = fresh()) -> Script {
         Script(
             "test.again", operation: operation,
@@ -88,7 +89,7 @@ enum TestScript {
 
     static func value(of id: Int64) -> Script { Script("test.value", reads: [BoundStatement(value, .integer(id))]) }
 
-    /// Its second write breaks the primary key if the counter is there.
+    /// Violates the primary key in its second write if the counter exists.
     static func duplicate(_ id: Int64, operation: [UInt8] = fresh()) -> Script {
         Script(
             "test.duplicate", operation: operation,
@@ -105,7 +106,7 @@ enum TestScript {
 
     private static let drawn = Atomic<UInt64>(1)
 
-    /// An operation that no other test has.
+    /// Returns an operation that no other test uses.
     static func fresh() -> [UInt8] {
         var value = drawn.wrappingAdd(1, ordering: .relaxed).newValue
         return (0..<16).map { place in

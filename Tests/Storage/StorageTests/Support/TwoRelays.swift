@@ -6,8 +6,8 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// Two relays on one MariaDB with the sample in it, and a session that is neither's: whoever needs a row that it holds
-/// has to wait until it commits.
+/// Two relays on one MariaDB with the sample, and a separate session. A relay that needs a row that this session
+/// has locked waits until the session commits.
 final class TwoRelays {
     let first: Store
     let second: Store
@@ -17,7 +17,8 @@ final class TwoRelays {
 
     init() async throws {
         let database = try Engine.mariadb.database(Migration.all)
-        // On a busy machine the holder may hold for longer than a relay waits: whom it halts would begin anew.
+        // On a busy machine the session may hold the lock longer than a relay usually waits. The relay would then
+        // start again.
         var options = StoreOptions.patient
         options.silence = options.deadline
         first = try database.open(options: options)
@@ -35,7 +36,7 @@ final class TwoRelays {
         second.close()
     }
 
-    /// The holder's transaction begins and takes the rows of the step.
+    /// Begins the session's transaction and locks the rows of the step.
     func hold(_ step: BoundStatement) throws {
         try holder.begin(.writing)
         _ = try holder.run([step])

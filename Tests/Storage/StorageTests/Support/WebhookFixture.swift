@@ -7,10 +7,10 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// A store with websites that are called, and calls to them by number.
+/// A store with websites that have webhooks, identified by numbers.
 final class WebhookFixture: Sendable {
     static let now = Sample.now
-    /// Where the websites are called.
+    /// The webhook URL of the websites.
     static let url = "https://shop.example/hook"
     static let lease = Duration.seconds(30)
 
@@ -48,7 +48,7 @@ final class WebhookFixture: Sendable {
 
     func write(_ sql: String) async throws { try await write(Statement(sql)) }
 
-    /// What one read finds.
+    /// Runs one read and returns its rows.
     func read(_ sql: String) async throws -> Rows {
         try await store.run(Script("test", reads: [BoundStatement(Statement(sql))]))[0]
     }
@@ -57,7 +57,7 @@ final class WebhookFixture: Sendable {
         try await read("SELECT count(*) FROM \(table) WHERE \(condition)").first?.integer(0) ?? -1
     }
 
-    /// It has a webhook URL and one user, of the same number.
+    /// Adds a website with a webhook URL and one user, all with the same number.
     func addWebsite(_ number: Int) async throws {
         let (id, now) = (SQLValue.id(Sample.id(number) as WebsiteID), SQLValue.timestamp(Self.now))
         try await write(Self.insertWebsite, id, .text("shop-\(number)"), now, id)
@@ -69,7 +69,8 @@ final class WebhookFixture: Sendable {
         try await write(Self.insertRelay, .id(Sample.id(number) as RelayID), .timestamp(Self.now))
     }
 
-    /// - Parameter challenge: of the end of one, the call's own number.
+    /// - Parameter challenge: the challenge; nil for the webhook's own number, which reports the end of that
+    ///   challenge.
     func addWebhook(
         _ number: Int, to website: Int = 1, challenge: Int? = nil, place: Int = 0, after delay: Duration = .zero,
         attempts: Int = 0
@@ -81,7 +82,7 @@ final class WebhookFixture: Sendable {
             .timestamp(Self.now + delay), .integer(Int64(attempts)))
     }
 
-    /// The numbers of what it claimed.
+    /// Leases webhooks, and returns their numbers.
     func claim(
         by relay: Int = 1, of website: Int = 1, after delay: Duration = .zero, limit: Int = 4, on store: Store? = nil
     ) async throws -> [Int] {
@@ -99,7 +100,7 @@ final class WebhookFixture: Sendable {
         ).rows
     }
 
-    /// The numbers of the websites that there is something for.
+    /// Returns the numbers of the websites that have due webhooks.
     func websites(after delay: Duration = .zero) async throws -> [Int] {
         try await store.dueEndpoints(at: Self.now + delay).map { Self.number(of: $0.id) }.sorted()
     }
