@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 import World
 
-/// The table of Apple's answers, row by row and cell by cell, over real TLS and HTTP/2: what becomes of the push, how often
-/// it was sent and where, and what becomes of the connection and of those that come after.
+/// The table of Apple's answers, row by row, over real TLS and HTTP/2: the outcome of the push, how often and on
+/// which connection it was sent, and the effect on the connection and on later pushes.
 @Suite(.serialized) struct AnswerRowsTests {
     enum Connection { case kept, replaced }
 
@@ -16,10 +16,10 @@ import World
         let testDescription: String
         let answers: [ScriptedAnswer]
         let outcome: String
-        /// How often this push comes to the service.
+        /// The number of times that this push reaches the service.
         let requests: Int
         let connection: Connection
-        /// Other pushes are not sent either: the credential is refused.
+        /// Whether other pushes are stopped too, because the credential is refused.
         let stops: Bool
         /// Whether an operator is alerted.
         let alarms: Bool
@@ -51,7 +51,7 @@ import World
         [ScriptedAnswer](repeating: .refuse(reason), count: times)
     }
 
-    /// A reason that is in nobody's table.
+    /// Answers with a reason that is in no table.
     private static func novelty(_ status: Int, _ reason: String = "Novelty", times: Int = 1) -> [ScriptedAnswer] {
         let response = Response(status: status, body: Array(#"{"reason":"\#(reason)"}"#.utf8))
         return [ScriptedAnswer](repeating: .respond(response), count: times)
@@ -84,7 +84,7 @@ import World
             Row(
                 novelty(403, "BadEnvironmentKeyInToken"), "credential: BadEnvironmentKeyInToken", stops: true,
                 alarms: true),
-            // Ours is young: no other is minted, and the clock is suspected.
+            // The relay's token is young, so no other is made. The clock is suspected.
             Row(
                 refuse(.expiredProviderToken), "credential: ExpiredProviderToken: check the clock", .replaced,
                 stops: true, alarms: true),
@@ -105,19 +105,19 @@ import World
             ]
         }
         + [
-            // Certainly not processed: again at once, three times at most.
+            // Certainly not processed: sent again at once, three times at most.
             Row([.goAway(replays: 1)], "accepted", requests: 2, .replaced),
             Row([.reset(.refusedStream)], "accepted", requests: 2, .replaced),
             Row([ScriptedAnswer](repeating: .reset(.refusedStream), count: 3), "accepted", requests: 4, .replaced),
             Row([ScriptedAnswer](repeating: .reset(.refusedStream), count: 4), "later", requests: 4, .replaced),
-            // Answered, and no more after it.
+            // Answered, but the connection takes no further pushes.
             Row([.goAway()], "accepted", .replaced),
-            // Nobody knows: not sent again from here.
+            // The result is unknown: the sender does not repeat it.
             Row([.reset(.internalError)], "ambiguous"),
             Row([.reset(.cancel, accepts: true)], "ambiguous"),
             Row([.cut()], "ambiguous", .replaced),
             Row([.cut(accepts: true)], "ambiguous", .replaced),
-            // Reasons that Apple may add go by their class, and their text is kept.
+            // A reason that Apple may add is handled by its status, and its text is kept.
             Row(novelty(400), "bad request: Novelty", alarms: true),
             Row(novelty(403), "credential: Novelty", stops: true, alarms: true),
             Row(novelty(410), "dead: Novelty"),
@@ -127,7 +127,7 @@ import World
         ]
 
     private static func spell(_ outcome: DeliveryOutcome, _ row: Row) -> String {
-        // The status in front of a reason says nothing that the reason does not.
+        // The status before a reason adds no information.
         func bare(_ text: String) -> String { Int(text.prefix(3)) == nil ? text : String(text.dropFirst(4)) }
         switch outcome {
         case .accepted: return "accepted"
@@ -145,7 +145,7 @@ import World
 
     @Test(arguments: rows) func everyAnswerHasTheConsequenceOfTheTable(_ row: Row) async throws {
         try await Rig.with { rig in
-            // The connection has served, and its credential is known to be right.
+            // The connection has served a push, and its credential is known to be valid.
             #expect(await rig.send(rig.push("b2")) == .accepted(by: nil))
             let before = try await rig.apple.nextRequest()
             rig.apple.script("a1", row.answers)
@@ -158,7 +158,7 @@ import World
                 #expect(request.push?.id == push.id)
                 connections.append(request.connection)
             }
-            // The next one says whether there was more, and where.
+            // The next request shows whether there were more, and on which connection.
             let next = await rig.send(rig.push("b2"))
             if row.stops {
                 guard case .misconfigured(.service, _) = next else {
@@ -175,7 +175,7 @@ import World
             switch row.connection {
             case .kept: #expect(Set(connections).count == 1, "\(connections)")
             case .replaced:
-                // Each time it is sent again, it is on another; and so is what comes after.
+                // Each repetition uses another connection, and so does the next push.
                 if row.requests > 1 || !row.stops { #expect(Set(connections).count > 1, "\(connections)") }
                 if row.requests == 2 { #expect(connections[1] != connections[2], "\(connections)") }
             }
@@ -187,7 +187,7 @@ import World
         }
     }
 
-    /// Every reason that Apple has stands in a row.
+    /// Every reason of Apple's has a row.
     @Test func tableCoversEveryReason() {
         var seen: Set<String> = []
         for row in Self.rows {
@@ -196,7 +196,7 @@ import World
         #expect(AppleReason.allCases.map(\.rawValue).filter { !seen.contains($0) } == [])
     }
 
-    /// As Apple does after a bad token.
+    /// Apple disconnects like this after a bad token.
     @Test func disconnectAfterABadTokenLosesNoPush() async throws {
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.badDeviceToken))
@@ -214,7 +214,7 @@ import World
         }
     }
 
-    /// Only those that were not processed are sent again, and the others are answered.
+    /// Only streams that were not processed are sent again; the others are answered.
     @Test func goAwayResendsExactlyTheStreamsAboveIt() async throws {
         try await Rig.with { rig in
             #expect(await rig.send(rig.push("b2")) == .accepted(by: nil))

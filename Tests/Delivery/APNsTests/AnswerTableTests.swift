@@ -7,7 +7,7 @@ import World
 
 @testable import APNs
 
-/// Each row of the table of answers: what follows from it for the push, the connection and the credential.
+/// The table of answers, row by row: the effects on the push, the connection and the credential.
 @Suite struct AnswerTableTests {
     private static let sentAt = Timestamp(milliseconds: 1_700_000_000_000)
     private static let deadSince = Timestamp(milliseconds: 1_600_000_000_123)
@@ -79,7 +79,7 @@ import World
         Row(500, "InternalServerError", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(503, "ServiceUnavailable", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
         Row(503, "Shutdown", APNsVerdict(push: .repeatElsewhere, connection: .replace)),
-        // Reasons that are not in the table go by their status.
+        // Reasons that are not in the table are handled by their status.
         Row(400, "Novelty", APNsVerdict(push: .settle(.misconfigured(.message, reason: "Novelty")), alarm: true)),
         Row(400, nil, APNsVerdict(push: .settle(.misconfigured(.message, reason: "400")), alarm: true)),
         Row(418, nil, APNsVerdict(push: .settle(.misconfigured(.message, reason: "418")), alarm: true)),
@@ -147,7 +147,7 @@ import World
         let doubtful = APNsRequestState(sentAt: Self.sentAt, suspectsEnvironment: true)
         let verdict = Self.verdict(400, "BadDeviceToken", doubtful)
         #expect(verdict == APNsVerdict(push: .settle(.misconfigured(.message, reason: "BadDeviceToken")), alarm: true))
-        // That the app is gone is certain in any environment.
+        // An app that was removed is removed in every environment.
         #expect(
             Self.verdict(410, "Unregistered", doubtful).push
                 == .settle(.unregistered(since: Self.sentAt, reason: "Unregistered")))
@@ -161,7 +161,7 @@ import World
                 == .settle(.unregistered(since: Self.deadSince, reason: "Unregistered")))
     }
 
-    /// No moment that a database could not write, and none after the one at which the token was used.
+    /// The time must fit into the database, and must not be later than the use of the token.
     @Test(arguments: [Int64.min, -1, Int64.max]) func impossibleTimestampIsIgnored(milliseconds: Int64) {
         let body = JSONWriter.write(["reason": "Unregistered", "timestamp": .integer(milliseconds)] as JSONObject)
         #expect(

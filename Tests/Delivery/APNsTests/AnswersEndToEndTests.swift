@@ -8,7 +8,7 @@ import TLS
 import Testing
 import World
 
-/// One answer of each class, as it comes over the wire, and what is done about it.
+/// One answer of each class over the wire, and its effect.
 @Suite(.serialized) struct AnswersEndToEndTests {
     @Test(arguments: AppleReason.allCases.filter { [404, 405, 413].contains($0.status) } + [.badTopic, .payloadEmpty])
     func invalidRequestIsReportedAsBadRequest(reason: AppleReason) async throws {
@@ -137,7 +137,7 @@ import World
     }
 
     @Test func expiredProviderTokenIsReplacedOnceOnANewConnection() async throws {
-        // The first token was minted half an hour ago by both clocks.
+        // Both clocks agree that the first token was made half an hour ago.
         let time = ManualTime(SystemTime().now() - .seconds(1800))
         try await Rig.with(time: time) { rig in
             time.advance(by: .seconds(1800))

@@ -4,7 +4,7 @@ import World
 
 @testable import APNs
 
-/// The push that tries a credential once more may meet other trouble first.
+/// The push that probes a refused credential may fail for another reason first.
 @Suite struct CircuitProbeTests {
     private func refused() throws -> PoolBench {
         let stand = try PoolBench()

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import World
 
-/// What happens to pushes when connections end, are refused, or say nothing.
+/// Pushes while connections end, are refused, or stay silent.
 @Suite(.serialized) struct ConnectionTests {
     @Test func senderReconnectsWhenTheServiceIsBack() async throws {
         try await Rig.with { rig in
@@ -25,7 +25,7 @@ import World
             #expect(await rig.send(rig.push()) == .accepted(by: nil))
             await rig.apple.stop()
             async let outcome = rig.send(rig.push())
-            // The connection, and at least one attempt at another.
+            // The connection ended, and at least one attempt to reconnect failed.
             await rig.sink.lines(of: "apns.disconnected", count: 2)
             try await rig.apple.start()
             #expect(await outcome == .accepted(by: nil))
@@ -43,7 +43,8 @@ import World
             }
             #expect(pause >= .seconds(1) && pause <= .seconds(60))
             #expect(reason.contains("connect"))
-            // The first attempt is followed by another at once; with the third, the second has been reported.
+            // The second attempt follows the first at once. When the third starts, the failure of the second has
+            // been reported.
             await rig.sink.lines(of: "apns.disconnected", count: 3)
             #expect(rig.sender.fault != nil)
         }
@@ -92,9 +93,9 @@ import World
         try await Rig.with { rig in
             #expect(await rig.send(rig.push()) == .accepted(by: nil))
             rig.apple.script("a1", .silence)
-            // It is to be delivered or given up before it has expired.
+            // The push must be delivered or given up before it expires.
             #expect(await rig.send(rig.push(lives: .seconds(5))) == .ambiguous("no answer in time"))
-            // The stream was reset, the connection still answers: it is kept.
+            // Only the stream was reset. The connection still answers, so it is kept.
             #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 1)
         }
@@ -124,7 +125,7 @@ import World
         options.pingTimeout = .seconds(3)
         try await Rig.with(options: options) { rig in
             #expect(await rig.send(rig.push()) == .accepted(by: nil))
-            // The service's loop stands still: its side of the connection is there and says nothing.
+            // The service's loop is blocked: its side of the connection stays open and is silent.
             var ends: [Int32] = [0, 0]
             try #require(pipe(&ends) == 0)
             let (awaited, release) = (ends[0], ends[1])
@@ -142,7 +143,7 @@ import World
             let outcome = await rig.send(rig.push())
             var byte: UInt8 = 1
             #expect(write(release, &byte, 1) == 1)
-            // At its deadline the outcome would say that no answer came in time.
+            // If the push had reached its deadline, the outcome would be "no answer in time".
             #expect(outcome == .ambiguous("no answer to a PING"))
             #expect(await rig.send(rig.push()) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 2)
@@ -157,7 +158,7 @@ import World
         try await Rig.with(names: ["push.example.com", "127.0.0.2"]) { rig in try await isRefusedByTLS(rig) }
     }
 
-    /// A push waits for a connection, of which there is none.
+    /// Checks that a push waits for a connection and that TLS refuses every connection.
     private func isRefusedByTLS(_ rig: Rig) async throws {
         async let outcome = rig.send(rig.push())
         await rig.sink.lines(of: "apns.disconnected", count: 2)

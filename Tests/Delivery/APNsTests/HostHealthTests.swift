@@ -97,7 +97,7 @@ import World
             #expect(failed(&book, "a", began: slot * 200, at: 4000 + slot * 200) == .milliseconds(1500 - slot * 200))
         }
         #expect(requestOpening(&book, ["a"], at: 5500) == .go("a"), "one tries")
-        // Those that are late do not open the way for others, and do not make the pause longer.
+        // Late failures neither end the pause early nor make it longer.
         for slot in 7..<16 as Range<Int64> {
             #expect(failed(&book, "a", began: slot * 200, at: 5600) == .milliseconds(3900))
         }

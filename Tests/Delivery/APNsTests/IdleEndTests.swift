@@ -5,9 +5,9 @@ import World
 
 @testable import APNs
 
-/// Connections that end while nothing is to be sent.
+/// Connections that end while there is nothing to send.
 @Suite struct IdleEndTests {
-    /// Some service, or something on the way to it, does not like connections that say nothing.
+    /// Some services, or devices on the path, close idle connections.
     @Test func idleCloseIsNoFailure() throws {
         let stand = try PoolBench(connections: 2)
         stand.enter { stand.loopState.connectEagerly() }
@@ -27,7 +27,7 @@ import World
     @Test func closeAfterOpeningIsAFailure() throws {
         let stand = try PoolBench()
         stand.enter { stand.loopState.connectEagerly() }
-        // The first two are for nothing; from then on each takes its time.
+        // The first two reconnect at once; from then on each reconnect is delayed.
         for _ in 0..<5 {
             stand.open()
             stand.enter { for wire in stand.wires() { wire.close() } }
@@ -38,7 +38,7 @@ import World
         #expect(stand.wires().count == count + 1, "it is opened again, later")
     }
 
-    /// So many connections are replaced that the next one that is opened without need would be opened late.
+    /// After many replacements, the next connection without waiting pushes would be opened late.
     @Test func pushOpensAConnectionDelayedByReplacements() throws {
         let stand = try PoolBench(connections: 2)
         for _ in 0..<100 {

@@ -8,7 +8,7 @@ import World
 
 @testable import APNs
 
-/// Records the reports, without values that vary.
+/// Records the reports without the values that vary.
 private final class Notes: APNsObserver {
     private let notes = Mutex<[String]>([])
     private let durations = Mutex<[Duration]>([])
@@ -102,7 +102,8 @@ private final class Notes: APNsObserver {
         let wire = try stand.wire()
         let first = stand.send()
         let second = stand.send()
-        // It is replaced by the one answer, and says with the other that it goes.
+        // This one answer makes the sender replace the connection. With another answer the service announces its
+        // end.
         try stand.answer(wire, 503, "ServiceUnavailable")
         #expect(wire.state == .goingAway)
         #expect(goAways() == 0)

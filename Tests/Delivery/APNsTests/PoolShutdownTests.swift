@@ -11,7 +11,7 @@ import World
 
 @testable import APNs
 
-/// What is left when a pool is not wanted any more: nothing.
+/// The shutdown of a pool, which leaves nothing behind.
 @Suite struct PoolShutdownTests {
     @Test func pushReturnedDuringShutdownIsRefused() throws {
         let stand = try PoolBench()
@@ -49,7 +49,7 @@ import World
         let stand = try PoolBench(connections: 2)
         stand.enter { stand.loopState.connectEagerly() }
         stand.settle()
-        // One is open, the other on its way.
+        // One connection is open; the other is being opened.
         let first = try #require(stand.wires().first)
         stand.enter { first.open(limit: 10) }
         stand.send()

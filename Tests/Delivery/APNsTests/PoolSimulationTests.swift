@@ -13,7 +13,7 @@ import World
 
 @testable import APNs
 
-/// A pool under everything that can happen to it, in an order that a seed draws, in virtual time.
+/// A pool under all kinds of events, in an order that a seed determines, in virtual time.
 @Suite struct PoolSimulationTests {
     @Test(arguments: 1...24 as ClosedRange<UInt64>) func everyPushHasOneOutcomeUnderRandomFaults(seed: UInt64) throws {
         let drill = try PoolDrill(seed: seed)
@@ -24,11 +24,11 @@ import World
 }
 
 private final class PoolDrill {
-    /// What is known of one push.
+    /// The known facts about one push.
     private struct Told {
         var outcomes: [DeliveryOutcome] = []
         let end: Instant
-        /// Sent now or accepted: it must not be sent once more.
+        /// In flight or accepted, so it must not be sent again.
         var isOut = false
         var accepted = 0
     }
@@ -47,7 +47,7 @@ private final class PoolDrill {
         var reported: [String: Told] = [:]
         var wires: [SimulatedTransport] = []
         var number: UInt64 = 0
-        /// Without an outcome.
+        /// The number of pushes without an outcome.
         var left = 0
     }
 
@@ -100,7 +100,7 @@ private final class PoolDrill {
             settle()
             check()
         }
-        // From here on nothing comes from the service: all that is left has its outcome in time.
+        // From here on the service is silent: every remaining push gets its outcome in time.
         _ = world.run(for: .seconds(30)) { false }
         for (id, reported) in ledger.reported {
             #expect(reported.outcomes.count == 1, "\(id): \(reported.outcomes)")
@@ -111,7 +111,7 @@ private final class PoolDrill {
         for wire in ledger.wires { #expect(wire.state == .closed) }
     }
 
-    /// Everything that can happen without time passing, happens.
+    /// Runs everything that can happen without time passing.
     private func settle() { _ = world.run(for: .zero) { false } }
 
     private func roll(_ sides: Int) -> Int { Int(chance.number(below: UInt64(sides))) }
@@ -155,7 +155,7 @@ private final class PoolDrill {
         let push = Sample.push(id: id, expiresAt: world.time.now() + lives)
         let now = world.time.instant()
         ledger.left += 1
-        // What is left of the millisecond that the wall clock knows does not matter.
+        // The fraction of a millisecond that the wall clock drops does not matter.
         ledger.reported[id] = Told(end: now + min(lives, shared.options.deadline))
         loopState.send(push) { [ledger] outcome in
             ledger.reported[id]?.outcomes.append(outcome)
@@ -177,7 +177,7 @@ private final class PoolDrill {
         default: break
         }
         let response = Response(status: status, body: status == 200 ? [] : JSONWriter.write(body))
-        // It may be sent again from within the answer, where the answer says so.
+        // The callback of the answer may send the push again, if the answer permits that.
         if status >= 500, let id = wire.id(of: number) { ledger.reported[id]?.isOut = false }
         if status == 200, let id = wire.id(of: number) {
             ledger.reported[id]?.accepted += 1
@@ -199,7 +199,7 @@ private final class PoolDrill {
         wire.goAway(last: last)
     }
 
-    /// What holds at every moment.
+    /// Checks the invariants that always hold.
     private func check() {
         var snapshot = APNsSnapshot()
         gauges.add(to: &snapshot, at: world.time.instant())

@@ -9,14 +9,14 @@ import TestSupport
 import Testing
 import World
 
-/// What was resolved.
+/// The names that were resolved.
 private final class Names: Sendable {
     private let names = Mutex<[String]>([])
     var all: [String] { names.withLock { $0 } }
     func add(_ name: String) { names.withLock { $0.append(name) } }
 }
 
-/// Several connections, their streams and their ends, over real TLS and HTTP/2.
+/// Several connections, with their streams and their ends, over real TLS and HTTP/2.
 @Suite(.serialized) struct PoolTests {
     private static var two: APNsOptions {
         var options = APNsOptions.patient
@@ -28,7 +28,7 @@ private final class Names: Sendable {
         rig.sink.lines.count { ObservedSink.isOf("apns.connected", $0) && $0.contains("address=\(host):") }
     }
 
-    /// All at once, from one loop. Returns what became of them.
+    /// Sends pushes at once from one loop, and returns their outcomes.
     private func send(_ count: Int, _ rig: Rig, from first: UInt64 = 0) async -> [DeliveryOutcome] {
         await send((0..<UInt64(count)).map { first + $0 }, rig)
     }
@@ -83,7 +83,7 @@ private final class Names: Sendable {
             await rig.sink.lines(of: "apns.connected", count: 2)
             for connection in await rig.apple.connections { await rig.apple.freeze(connection: connection) }
             #expect(await rig.send(rig.push(lives: .seconds(60))) == .ambiguous("no answer to a PING"))
-            // The other one is in doubt as soon as it is used, and then they are both replaced.
+            // The other connection is checked when it is used, and then both are replaced.
             for _ in 0..<2 {
                 if await rig.send(rig.push(lives: .seconds(60))) == .accepted(by: nil) { return }
             }
@@ -142,7 +142,7 @@ private final class Names: Sendable {
                         .every(300, .goAway(replays: 3)), .every(170, .reset(.refusedStream, accepts: false)),
                         .every(110, .refuse(.serviceUnavailable)),
                     ], streams: .changing([1, 1000], every: 40)))
-            // A push can meet two troubles in a row; what it then gets is to be sent later, and was not delivered.
+            // A push can meet two faults in a row. Its outcome is then `retry`, and it was not delivered.
             var waiting = Array(UInt64(0)..<1500)
             for _ in 0..<100 where !waiting.isEmpty {
                 let outcomes = await send(waiting, rig)

@@ -22,7 +22,7 @@ import World
             key: key, keyID: "ABC123DEFG", teamID: "DEF123GHIJ", time: time, log: Log(time: time, sink: sink))
     }
 
-    /// Renewals that can wait are done at once.
+    /// Returns the token. Renewals that can be deferred are done at once.
     private func bearer() -> String { token.bearer { $0() } }
 
     private func minutes(_ count: Int) -> Duration { .seconds(count * 60) }
@@ -100,7 +100,7 @@ import World
         #expect(second != first)
         token.tooMany(second)
         #expect(bearer() == first)
-        // Older than is usual, but nothing may be minted for twenty minutes.
+        // The token is older than usual, but Apple allows no new one for twenty minutes.
         time.advance(by: minutes(14))
         #expect(bearer() == first)
         time.advance(by: minutes(6))

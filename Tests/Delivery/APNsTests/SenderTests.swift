@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import World
 
-/// The sender against a service that checks everything, over TLS and HTTP/2.
+/// The sender with a service that checks every request, over TLS and HTTP/2.
 @Suite(.serialized) struct SenderTests {
     @Test(arguments: [Rig.Kind.token, .certificate]) func pushArrivesAtTheService(kind: Rig.Kind) async throws {
         try await Rig.with(kind) { rig in
@@ -60,7 +60,7 @@ import World
             #expect(await rig.send(rig.push(), on: 2) == .accepted(by: nil))
             #expect(await rig.send(rig.push(), on: 1) == .accepted(by: nil))
             #expect(rig.count("apns.connected") == 2)
-            // They prove themselves by the same token.
+            // Both connections use the same provider token.
             let tokens = [try await rig.apple.next().providerToken, try await rig.apple.next().providerToken]
             #expect(tokens[0] == tokens[1])
         }
@@ -103,7 +103,7 @@ import World
         try await Rig.with(limits: limits, options: options) { rig in
             rig.apple.script("5e", .silence)
             async let first = rig.send(rig.push("5e"))
-            // Recorded when it came in: it is on its way.
+            // The service records a request when it arrives, so this push is in flight.
             _ = try await rig.apple.nextRequest()
             let second = await rig.begin(rig.push())
             #expect(await rig.send(rig.push()) == .retry(after: .seconds(1), reason: "1 pushes are already queued"))

@@ -4,7 +4,7 @@ import World
 
 @testable import APNs
 
-/// Phones say which of Apple's two hosts they are to be reached by: what happens at the one is not the other's trouble.
+/// Apple's two hosts: each phone names its host, and a fault of one host does not affect the other.
 @Suite struct TwoHostsTests {
     @Test func credentialRefusedByOneHostIsUsedForTheOther() throws {
         let stand = try PoolBench()

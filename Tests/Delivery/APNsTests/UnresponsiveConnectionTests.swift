@@ -6,7 +6,7 @@ import World
 
 @testable import APNs
 
-/// Connections that stand, and are good for nothing.
+/// Connections that are open but do not work.
 @Suite struct UnresponsiveConnectionTests {
     @Test func connectionThatAnswersOnlyPingsIsReplaced() throws {
         let stand = try PoolBench()
@@ -74,7 +74,7 @@ import World
         #expect(wire.state == .open)
         try stand.answer(wire)
         #expect(stand.outcomes(second) == [.accepted(by: nil)])
-        // It has been asked anew, and now says nothing at all.
+        // After another PING the connection does not answer at all.
         stand.enter { wire.failPings() }
         stand.enter { wire.failPings() }
         #expect(wire.state == .closed)

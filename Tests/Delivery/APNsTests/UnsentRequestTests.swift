@@ -11,7 +11,7 @@ import World
 
 @testable import APNs
 
-/// Of what has never left it is known that it was not taken.
+/// Requests that were never written, so the service certainly does not have them.
 @Suite(.serialized) struct UnsentRequestTests {
     @Test func unwrittenRequestCountsAsUnsent() async throws {
         try await Rig.with { rig in
@@ -29,7 +29,7 @@ import World
                         continuation.resume(returning: $0)
                     }
                     #expect(stream != nil)
-                    // In the same turn: nothing has been written yet.
+                    // In the same turn, so nothing has been written yet.
                     client.close()
                 }
             }

@@ -45,7 +45,7 @@ import World
         }
     }
 
-    /// A server of others', which speaks HTTP/1.1 alone and shuts out whoever shows no certificate.
+    /// A third-party server that speaks only HTTP/1.1 and requires a client certificate.
     @Test func webhookArrivesOverHTTP1WithTLS() async throws {
         let place = try TemporaryDirectory()
         let name = "twoefay:website:relay"
@@ -61,7 +61,7 @@ import World
             let heard = try await server.line(.output, with: "heard ")
             #expect(heard == "heard HTTP/1.1 /hook \(name) \(webhook.id.text) {\"n\": 7}")
             try await WebhookCourierRig.with(trusting: rig.certificates) { bare in
-                // How a server says that it misses a certificate depends on when it looks.
+                // The error for a missing certificate depends on when the server checks it.
                 let outcome = await bare.send(webhook)
                 #expect([.unanswered(.broken), .unanswered(.unreachable)].contains(outcome), "\(outcome)")
             }
@@ -98,7 +98,7 @@ import World
             let elsewhere = Fields([Fields.Field("location", "/elsewhere")])
             try await rig.serving({ _ in .response(Response(status: status, fields: elsewhere)) }) { website in
                 #expect(await rig.send(rig.webhook(website.url("/"))) == .answered(status: status))
-                // Nothing follows a redirect.
+                // The redirect is not followed.
                 #expect(website.requests.map(\.path) == ["/"])
             }
         }
@@ -132,14 +132,14 @@ import World
     }
 
     @Test(
-        "a byte at a time, and no end",
+        "an answer that arrives byte by byte and does not end",
         arguments: [
             ("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n" + String(repeating: "x", count: 900), true),
             ("HTTP/1.1 503 " + String(repeating: "x", count: 900), false),
         ])
     func statusCountsWhenTheBodyNeverEnds(text: String, isKnown: Bool) async throws {
         let website = try await TestGateway { _ in .slowly(text, pause: .milliseconds(5)) }
-        // A machine may be too busy for the first of them.
+        // On a busy machine even the first byte may be late, so the deadline grows.
         for seconds in isKnown ? [1, 2, 4, 8, 16, 32, 64] : [1] {
             let outcome = try await WebhookCourierRig.with(deadline: .seconds(seconds)) { rig in
                 await rig.send(rig.webhook(website.url + "/"))
@@ -151,18 +151,18 @@ import World
     }
 
     @Test func hangingEndpointDelaysNoOther() async throws {
-        // The silent endpoint is asked until the courier closes, however slow the machine is.
+        // The silent endpoint keeps its requests until the courier closes, however slow the machine is.
         try await WebhookCourierRig.with(deadline: .seconds(3600)) { rig in
             let silent = try await TestGateway { _ in .silence }
             let open = try await TestGateway { _ in .status(200) }
-            // None of them has an answer when the other website has its webhook.
+            // None of them has an answer when the other website gets its webhook.
             async let hanging = rig.send((0..<150).map { _ in rig.webhook(silent.url + "/") })
             await silent.isAsked(1)
             #expect(await rig.send(rig.webhook(open.url + "/")) == .answered(status: 200))
             await silent.isAsked(64)
             #expect(await rig.send(rig.webhook(open.url + "/")) == .answered(status: 200))
             rig.courier.close()
-            // Ours to end, so none of them was a try.
+            // The courier ended them itself, so they do not count as attempts.
             let meanings = await hanging.map(\.meaning)
             #expect(meanings == Array(repeating: .notAttempted, count: 150))
         }
@@ -197,7 +197,7 @@ import World
                 #expect(await rig.send(rig.webhook(website.url("/"))) == .unanswered(.untrusted))
                 #expect(website.requests.isEmpty)
             }
-            // Right authority, wrong name.
+            // The authority is right, and the name is wrong.
             let other = try rig.certificates.websites.issueServer(names: ["example.com"], days: 1, at: strange.now)
             try await rig.serving({ _ in .status(200) }, certificate: other) { website in
                 #expect(await rig.send(rig.webhook(website.url("/"))) == .unanswered(.untrusted))
@@ -207,7 +207,7 @@ import World
     }
 
     @Test(
-        "inside, where no range lets it",
+        "an internal address outside the allowed ranges",
         arguments: [
             "127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "10.1.2.3", "169.254.169.254", "[::1]", "[fd00::1]",
         ])
@@ -222,7 +222,7 @@ import World
         }
     }
 
-    /// Names and redirects cannot take it to where a range does not lead, and http: nowhere else.
+    /// Names and redirects cannot lead out of the allowed ranges, and http: is refused elsewhere.
     @Test func plainHTTPIsAllowedOnlyInsideARange() async throws {
         let website = try await TestGateway { _ in .status(200) }
         try await WebhookCourierRig.with(allowing: ["127.0.0.0/8"]) { rig in
@@ -250,7 +250,7 @@ import World
         }
     }
 
-    /// Every cause has a meaning; one of ours is never held against the website.
+    /// Every cause has a meaning. A fault of the relay never counts against the website.
     @Test func everyTransferFailureMapsToAnOutcome() {
         let table: [(TransferFailure.Cause, WebhookOutcome)] = [
             (.malformed, .unanswered(.broken)), (.insecure, .unanswered(.insecure)), (.busy, .unsent),

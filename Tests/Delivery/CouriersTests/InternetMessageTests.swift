@@ -6,7 +6,7 @@ import World
 
 @testable import Couriers
 
-/// What Python's email package reads is what was meant.
+/// The format of mails: Python's email package must read the intended values.
 @Suite(.mayBlock) struct InternetMessageTests {
     private struct Read {
         let from: String
@@ -76,7 +76,7 @@ import World
         let read = try await read(
             try message(subject: text, sender: text, text: "\(text)\n\n.\nFrom x\n\(text) \nend=\n"))
         #expect(read.subject == text)
-        // Python puts a space between encoded words of a name, where RFC 2047 §6.2 has none, and makes one of several.
+        // Python puts spaces between the encoded words of a name, against RFC 2047 §6.2, and merges several spaces.
         #expect(read.sender.filter { $0 != " " } == text.filter { $0 != " " })
         #expect(read.from == "login@example.com")
         #expect(read.text == "\(text)\n\n.\nFrom x\n\(text) \nend=\n")
@@ -90,7 +90,7 @@ import World
         #expect(try await read(try message(text: long)).text == long)
     }
 
-    /// Values are cleaned where they come in; here nothing gets out of its field even so.
+    /// Values are cleaned when they arrive. Even without that, no value can leave its field.
     @Test func headerInjectionIsPrevented() throws {
         let evil = "x\r\nBcc: all@example.com\r\n\r\nbody"
         let message = try message(subject: evil, sender: evil)
@@ -123,7 +123,7 @@ import World
     ])
     func malformedSendersAreRefused(_ text: String) { #expect(MailAddress(text) == nil) }
 
-    /// RFC 5322 §3.3; what was a Thursday in 1970 is known.
+    /// Dates in the format of RFC 5322 §3.3, with their correct weekdays.
     @Test(arguments: [
         ("1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 +0000"),
         ("2024-02-29T23:59:59Z", "Thu, 29 Feb 2024 23:59:59 +0000"),

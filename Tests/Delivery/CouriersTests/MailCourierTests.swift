@@ -132,7 +132,7 @@ import World
         #expect(!sink.lines.contains { $0.contains("bob@") || $0.contains("042137") })
     }
 
-    /// A mail for which there is no room says nothing about the server.
+    /// A mail that finds the queue full says nothing about the server.
     @Test func serverFaultPersistsUntilASuccess() async throws {
         let test = try await TestMailServer.start { $0.faults = [.greeting: [.drop], .sender: [.hang]] }
         var server = SMTPServer(try #require(SMTPAddress("smtp://localhost:\(test.port)")))

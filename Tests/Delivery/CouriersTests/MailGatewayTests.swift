@@ -42,9 +42,9 @@ import World
         let mail = try #require(try await DeliveredMail.inMaildir(real.maildir).first)
         #expect(mail.to == "4915112345678@sms.example.com" && mail.from == "login@shop.example")
         #expect(mail.text == "Ihr Code für Bücher & Mehr: 042137\n" && mail.defects == 0)
-        // Under the message's id, at every attempt: whoever sees a repetition can tell.
+        // Every attempt has the message's id, so a receiver can recognise a repetition.
         #expect(mail.id == "<0123456789abcdef0123456789abcdef@shop.example>")
-        // What Python says of a field that is not there.
+        // Python's value for a missing field.
         #expect(mail.subject == "None")
     }
 
@@ -71,7 +71,7 @@ import World
     }
 
     @Test(arguments: [
-        // What this one does not want, another gateway may.
+        // Another gateway may accept what this one refuses.
         (TestMailServer.Verb.recipient, "550 5.1.1 <4915112345678@sms.example.com> who?", GatewayOutcome.Word.unsuited),
         (.dot, "554 5.7.1 looks like spam", .unsuited), (.recipient, "451 4.7.1 greylisted", .busy),
         (.sender, "553 5.7.1 not you", .fault), (.dot, "452 4.3.1 full", .busy),
@@ -82,7 +82,7 @@ import World
         let test = try await TestMailServer.start { $0.faults = [verb: [.answer(said)]] }
         let outcome = try await send(try server(test))
         #expect(outcome.word == word, "\(outcome)")
-        // Neither a number nor an address is repeated.
+        // The reason contains neither a number nor an address.
         #expect(outcome.reason?.contains("4915112345678") == false, "\(outcome)")
     }
 
@@ -97,7 +97,7 @@ import World
         let port = try FreePort()
         let server = SMTPServer(try #require(SMTPAddress("smtp://127.0.0.1:\(port.port)")))
         #expect(try await send(server).word == .down)
-        // Without TLS nothing is said to another machine, and it stays so.
+        // Without TLS the gateway sends nothing to another machine, however often it is asked.
         let test = try await TestMailServer.start()
         var untrusting = try self.server(test)
         untrusting.extraTrust = test.authority

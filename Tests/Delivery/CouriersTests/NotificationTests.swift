@@ -18,7 +18,7 @@ import World
                     deliverBy: deliverBy))
     }
 
-    /// What a platform does not say, the token may.
+    /// The push service, chosen by the form of the token if the platform does not name one.
     @Test(arguments: [
         (Platform.ios, Sample.token, true), (.ios, "no token", true), (.other, Sample.token, true),
         (.other, "APA91bHun4:x", false), (.android, Sample.token, false), (.web, Sample.token, false),

@@ -6,7 +6,7 @@ import World
 
 @testable import Couriers
 
-/// docs/phones/device-protocol.md: its pushes, whole, against those that leave.
+/// The pushes in docs/phones/device-protocol.md, compared byte by byte with the sent ones.
 struct ProtocolPagePushTests {
     @Test(
         arguments: [

@@ -12,7 +12,7 @@ import World
 
 @testable import Couriers
 
-/// Mail servers that others wrote take what we say, and Python's email package reads what they took.
+/// Real mail servers accept the relay's mails, and Python's email package reads them.
 @Suite(.timeLimit(.minutes(5))) struct RealMailServerTests {
     private func send(_ server: SMTPServer, _ messages: [Message]) async throws -> [DeliveryOutcome] {
         let from = try #require(MailAddress("Anmeldung Zoë <login@shop.example.com>"))

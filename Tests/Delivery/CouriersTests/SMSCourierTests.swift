@@ -37,7 +37,7 @@ import World
             language: language, content: content ?? .code(code), expiresAt: time.now() + left)
     }
 
-    /// What becomes of a message, by way of one gateway that takes German numbers.
+    /// Sends a message through one gateway for German numbers, and returns the outcome.
     private func send(
         _ message: Message, to gateway: TestGateway, after: @escaping @Sendable (SMSCourier) -> Void = { _ in }
     ) async throws -> DeliveryOutcome {
@@ -59,7 +59,7 @@ import World
             after(courier)
             return outcome
         }
-        // What it began with that has its turn before this.
+        // The work that the courier has posted runs before this.
         await group.loops[0].perform {}
         await courier.close()
         return outcome
@@ -74,13 +74,13 @@ import World
         #expect(
             bodies.allSatisfy { $0.hasPrefix("+4915112345678 ") && $0.contains("123456") && $0.contains("The shop") })
         #expect(bodies.count == 2 && bodies[0] != bodies[1])
-        // The id of the outbox entry, at every attempt.
+        // Every attempt has the id of the outbox entry.
         #expect(gateway.asked.allSatisfy { $0.path == "/" + String(repeating: "07", count: 16) })
         let sent = SMSUsage(try message().id, at: time.now(), prefix: Self.german, parts: 1, cost: 75_000)
         #expect(ledger.noted.withLock { $0 } == [sent, sent])
     }
 
-    /// Whoever may have it is paid, whether or not it comes out that it has it.
+    /// The gateway bills an ambiguous message, whether or not its answer arrives.
     @Test func ambiguousSMSCountedAsSentIsRecorded() async throws {
         let gateway = try await TestGateway { _ in .hangUp }
         let message = try message()

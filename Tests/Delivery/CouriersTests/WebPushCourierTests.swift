@@ -39,7 +39,7 @@ import World
     }
 
     @Test(
-        "a subscription to an address inside is no use",
+        "a subscription with an internal address",
         arguments: ["127.0.0.1", "10.1.2.3:8443", "169.254.169.254", "[::1]", "[::ffff:192.168.0.1]", "[fd00::1]:444"])
     func subscriptionToAPrivateAddressIsRefused(_ host: String) throws {
         let token = try token("https://\(host)/x")
@@ -55,7 +55,7 @@ import World
         let courier = try courier()
         #expect(courier.fault(in: "rubbish", of: .web)?.hasPrefix("must be ") == true)
         #expect(courier.fault(in: try token("https://push.example.net/x"), of: .web) == nil)
-        // Of a name it is only known where it leads when something is sent there.
+        // The address of a host name is checked only when something is sent.
         #expect(courier.fault(in: try token("https://localhost/x"), of: .web) == nil)
         #expect(courier.fault(in: "rubbish", of: .other) == nil)
     }
@@ -82,7 +82,7 @@ import World
     }
 }
 
-/// Keeps what it is sent.
+/// A courier that keeps the pushes that it gets.
 private final class Provider: PushCourier {
     let prefix: String
     let platform: Platform

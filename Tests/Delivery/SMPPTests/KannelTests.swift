@@ -2,7 +2,7 @@ import SMPP
 import TestSupport
 import Testing
 
-/// The gateway of the tests against a client that is used with real ones.
+/// The test gateway with Kannel, a client that is used with real gateways.
 @Suite(.mayBlock, .timeLimit(.minutes(2))) struct KannelTests {
     @Test func kannelDeliversThroughTheTestGateway() async throws {
         let smsc = try await FakeSMSC.start()
@@ -13,10 +13,10 @@ import Testing
         for text in texts {
             let answer = try await kannel.send(text, to: "+491701234567")
             #expect(answer.hasPrefix("0: Accepted for delivery"))
-            // One after the other: it has the order in hand only then.
+            // One message after the other, because only then the order is certain.
             await smsc.until { $0.texts.contains(text) }
         }
-        // It asks for one receipt of a message, however many parts it has.
+        // Kannel requests one receipt for each message, however many segments it has.
         let record = await smsc.until { $0.receiptsAnswered == texts.count && $0.enquiries > 0 }
         #expect(record.submits.count == 5)
         #expect(record.binds.map(\.mode) == [.transceiver])

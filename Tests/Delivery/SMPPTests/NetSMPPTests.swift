@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import World
 
-/// The client against what others have written.
+/// The client with third-party gateways.
 @Suite(.mayBlock, .timeLimit(.minutes(2))) struct NetSMPPTests {
     @Test func netSMPPGatewayAcceptsMessages() async throws {
         let gateway = try PerlGateway.start()
@@ -33,7 +33,7 @@ import World
         let long = String(repeating: "a", count: 200)
         #expect(await send(long, to: "+491701234567", id: "d") == .accepted(["perl-4", "perl-5"]))
         _ = try await gateway.line(.output, with: "heard 0", number: 4)
-        // Nothing has been said for a second.
+        // The gateway has been silent for a second.
         _ = try await gateway.line(.output, with: "asked")
         await client.close()
         let ended = await gateway.ended()

@@ -32,7 +32,7 @@ import World
         #expect(try read(example) == [.pdu(pdu)])
     }
 
-    /// Written by the table of SMPP 3.4 §4.4.1.
+    /// Encoded by hand after the table of SMPP 3.4 §4.4.1.
     @Test func submitPDUIsEncoded() throws {
         var message = ShortMessage()
         message.source = SMPPAddress(ton: 5, npi: 0, text: "Shop")
@@ -99,12 +99,12 @@ import World
                     #expect(command == pdu.command)
                     #expect(sequence == pdu.sequence)
                 case .pdu(let read):
-                    // Optional parameters may be missing, and the body of these says nothing.
+                    // Optional parameters may be missing, and the body of these PDUs has no information.
                     #expect(read.command == pdu.command)
                 }
             }
         }
-        // Every field of a bind is wanted.
+        // Every field of a bind is required.
         for count in 16..<example.count {
             var cut = Array(example.prefix(count))
             cut[3] = UInt8(count)
@@ -133,7 +133,7 @@ import World
         #expect(try read(longest.bytes) == [.pdu(longest)])
     }
 
-    /// Whatever comes: the reader ends, and holds together.
+    /// Random input: the reader always ends in a valid state.
     @Test(arguments: [1, 2, 3, 4]) func randomBytesNeverCrashTheReader(seed: UInt64) {
         var chance = SeededRandomness(seed: seed)
         let samples = samples.map(\.bytes)

@@ -17,7 +17,7 @@ import Testing
         return SMPPReceipt(message)
     }
 
-    /// The form of SMPP 3.4, appendix B.
+    /// A receipt in the form of SMPP 3.4, appendix B.
     private let delivered =
         "id:0123456789 sub:001 dlvrd:001 submit date:0809011130 done date:0809011131 stat:DELIVRD err:000 text:id:9 stat:EXPIRED"
 
@@ -53,7 +53,7 @@ import Testing
         #expect(receipt("id:1", [Parameter(Parameter.messageState, [99])])?.state == .unknown)
     }
 
-    /// data_sm, which has no text of its own: octet by octet as §4.7.1 has it.
+    /// A receipt in data_sm, which has no text: octet by octet as in §4.7.1.
     @Test func receiptInDataSMIsParsed() throws {
         let bytes: [UInt8] =
             [0, 0, 0, 47, 0, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 9]
@@ -82,7 +82,7 @@ import Testing
         #expect(receipt("text:id:1 stat:DELIVRD") == nil)
     }
 
-    /// The id of a new receipt: nil if it was reported before, empty if the message is unknown.
+    /// Returns the message of a new receipt: nil if it was reported before, empty if the message is unknown.
     private func reported(_ book: inout ReceiptDeduplicator, _ text: String) -> String? {
         receipt(text).flatMap { book.takeNew($0) }.map { $0.id ?? "" }
     }
@@ -94,7 +94,7 @@ import Testing
         #expect(reported(&book, first) == "ours")
         #expect(reported(&book, first) == nil)
         #expect(reported(&book, "id:1 stat:EXPIRED") == "ours")
-        // As many as it keeps are forgotten after as many others.
+        // The oldest ids are forgotten when as many others arrive as it keeps.
         for number in 2...5 {
             book.sent("\(number)", of: "other \(number)")
             #expect(reported(&book, "id:\(number) stat:DELIVRD") == "other \(number)")

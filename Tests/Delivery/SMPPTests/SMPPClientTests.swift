@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import World
 
-/// The client on a loop of its own, against the gateway of the tests.
+/// The client on a separate loop, with the test gateway.
 private final class Rig: Sendable {
     let smsc: FakeSMSC
     let client: SMPPClient
@@ -21,7 +21,7 @@ private final class Rig: Sendable {
         smsc = try await FakeSMSC.start(script, tls: tls)
         var options = SMPPOptions(
             host: "127.0.0.1", port: smsc.port, systemID: "relay", password: Secret(utf8: "secret08"))
-        // Nothing here waits for these but what is meant to.
+        // The timeouts are long, so that only tests that shorten one can reach it.
         options.queueTimeout = .seconds(60)
         options.responseTimeout = .seconds(60)
         options.connectTimeout = .seconds(60)
@@ -45,7 +45,8 @@ private final class Rig: Sendable {
         await client.send(SMPPMessage(id: id, from: SMPPAddress("Shop"), to: to, text: text, validity: .seconds(300)))
     }
 
-    /// What was sent behind a message is answered behind it: by then the gateway's earlier words are here.
+    /// Ends the client and the gateway. Answers keep the order of requests, so earlier answers have arrived by
+    /// then.
     func close() async {
         await client.close()
         await smsc.stop()
@@ -108,10 +109,10 @@ private final class Rig: Sendable {
         let reason = "the gateway refused the bind: ESME_RINVPASWD, wrong password (0xe)"
         #expect(await rig.send() == .undeliverable(reason))
         #expect(rig.client.fault == reason)
-        // Once it is right the next attempt stands, without anybody's doing.
+        // With the right password, the next attempt succeeds without any other action.
         rig.smsc.script.password = "secret08"
         await rig.smsc.until { $0.binds.count >= 2 }
-        // Nobody has anything to send, and it is known all the same.
+        // No message is waiting, and the fault is cleared nevertheless.
         while rig.client.fault != nil { await Task.yield() }
         await rig.close()
     }
@@ -147,7 +148,7 @@ private final class Rig: Sendable {
         script.answer = { $0.number == 1 ? .cut : .accept }
         let rig = try await Rig(script)
         #expect(await rig.send() == .ambiguous("closed by the gateway"))
-        // It waits for the next session.
+        // The message waits for the next session.
         #expect(await rig.send(id: "b") == .accepted(["m2"]))
         #expect(rig.smsc.record.connections == 2)
         await rig.close()
@@ -202,7 +203,7 @@ private final class Rig: Sendable {
         script.receipts = 2
         let rig = try await Rig(script)
         #expect(await rig.send(id: "first") == .accepted(["m1"]))
-        // Its receipts say what the script says at their time.
+        // A receipt has the state that the script has when the receipt is sent.
         await rig.smsc.until { $0.receiptsAnswered == 2 }
         rig.smsc.script.state = "UNDELIV"
         #expect(await rig.send(id: "second") == .accepted(["m2"]))
@@ -229,7 +230,7 @@ private final class Rig: Sendable {
             $0.enquireInterval = .seconds(1)
             $0.responseTimeout = .seconds(1)
         }
-        // It has asked, was not answered, and has come anew.
+        // The client sent an enquiry, got no answer, and connected again.
         await rig.smsc.until { $0.enquiries >= 1 && $0.connections >= 2 }
         rig.smsc.script.answersEnquiries = true
         await rig.close()

@@ -44,10 +44,10 @@ import World
         #expect(bench.settled[waiting] == .undeliverable(reason))
         #expect(bench.session.fault == reason)
         #expect(bench.disconnects == 1)
-        // Nothing waits for the next attempt.
+        // A new message does not wait for the next attempt.
         let late = bench.submit()
         #expect(bench.settled[late] == .undeliverable(reason))
-        // Between one second and one and a half, then it tries again.
+        // The session reconnects after one to one and a half seconds.
         bench.pass(.milliseconds(999))
         #expect(bench.connects == 1)
         bench.pass(.milliseconds(501))
@@ -89,7 +89,7 @@ import World
         bench.lose()
         #expect(bench.settled == [sent: .ambiguous("connection reset")])
         #expect(bench.session.fault == "connection reset")
-        // A session that stood may stand again in a moment: the others wait for it.
+        // A session that was bound may be bound again soon, so the other messages wait.
         let late = bench.submit()
         bench.pass(.milliseconds(1500))
         #expect(bench.connects == 2)
@@ -134,7 +134,7 @@ import World
         #expect(bench.receipts.first?.id == "ours")
         #expect(bench.receipts.first?.state == .undeliverable)
         #expect(bench.receipts.first?.error == "027")
-        // A text that somebody writes to us is taken, and means nothing.
+        // A text that a person sends to the relay is acknowledged and ignored.
         var text = ShortMessage()
         text.text = Array("STOP".utf8)
         bench.answer(.deliver(text), to: 9)
@@ -161,7 +161,7 @@ import World
         #expect(bench.receipts.map(\.id) == ["ours"] && bench.receipts.first?.state == .delivered)
     }
 
-    /// A peer that takes the relay for a server, or reports that a phone is reachable again.
+    /// The gateway treats the relay as a server, or reports that a phone is reachable again.
     @Test func outbindAndAlertAreNotAnswered() throws {
         var bench = Bench()
         bench.connect()
@@ -199,7 +199,7 @@ import World
         bench.look()
         #expect(bench.disconnects == 1)
         #expect(bench.settled[ticket] == .ambiguous("the gateway sent a PDU of 1213486160 bytes"))
-        // The session goes on elsewhere.
+        // The session continues on another connection.
         bench.pass(.milliseconds(1500))
         _ = bench.takeSent()
         bench.bind()

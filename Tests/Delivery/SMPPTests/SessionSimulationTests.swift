@@ -5,7 +5,7 @@ import World
 
 @testable import SMPP
 
-/// A session against a gateway and a network that do whatever the seed says, on a clock of their own.
+/// A session with a gateway and a network whose behavior a seed determines, in virtual time.
 private struct Simulation {
     private enum Event {
         case submit(UInt64)
@@ -33,15 +33,15 @@ private struct Simulation {
     private var unanswered: [Sent] = []
     private var messageCount = 0
     private var submittedAt: [UInt64: Instant] = [:]
-    /// The ids that the gateway gave, by the message: whether the answer ever came is another matter.
+    /// The ids that the gateway assigned to each message, even if their answers were lost.
     private var given: [UInt64: Set<String>] = [:]
     private(set) var outcomes: [UInt64: SMPPOutcome] = [:]
     private(set) var isClosed = false
-    /// Messages of one part, and of those the ones that were said not to be taken.
+    /// The messages of one segment, and those among them that were reported as not accepted.
     private var short: Set<UInt64> = []
     private var untaken: Set<UInt64> = []
 
-    /// They were.
+    /// Messages that were reported as not accepted, although the gateway has accepted them.
     var wronglyUntaken: Set<UInt64> { untaken.filter { given[$0] != nil } }
 
     init(seed: UInt64) {
@@ -79,7 +79,7 @@ private struct Simulation {
                 happen(next.event)
             } else {
                 session.tick(now)
-                // One that stays in the past would be asked for for ever.
+                // A deadline in the past would be requested again without end.
                 if let next = session.nextDeadline, next <= now { Issue.record("a deadline that is over") }
             }
             look()
@@ -105,7 +105,7 @@ private struct Simulation {
             hangUp()
             session.disconnected("reset", now)
         case .answer(let number, let pdu, let ticket):
-            // The gateway has accepted it, whether or not the answer can be delivered.
+            // The gateway has accepted it, even if its answer is lost.
             if let ticket, case .submitResponse(let id) = pdu.body { given[ticket, default: []].insert(id) }
             guard number == connection, isConnected else { return }
             unanswered.removeAll { $0.sequence == pdu.sequence }
@@ -207,7 +207,7 @@ private struct Simulation {
         #expect(simulation.wronglyUntaken.isEmpty)
     }
 
-    /// What the numbers above are worth: all kinds of ends occur.
+    /// A check of the seeds: together they cause every kind of outcome.
     @Test func simulationCoversAllOutcomes() {
         var kinds: Set<Int> = []
         for seed in 1...6 as ClosedRange<UInt64> {

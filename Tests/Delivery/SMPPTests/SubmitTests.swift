@@ -3,7 +3,7 @@ import World
 
 @testable import SMPP
 
-/// How messages take their turn, and what becomes of them.
+/// The submit queue: the order of messages, and their outcomes.
 @Suite struct SubmitTests {
     @Test func submitQueueRespectsTheWindow() throws {
         var bench = Bench { $0.window = 3 }
@@ -37,7 +37,7 @@ import World
         #expect(bench.settled[hanging] == nil)
         bench.pass(.seconds(2))
         #expect(bench.settled[hanging] == .ambiguous("no answer in 10 s"))
-        // An answer that comes after that is nobody's.
+        // A later answer matches no message.
         bench.accept(first, as: "late")
         #expect(bench.settled.count == 21)
         #expect(bench.session.phase == .bound)
@@ -75,7 +75,7 @@ import World
             bench.pass(.milliseconds(500))
         }
         #expect(bench.settled[ticket] == .retry("queued for too long"))
-        // At once, and after 1, 2 and 4 seconds more.
+        // At once, and then after 1, 2 and 4 more seconds.
         #expect(count == 4)
     }
 
@@ -85,7 +85,7 @@ import World
         let (first, second) = (bench.submit(within: .seconds(4)), bench.submit(within: .seconds(4)))
         bench.pass(.milliseconds(1999))
         #expect(bench.settled.isEmpty)
-        // No turn in half of it; whose turn came at once has all of it.
+        // The queued message gets no slot in half of the time. The message that was sent at once has all of it.
         bench.pass(.milliseconds(1))
         #expect(bench.settled == [second: .retry("queued for too long")])
         bench.pass(.milliseconds(1999))
@@ -133,7 +133,7 @@ import World
         #expect(bench.settled.isEmpty)
         bench.accept(parts[1], as: "b")
         #expect(bench.settled[ticket] == .accepted(["a", "b", "c"]))
-        // Sent again under the same id it is the same message to the phone.
+        // A repetition under the same id is the same message for the phone.
         bench.submit(text, id: "one")
         #expect(submits(bench.takeSent()) == bodies)
         bench.submit(text, id: "two")
@@ -194,7 +194,7 @@ import World
         #expect(bench.settled[1002] == .retry("1 messages are already queued"))
     }
 
-    /// SMPP 3.4 §5.3.2.22 to 24.
+    /// The parameters of SMPP 3.4 §5.3.2.22 to 24.
     @Test func longTextUsesSARParameters() throws {
         var bench = Bench { $0.longTexts = .sar }
         bench.bind()
@@ -207,7 +207,7 @@ import World
             bodies.map { $0.parameter(0x020e) } == [[2], [2]] && bodies.map { $0.parameter(0x020f) } == [[1], [2]])
         let references = bodies.map { $0.parameter(0x020c) }
         #expect(references[0] == references[1] && references[0]?.count == 2)
-        // Of one message, whenever it is sent, and of no other.
+        // The reference is the same at each repetition of a message, and differs between messages.
         bench.submit(text, id: "one")
         #expect(submits(bench.takeSent()).first?.parameter(0x020c) == references[0])
         bench.submit(text, id: "two")
@@ -222,7 +222,7 @@ import World
         let sent = bench.takeSent()
         let body = try #require(submits(sent).first)
         #expect(sent.count == 1 && body.text.isEmpty && body.esmClass == 0)
-        // One octet for a character of the GSM alphabet, where ü is 0x7e.
+        // One octet for each character of the GSM alphabet, in which ü is 0x7e.
         #expect(body.parameter(0x0424) == Array(repeating: 0x7e, count: 200))
         bench.accept(sent[0], as: "m")
         #expect(bench.settled[ticket] == .accepted(["m"]))

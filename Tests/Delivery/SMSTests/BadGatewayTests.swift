@@ -7,8 +7,8 @@ import Testing
 
 @testable import SMS
 
-/// Gateways that are slow, down, or answer what nobody asked for. What is known not to have been taken goes to the next one;
-/// what may have been taken goes to nobody else.
+/// Gateways that are slow, down, or give invalid answers. A message that was certainly not accepted goes to the
+/// next gateway; one that may have been accepted goes to no other.
 @Suite struct BadGatewayTests {
     private func dialect(_ gateway: TestGateway) throws -> GenericHTTPDialect {
         GenericHTTPDialect(
@@ -29,7 +29,7 @@ import Testing
         let gateway = try await TestGateway { _ in .silence }
         try await Fixture.with { scene in
             let outcome = try await scene.send(message(), by: dialect(gateway), within: .seconds(2))
-            // On a machine that is slow enough it was not even heard.
+            // On a slow machine the request may not even have arrived.
             #expect(outcome.word == .ambiguous || gateway.asked.isEmpty)
         }
     }
@@ -40,11 +40,11 @@ import Testing
             let one = try dialect(gateway)
             for number in 1...3 { #expect(await scene.send(message(number), by: one).word == .ambiguous) }
         }
-        // Nobody asked again behind our back.
+        // No library repeated a request.
         #expect(gateway.asked.count == 3)
     }
 
-    /// Whoever keeps connections would be heard twice where the second message finds a dead one.
+    /// A kept connection may be dead for the second message, which would then be sent twice.
     @Test func connectionIsNotReused() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         try await Fixture.with { scene in
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "what is no answer",
+        "an invalid answer",
         arguments: [
             ("SSH-2.0-OpenSSH\r\n", GatewayOutcome.Word.ambiguous), ("HTTP/1.1 204 Fine\r\n\r\n", .accepted),
             ("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n", .fault),
@@ -88,14 +88,14 @@ import Testing
                 return
             }
             #expect(second.asked.isEmpty)
-            // Nor at the next attempt, whatever became of the first gateway.
+            // At the next attempt it does not go there either, whatever happened to the first gateway.
             await first.goDown()
             guard case .retry(after: _, reason: _) = await scene.send(message(1), over: exchange).outcome else {
                 Issue.record("it was not to be asked again")
                 return
             }
             #expect(second.asked.isEmpty)
-            // Others have nothing to do with it.
+            // Other messages are not affected.
             #expect(await scene.send(message(2), over: exchange).outcome == .accepted(by: "second"))
             try await first.comeBack()
             scene.time.advance(by: .seconds(5))

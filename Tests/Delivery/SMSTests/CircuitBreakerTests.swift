@@ -6,7 +6,7 @@ import World
 @Suite struct CircuitBreakerTests {
     private static let nine = Instant(nanoseconds: 0)
 
-    /// A message each; whether it may go there.
+    /// Asks the breaker for one message at each moment, and returns whether the message may be sent.
     private func admitted(_ breaker: inout CircuitBreaker, at moments: Instant...) -> [Bool] {
         moments.map { breaker.admit(at: $0) }
     }
@@ -83,7 +83,7 @@ import World
         var breaker = CircuitBreaker()
         breaker.fail(asked: .seconds(90), at: Self.nine)
         #expect(breaker.wait(at: Self.nine) == .seconds(90))
-        // Not for hours.
+        // A requested pause of hours is limited.
         breaker = CircuitBreaker()
         breaker.fail(asked: .seconds(36_000), at: Self.nine)
         #expect(breaker.wait(at: Self.nine) == .seconds(300))
@@ -95,7 +95,7 @@ import World
         for second in 1...4 { breaker.fail(at: after(Int64(second))) }
         let trial = admitted(&breaker, at: after(5))
         #expect(trial == [true])
-        // A trial without a recorded outcome.
+        // A probe without a recorded outcome.
         let soon = admitted(&breaker, at: after(64))
         #expect(soon == [false])
         let later = admitted(&breaker, at: after(65))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SMS
 
-/// What gateways of each kind are asked, and what their answers mean, over a real connection.
+/// The requests to each kind of gateway, and the meaning of its answers, over a real connection.
 @Suite struct DialectTests {
     private static let secret = Secret(utf8: "p&ss wörd")
 
@@ -91,7 +91,7 @@ import Testing
         try await Fixture.with { scene in
             let outcome = try await scene.send(message(), by: twilio(gateway))
             #expect(outcome.word == word)
-            // What it says may repeat the number.
+            // The gateway's text may repeat the number.
             #expect(outcome.reason?.contains("4915112345678") != true)
         }
     }

@@ -10,7 +10,7 @@ import World
 
 let timeout = Duration.seconds(120)
 
-/// Gateways and a loop of their own, for the length of a test.
+/// Gateways on a separate loop, for the duration of a test.
 struct Fixture: Sendable {
     let loop: EventLoop
     let time = TestTime()
@@ -22,7 +22,7 @@ struct Fixture: Sendable {
         return try await body(Fixture(loop: group.loops[0]))
     }
 
-    /// What one gateway makes of a message.
+    /// Sends a message through one gateway, and returns the outcome.
     func send(
         _ message: SMSMessage, by dialect: any HTTPGatewayDialect, within limit: Duration = timeout
     ) async -> GatewayOutcome {
@@ -66,7 +66,7 @@ final class ScriptedGateway: SMSGateway {
         return await answer(message)
     }
 
-    /// The ids of what was brought here.
+    /// The ids of the messages that the gateway got.
     var got: [String] { state.withLock { $0.got } }
 
     func answer(_ answer: @escaping @Sendable (SMSMessage) async -> GatewayOutcome) {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SMS
 
-/// A real Kannel takes our messages, and its centre has them as they were written.
+/// A real Kannel accepts the relay's messages, and its SMSC gets them unchanged.
 @Suite(.timeLimit(.minutes(5)), .mayBlock, .enabled(if: RunningKannel.isInstalled, "Kannel is not installed"))
 struct RealKannelTests {
     private func dialect(_ kannel: RunningKannel, _ method: Kannel.Method, password: String) throws -> Kannel {

@@ -23,7 +23,7 @@ import World
     }
 
     @Test(
-        "what a gateway's word means to us",
+        "the outcome of a gateway's status",
         arguments: [
             (UInt32(0), GatewayOutcome.Word.accepted), (Self.refused, .refused), (Self.throttled, .busy),
         ])
@@ -32,10 +32,10 @@ import World
         script.answer = { _ in status == 0 ? .accept : .status(status) }
         let smsc = try await FakeSMSC.start(script)
         try await Fixture.with { scene in
-            // One that asks for patience is tried again by the client, until the message has had its turn.
+            // If the gateway is throttled, the client retries until the time of the message is over.
             let one = gateway(scene, port: smsc.port, limit: word == .busy ? .seconds(4) : timeout)
             let outcome = await one.send(message(1, "Ваш код: 123456"), within: timeout)
-            // On a machine that is slow enough it was not even heard.
+            // On a slow machine the message may not even have arrived.
             #expect(outcome.word == word || word == .busy && smsc.record.submits.isEmpty)
             await one.close()
         }
@@ -54,7 +54,7 @@ import World
         await smsc.stop()
     }
 
-    /// Others have used up most of the time that a message has.
+    /// Other gateways have used up most of the message's time.
     @Test func messageDeadlineIsRespected() async throws {
         var script = FakeSMSC.Script()
         script.answer = { _ in .silence }
@@ -62,7 +62,7 @@ import World
         try await Fixture.with { scene in
             let one = gateway(scene, port: smsc.port)
             let outcome = await one.send(message(), within: .seconds(2))
-            // On a machine that is slow enough it was not even bound.
+            // On a slow machine the session may not even be bound.
             #expect(outcome.word == .ambiguous || smsc.record.submits.isEmpty, "\(outcome)")
             await one.close()
         }

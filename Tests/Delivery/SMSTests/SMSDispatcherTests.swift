@@ -21,7 +21,7 @@ import World
     }
 
     @Test(
-        "who does not take it leaves it to the next",
+        "a gateway that does not accept the message leaves it to the next",
         arguments: [
             GatewayOutcome.down("x"), .busy(nil, "x"), .busy(.seconds(10), "x"), .fault("x"), .unsuited("x"),
         ])
@@ -78,7 +78,7 @@ import World
                 return
             }
             #expect(exchange.fault != nil && exchange.openCircuits == ["first", "second"])
-            // Nobody would find out whether they are back, if none were let come until they are.
+            // Some messages must be admitted before the gateways work again, or nobody would find out that they do.
             scene.time.advance(by: .seconds(4))
             #expect(exchange.fault == nil && exchange.openCircuits == ["second"])
         }
@@ -97,10 +97,11 @@ import World
             exchange.adopt(SMSDispatcher.Setup([new, kept], routing: SMSRouting(Self.routes)))
             #expect(await scene.send(message(3), over: exchange).outcome == .accepted(by: "first"))
             #expect(new.got == [message(3).id] && old.got.count == 2)
-            // Whoever stays is left alone as before.
+            // A gateway that remains in the settings keeps the state of its circuit breaker.
             #expect(exchange.openCircuits == ["second"])
 
-            // The first one may have that message, and no other gateway is to bring it, whoever is there now.
+            // The first gateway may have this message, so no other gateway may send it, whichever gateways exist
+            // now.
             exchange.adopt(SMSDispatcher.Setup([kept], routing: SMSRouting([Self.routes[1]])))
             guard case .ambiguous(_) = await scene.send(message(1), over: exchange).outcome else {
                 Issue.record("it was given to another gateway")
@@ -136,14 +137,14 @@ import World
             #expect(await scene.send(message(2), over: exchange).outcome == .accepted(by: "first"))
             await scene.loop.perform { goOn.withLock { $0 }?.resume() }
             while report.withLock({ $0 }) == nil { await scene.loop.perform {} }
-            // What the old one did is no news of the new one.
+            // An outcome of the old gateway says nothing about the new one.
             #expect(report.withLock { $0 }?.outcome == .retry(after: nil, reason: "first: slow"))
             for number in 3...5 { _ = await scene.send(message(number), over: exchange) }
             #expect(old.got == [message(1).id] && new.got.count == 4 && exchange.openCircuits.isEmpty)
         }
     }
 
-    /// The first gateway is dead from nine to ten past nine.
+    /// The first gateway is down from 9:00 to 9:10.
     @Test func gatewayOutageIsBridgedByTheSecondGateway() async throws {
         try await Fixture.with { scene in
             let nine = scene.time.instant()
@@ -152,7 +153,7 @@ import World
                 isDead.withLock { $0 } ? .down("nobody listens") : .accepted
             }
             var sent = 0
-            // A message every second, for half an hour.
+            // One message a second, for half an hour.
             for second in 0..<1800 {
                 if second == 600 { isDead.withLock { $0 = false } }
                 scene.time.advance(to: nine + .seconds(Int64(second)))
@@ -164,12 +165,12 @@ import World
                 }
             }
             let before = Set((0..<600).map { message($0 + 1).id })
-            // Every message was brought to one that took it, and to no two.
+            // Each message was sent by exactly one gateway that accepted it.
             let late = first.got.filter { !before.contains($0) }
             #expect(second.got.count + late.count == sent && Set(second.got).isDisjoint(with: late))
-            // While it was dead it was asked now and then: three times, and after 5, 10, 20, 40, 80, 160 and 300 s.
+            // During the outage it got probes: three messages, and then one after 5, 10, 20, 40, 80, 160 and 300 s.
             #expect(first.got.count { before.contains($0) } == 9)
-            // It is back within five minutes, and then has all again.
+            // It is back within five minutes, and then gets all messages again.
             #expect(late.count >= 900 && late.last == message(sent).id)
             #expect(scene.sink.lines.count { $0.contains("event=sms.gateway.left_alone") } == 1)
             #expect(scene.sink.lines.count { $0.contains("event=sms.gateway.back") } == 1)
@@ -189,7 +190,7 @@ import World
                     return
                 }
             }
-            // From here on it is left alone.
+            // From here on its circuit breaker is open.
             for number in 4...20 {
                 #expect(await scene.send(message(number), over: exchange).outcome == .accepted(by: "second"))
             }
@@ -197,7 +198,7 @@ import World
         }
     }
 
-    /// Three messages at once: nobody knows what became of them, and the gateway is left alone for it.
+    /// Three messages at once have an ambiguous outcome, which opens the circuit breaker.
     @Test func ambiguousMessageIsRetriedAtTheSameGateway() async throws {
         try await Fixture.with { scene in
             let (first, second, exchange) = pair(scene) { _ in .ambiguous("no answer in time") }
@@ -217,7 +218,7 @@ import World
             for number in 1...3 {
                 #expect(await scene.send(message(number), over: exchange).outcome == .accepted(by: "first"))
             }
-            // Twice each: what was not reached has heard nothing.
+            // Each was sent twice. The second gateway got none.
             #expect(first.got.count == 7 && second.got.isEmpty)
         }
     }

@@ -34,14 +34,14 @@ import World
         let secret = Secret(try bytes("BO3ZVPxUlnLORbVGMpbT1Q"))
         let whole = try bytes(twoRecords)
         #expect(ContentCoding.open(whole) { _ in nil } == nil)
-        // The first record alone says that others follow.
+        // Only the first record, which announces a second one.
         for count in 0..<whole.count { #expect(ContentCoding.open(Array(whole[..<count])) { _ in secret } == nil) }
         for at in whole.indices where !(21...22).contains(at) {
             var changed = whole
             changed[at] ^= 1
             #expect(ContentCoding.open(changed) { _ in secret } == nil, "byte \(at)")
         }
-        // Its own records in another order.
+        // The same records in another order.
         let swapped = Array(whole[..<23] + whole[48...] + whole[23..<48])
         #expect(ContentCoding.open(swapped) { _ in secret } == nil)
     }
@@ -87,7 +87,7 @@ import World
         #expect(sealed.count <= 4096)
         #expect(MessageCoding.open(sealed, key: key, auth: subscription.auth) == text)
         let again = try MessageCoding.seal(text, for: subscription, randomness: SystemRandomness())
-        // Neither salt nor key is used twice.
+        // Salt and key are new for each message.
         #expect(again.prefix(16) != sealed.prefix(16))
         #expect(again[21..<86] != sealed[21..<86])
     }
@@ -111,7 +111,7 @@ import World
         #"{"endpoint":"\#(endpoint)",\#(more)"keys":{"p256dh":"\#(p256dh)","auth":"\#(auth)"}}"#
     }
 
-    @Test("as browsers write them", arguments: [json(), json(more: #""expirationTime":null,"#)])
+    @Test("subscriptions as browsers write them", arguments: [json(), json(more: #""expirationTime":null,"#)])
     func validSubscriptionIsParsed(_ json: String) throws {
         let subscription = try PushSubscription(token: Base64URL.encode(Array(json.utf8)))
         #expect(subscription.endpoint.text == "https://push.example.net/x")
@@ -123,7 +123,7 @@ import World
     }
 
     @Test(
-        "that are none",
+        "invalid subscriptions",
         arguments: [
             "", "{}", "[]", #"{"endpoint":"https://push.example.net/x"}"#,
             json(endpoint: "http://push.example.net/x"), json(endpoint: "https://user@push.example.net/x"),

@@ -12,7 +12,7 @@ import World
 
 @testable import WebPush
 
-/// A sender on a loop of its own, and what it needs to reach services on this machine.
+/// A sender on a separate loop, with the settings to reach services on this machine.
 private struct Rig: Sendable {
     let group: LoopGroup
     let sender: WebPushSender
@@ -71,7 +71,7 @@ private struct Rig: Sendable {
         #expect(received[0].ttl <= 300 && received[0].ttl > 60 && received[1].ttl <= 60)
         #expect(received[0].claims["aud"]?.string == service.origin())
         #expect(received[0].authorization.hasSuffix("k=" + Base64URL.encode(rig.key.publicKey.x963)))
-        // The same word of ours for the same service.
+        // The same VAPID token for the same service.
         #expect(received[0].authorization == received[1].authorization)
         #expect(one.open(received[0]) == Array("for one".utf8))
         #expect(other.open(received[1]) == Array("for another".utf8))
@@ -86,10 +86,10 @@ private struct Rig: Sendable {
         service.script("/strict", .respond(403))
         let strict = try TestSubscriber(service.origin() + "/strict")
         #expect(await rig.send(strict) == .declined("403"))
-        // Not asked again for a while.
+        // No request for a while.
         #expect(await rig.send(strict) == .declined("403"))
         #expect(service.count == 1)
-        // Of the same service.
+        // Another subscription at the same service.
         #expect(await rig.send(try TestSubscriber(service.origin() + "/kind")) == .accepted(by: nil))
         #expect(service.count == 2)
     }
@@ -101,16 +101,16 @@ private struct Rig: Sendable {
         let silent = try TestSubscriber(service.origin() + "/silent")
         async let pending = rig.send(silent)
         _ = await service.received(1)
-        // By another name, so over another connection; and over the same one.
+        // Another host name uses another connection; the same host name uses the same connection.
         #expect(await rig.send(try TestSubscriber(service.origin("127.0.0.1") + "/a")) == .accepted(by: nil))
         #expect(await rig.send(try TestSubscriber(service.origin() + "/b")) == .accepted(by: nil))
-        // It has waited until now, and may have been taken or not.
+        // The push has waited until now, and may have been accepted.
         rig.sender.close()
         #expect(await pending == .ambiguous("no answer"))
         rig.group.stopAndJoin()
     }
 
-    @Test("its deadline, or the message's", arguments: [true, false]) func deadlineIsRespected(_ isIts: Bool)
+    @Test("the sender's deadline, or the message's", arguments: [true, false]) func deadlineIsRespected(_ isIts: Bool)
         async throws
     {
         let service = try await TestPushService.start()
@@ -118,13 +118,13 @@ private struct Rig: Sendable {
         let rig = try Rig(trusting: service, deadline: .seconds(isIts ? 1 : 120))
         defer { rig.end() }
         switch await rig.send(try TestSubscriber(service.origin() + "/x"), by: isIts ? nil : .seconds(1)) {
-        // How far it came in a second depends on the machine.
+        // The progress within a second depends on the machine.
         case .ambiguous, .retry: break
         case let outcome: Issue.record("\(outcome)")
         }
     }
 
-    @Test("what leads inside gets nothing", arguments: ["localhost", "127.0.0.1"]) func privateEndpointIsRefused(
+    @Test("an internal address gets no request", arguments: ["localhost", "127.0.0.1"]) func privateEndpointIsRefused(
         host: String
     )
         async throws
@@ -181,7 +181,7 @@ private struct Rig: Sendable {
             ("7", 7), ("0", 1), ("600", 600), ("601", 600), ("99999999999999999999", 600),
             ("Sat, 21 Nov 2026 21:00:30 GMT", 30), ("Sat, 21 Nov 2026 20:00:00 GMT", 1),
             ("Sun, 22 Nov 2026 21:00:00 GMT", 600),
-            // Said in no way that is known: as if it had not been.
+            // An unknown form is ignored.
             ("", 20), ("-7", 20), ("7.5", 20), ("soon", 20), ("Sat, 21 Nov 2026 21:00:30", 20),
             ("Sat, 31 Feb 2026 21:00:30 GMT", 20), ("2026-11-21T21:00:30Z", 20),
         ])
@@ -212,7 +212,7 @@ private struct Rig: Sendable {
             #expect(outcome(cause) == .retry(after: .seconds(5), reason: "not reached"))
         }
         #expect(outcome(.busy) == .retry(after: .seconds(1), reason: "busy"))
-        // The website cannot tell these from a name that does not exist.
+        // The website must not be able to distinguish these from a name that does not exist.
         #expect(outcome(.refusedAddress) == .declined("not reached"))
         #expect(outcome(.untrusted) == .declined("not reached"))
     }
@@ -225,7 +225,7 @@ private struct Rig: Sendable {
         func reasons(_ origin: String, _ seconds: Int...) -> [String?] {
             seconds.map { refusals.reason(origin, at: start + .seconds($0)) }
         }
-        // After a while one tries, and the others still wait.
+        // After the pause one push is a probe, and the others still wait.
         let reported = reasons("a", 0, 29, 30, 31) + reasons("b", 0)
         #expect(reported == ["403", "403", nil, "403", nil])
         refusals.trusted("a")

@@ -10,7 +10,7 @@ import World
 @testable import WebPush
 
 @Suite struct VAPIDTests {
-    /// RFC 8292 §2.4: what it says there is what is checked here and in the push service of these tests.
+    /// The example of RFC 8292 §2.4 passes the check that the test push service uses.
     @Test func publishedVAPIDTokenVerifies() throws {
         let field =
             "vapid t=eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3"
@@ -55,7 +55,7 @@ import World
         #expect(try ask() == first)
         #expect(later.withLock { $0.count } == 0)
         time.advance(by: .seconds(1))
-        // The old one goes on being sent, and one alone is asked to make the next.
+        // The old token stays in use, and only one caller has to make the next one.
         #expect(try ask() == first)
         #expect(try ask() == first)
         let work = later.withLock { $0 }
@@ -63,7 +63,7 @@ import World
         work.first?()
         let second = try ask()
         #expect(second != first)
-        // Nobody had time: then whoever asks makes it.
+        // Nobody has made the next token in time, so the caller makes it.
         time.advance(by: .seconds(11 * 3600))
         let third = try ask()
         #expect(third != second)

@@ -1,7 +1,8 @@
 import GSM
 import Testing
 
-/// Expected values are from 3GPP 23.038 and from the packings that other projects publish for these texts.
+/// The encoding of GSM text. The expected values are from 3GPP 23.038, and from other projects' published encodings
+/// of the same texts.
 @Suite struct GSMTextTests {
     @Test func everyTableCharacterEncodes() {
         #expect(GSMText.encode("@£$¥èéùìòÇ\nØø\rÅå") == Array(0x00...0x0f))
@@ -55,7 +56,7 @@ import Testing
             let packed = GSMText.pack(septets)
             #expect(packed.count == (count * 7 + 7) / 8)
             #expect(GSMText.unpack(packed, count: count) == septets)
-            // No more than there is.
+            // No more septets than the bytes contain.
             #expect(GSMText.unpack(packed, count: 1000).prefix(count).elementsEqual(septets))
         }
         #expect(GSMText.unpack([0xff], count: 0).isEmpty)
@@ -63,7 +64,7 @@ import Testing
 
     @Test func receivedSeptetsAreDecodedPerTheStandard() {
         #expect(GSMText.decode([0x1b, 0x65, 0x41]) == "€A")
-        // The second table does not know it: the first one's character.
+        // The extension table lacks the character, so the basic table applies.
         #expect(GSMText.decode([0x1b, 0x41]) == "A")
         #expect(GSMText.decode([0x1b, 0x1b, 0x41]) == " A")
         #expect(GSMText.decode([0x41, 0x1b]) == "A ")

@@ -24,7 +24,7 @@ import Testing
         // Two septets each.
         expect(String(repeating: "€", count: 80), .gsm7, units: 160, parts: 1)
         expect(String(repeating: "€", count: 81), .gsm7, units: 162, parts: 2)
-        // One foreign character makes UCS-2 of all.
+        // One other character changes the whole text to UCS-2.
         expect(String(repeating: "a", count: 159) + "č", .ucs2, units: 160, parts: 3)
         // Two units each.
         expect(String(repeating: "😀", count: 35), .ucs2, units: 70, parts: 1)
@@ -36,7 +36,7 @@ import Testing
         let parts = MessageSegments(text).parts
         #expect(parts.map(\.count) == [152, 102])
         #expect(parts[1].prefix(2) == [0x1b, 0x65])
-        // A place too few for the third: 76 pairs are 152 of 153.
+        // A third escape pair does not fit: 76 pairs fill 152 of 153 septets.
         let euros = MessageSegments(String(repeating: "€", count: 153))
         #expect(euros.parts.map(\.count) == [152, 152, 2])
         #expect(TextSize(String(repeating: "€", count: 153)).parts == 3)

@@ -134,7 +134,7 @@ import World
         #expect(said(1) == "012345 – kod do Bücher & Mehr, ważny 1 minutę.")
         #expect(said(3) == "012345 – kod do Bücher & Mehr, ważny 3 minuty.")
         #expect(said(5) == "012345 – kod do Bücher & Mehr, ważny 5 minut.")
-        // What the file has not comes in the next language that has it.
+        // A text that the file lacks comes from the next language that has it.
         #expect(wording.letter(.loginCode, values, language: "pl, de;q=0.5").language == "de")
         #expect(wording.letter(.loginCode, values, language: "pl").language == "en")
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Templates
 
-/// The rules are those that gettext's manual prints; the forms those that people of the languages use.
+/// The plural rules of gettext's manual, with the forms that the languages use.
 @Suite struct PluralRuleTests {
     @Test(arguments: [
         ("nplurals=2; plural=n != 1;", [1, 0, 1, 1, 1, 1, 1]),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Templates
 
-/// Text messages are paid for by the part.
+/// The length of text messages, which are billed by the segment.
 @Suite struct SMSTemplateLengthTests {
     @Test(arguments: ["en", "de"], SMSTemplate.allCases)
     func smsFitsOneSegmentForAnyWebsiteName(_ language: String, _ note: SMSTemplate) {

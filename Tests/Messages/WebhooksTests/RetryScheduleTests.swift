@@ -2,11 +2,11 @@ import Testing
 import Webhooks
 import World
 
-@Suite("When a call is tried") struct RetryScheduleTests {
+@Suite("The retry schedule of a webhook") struct RetryScheduleTests {
     private let now = Timestamp(seconds: 1_800_000_000)
 
     @Test(
-        "After so many failures, in seconds; nil: never again",
+        "The pause after a number of failures, in seconds; nil: no further attempt",
         arguments: [
             (0, 0), (1, 5), (2, 300), (3, 1800), (4, 7200), (5, 18_000), (6, 36_000), (7, 36_000), (8, nil), (9, nil),
             (.max, nil), (-1, 0),
@@ -17,12 +17,12 @@ import World
     }
 
     @Test(
-        "What Retry-After adds, in seconds",
+        "The pause with Retry-After, in seconds",
         arguments: [
-            // It never shortens a pause.
+            // Retry-After never shortens a pause.
             (1, 0, 5), (1, 4, 5), (3, 60, 1800), (1, -7, 5),
             (1, 6, 6), (1, 120, 120), (3, 1801, 1801), (7, 36_000, 36_000),
-            // It is at most as long as the longest pause.
+            // The longest pause is its upper limit.
             (1, 36_001, 36_000), (1, 4_000_000_000, 36_000),
         ] as [(Int, Int64, Int64)])
     func retryAfterLengthensThePause(failures: Int, wish: Int64, seconds: Int64) {
@@ -35,7 +35,7 @@ import World
     }
 
     @Test(
-        "Chance makes it longer, by a quarter at most",
+        "Jitter lengthens a pause, by a quarter at most",
         arguments: [(0, 7_200_000), (0.5, 8_100_000), (1, 9_000_000), (-1, 7_200_000), (7, 9_000_000)]
             as [(Double, Int64)])
     func jitterAddsUpToAQuarter(jitter: Double, milliseconds: Int64) {
@@ -44,7 +44,7 @@ import World
         #expect(wish == now + .milliseconds(milliseconds))
     }
 
-    /// A website that is down for a day gets by itself whatever happened meanwhile, however chance has it.
+    /// A website that is down for a day gets all webhooks of that day without help, whatever the jitter.
     @Test(arguments: [0, 0.999]) func lastAttemptIsMoreThanADayAfterTheFirst(jitter: Double) {
         var due = now
         var tries = 1

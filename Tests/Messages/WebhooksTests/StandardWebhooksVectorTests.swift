@@ -3,7 +3,7 @@ import Testing
 import Webhooks
 import World
 
-@Suite("What Standard Webhooks publishes") struct StandardWebhooksVectorTests {
+@Suite("The vectors that Standard Webhooks publishes") struct StandardWebhooksVectorTests {
     @Test(arguments: [Published.secret, "whsec_" + Published.secret]) func publishedSignatureIsReproduced(
         secret: String
     ) throws {
@@ -18,7 +18,7 @@ import World
         #expect(Published.fault(of: Published.fields(), secrets: [secret]) == nil)
     }
 
-    @Test("Each field is needed", arguments: WebhookHeaders.Field.allCases) func missingFieldIsRefused(
+    @Test("Each field is required", arguments: WebhookHeaders.Field.allCases) func missingFieldIsRefused(
         field: WebhookHeaders.Field
     ) {
         let fields = Published.fields().filter { $0.name != field.rawValue }
@@ -44,7 +44,7 @@ import World
     }
 
     @Test(
-        "Old and new",
+        "A timestamp that is too old or in the future",
         arguments: [
             (-300_000, nil), (-300_001, WebhookFault.tooNew), (300_000, nil), (300_001, .tooOld), (0, nil),
         ] as [(Int64, WebhookFault?)])
@@ -54,7 +54,8 @@ import World
         #expect(Published.fault(of: Published.fields(), at: now, tolerance: .seconds(301)) == nil)
     }
 
-    /// Of theirs, one is shorter than the standard allows, and one has bits left over, which no encoder writes.
+    /// Secrets as in the library's tests: one is shorter than the standard allows, and one has unused bits that no
+    /// encoder sets.
     @Test func unpaddedSecretIsAccepted() throws {
         let secret = try #require(WebhookSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwBg"))
         #expect(secret.key.count == 25)

@@ -5,7 +5,7 @@ import World
 
 @Suite("The header fields of a webhook") struct WebhookHeadersTests {
     @Test(
-        "The time",
+        "Malformed timestamps",
         arguments: [
             "", " ", "+1614265330", "-1", "01614265330", "1614265330.0", "1.6e9", " 1614265330", "1614265330 ",
             "1614265330\n", "0x60", "１６１４２６５３３０", "9223372036854775807", "9223372036854775808", "1000000000000",
@@ -20,7 +20,7 @@ import World
     }
 
     @Test(
-        "The id",
+        "Malformed ids",
         arguments: [
             "", " ", "a b", "a.b", "msg.1614265330", "a\n", "a\u{7f}", "é", String(repeating: "a", count: 257),
         ])
@@ -32,7 +32,7 @@ import World
     @Test func longestIDIsAccepted() { #expect(WebhookID(String(repeating: "a", count: 256)) != nil) }
 
     @Test(
-        "The signatures",
+        "Malformed signatures",
         arguments: [
             "", " ", "v1", "v1 " + Published.signature, "," + Published.signature, Published.signature + " ",
             " " + Published.signature, Published.signature + "  " + Published.signature,
@@ -46,7 +46,7 @@ import World
     }
 
     @Test(
-        "Other versions prove nothing, and are in nobody's way",
+        "Signatures of other versions prove nothing, and do no harm",
         arguments: ["v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw==", "v2,a,b,c", "V1,x", "v10,", "hello,world"])
     func otherSignatureVersionsAreIgnored(text: String) {
         #expect(Published.fault(of: Published.fields(signature: text)) == .signature)
@@ -66,7 +66,7 @@ import World
         #expect(Published.fault(of: fields) == nil)
     }
 
-    @Test("Each stands there once", arguments: WebhookHeaders.Field.allCases) func repeatedFieldIsRefused(
+    @Test("Each field may occur once", arguments: WebhookHeaders.Field.allCases) func repeatedFieldIsRefused(
         field: WebhookHeaders.Field
     ) {
         let again = Published.fields().first { $0.name == field.rawValue }.map { [$0] } ?? []
@@ -84,7 +84,7 @@ import World
         }
     }
 
-    /// Id, time and body are parted by full stops, so none of them may be moved into another.
+    /// Id, time and body are separated by full stops, so no part of one can move into another.
     @Test func partsCannotShiftBetweenFields() throws {
         let secret = try #require(WebhookSecret(Published.secret))
         let head = WebhookHeaders(
@@ -123,7 +123,7 @@ import World
                 }
             }
             fields[field].value = String(String.UnicodeScalarView(scalars))
-            // An entry of another version beside the right one changes nothing.
+            // An additional entry of another version, beside the right one, changes nothing.
             let isHarmless =
                 fields[field].value == right[field].value
                 || field == 2 && fields[2].value.split(separator: " ").contains { $0 == Published.signature }

@@ -2,11 +2,11 @@ import Testing
 import Webhooks
 import World
 
-@Suite("How it stands with a website") struct WebhookHealthTests {
+@Suite("The health of a webhook endpoint") struct WebhookHealthTests {
     private let start = Timestamp(seconds: 1_800_000_000)
     private let failed = WebhookOutcome.Meaning.failed(isOverloaded: false, retryAfter: nil)
 
-    /// Fails at these seconds, and gives what the last of them changed.
+    /// Records failures at these seconds, and returns the changes of the health.
     private func fail(_ health: inout WebhookHealth, at seconds: some Sequence<Int64>) -> [WebhookHealth.Change] {
         seconds.compactMap { health.record(failed, at: start + .seconds($0)) }
     }
@@ -36,7 +36,7 @@ import World
     }
 
     @Test(
-        "A success is news after an outage: so many failures, over so many seconds",
+        "A success counts as a recovery after an outage: number of failures, and seconds",
         arguments: [(1, 86_400, false), (2, 86_400, false), (3, 299, false), (3, 300, true), (50, 301, true)]
             as [(Int64, Int64, Bool)])
     func recoveryIsReportedAfterFiveMinutesOfFailures(tries: Int64, seconds: Int64, isNews: Bool) {
@@ -56,7 +56,7 @@ import World
     }
 
     @Test(
-        "What was under way enables nothing",
+        "A webhook in flight does not enable the endpoint",
         arguments: [.delivered, .unsubscribed, .notAttempted, .failed(isOverloaded: true, retryAfter: nil)]
             as [WebhookOutcome.Meaning])
     func lateOutcomeDoesNotEnableADisabledEndpoint(meaning: WebhookOutcome.Meaning) {

@@ -1,7 +1,7 @@
 import Testing
 import Webhooks
 
-@Suite("What an outcome means") struct WebhookOutcomeTests {
+@Suite("The meaning of an outcome") struct WebhookOutcomeTests {
     @Test(
         arguments: [
             (.answered(status: 200), .delivered, nil), (.answered(status: 201), .delivered, nil),
@@ -37,7 +37,7 @@ import Webhooks
             ),
             (.answered(status: 504), .failed(isOverloaded: true, retryAfter: nil), "answered 504"),
             (.answered(status: 505), .failed(isOverloaded: false, retryAfter: nil), "answered 505"),
-            // What is no status of an answer.
+            // Not a status of an answer.
             (.answered(status: 0), .failed(isOverloaded: false, retryAfter: nil), "answered 0"),
             (.answered(status: 199), .failed(isOverloaded: false, retryAfter: nil), "answered 199"),
             (.answered(status: 999), .failed(isOverloaded: false, retryAfter: nil), "answered 999"),
@@ -55,7 +55,7 @@ import Webhooks
         #expect(outcome.reason == reason)
     }
 
-    /// They stand in a column of 64 characters.
+    /// The column has 64 characters.
     @Test(arguments: WebhookOutcome.Silence.allCases) func outcomeReasonsFitTheirColumn(silence: WebhookOutcome.Silence)
     {
         let reason = WebhookOutcome.unanswered(silence).reason ?? ""

@@ -3,8 +3,8 @@ import Testing
 import Webhooks
 import World
 
-/// Websites with their queues, and a stand-in for the store: webhooks with their due times. The time is
-/// virtual, and a seed determines the run.
+/// Websites with their queues, and a substitute for the store: webhooks with their due times. The time is virtual,
+/// and a seed determines the run.
 private struct SimulatedEndpoints {
     typealias Queue = WebhookQueue<Int, Int>
 
@@ -39,7 +39,7 @@ private struct SimulatedEndpoints {
         }
     }
 
-    /// As a relay does with what is due: never before what comes first in its thread.
+    /// Leases due webhooks as a relay does: none before an earlier webhook of its thread.
     private mutating func lease() {
         for website in queues.indices {
             var room = queues[website].room(at: now)
@@ -57,7 +57,7 @@ private struct SimulatedEndpoints {
 
     private func isOpen(_ webhook: Webhook) -> Bool { webhook.due != nil }
 
-    /// Until everything has come to its end, or for so long.
+    /// Runs until every webhook has its outcome, or until the limit.
     mutating func run(
         for limit: Duration, _ answer: (_ website: Int, Timestamp) -> (after: Duration, WebhookOutcome)
     ) {
@@ -123,11 +123,11 @@ private struct SimulatedEndpoints {
     }
 }
 
-@Suite("Many websites") struct WebhookQueueSimulationTests {
+@Suite("The webhooks of many websites") struct WebhookQueueSimulationTests {
     private let good = (after: Duration.milliseconds(20), WebhookOutcome.answered(status: 204))
 
     @Test(
-        "One that is slow, dead or wild delays no other",
+        "A slow, dead or random endpoint delays no other",
         arguments: [
             (.seconds(15), .unanswered(.timeout)), (.milliseconds(5), .unanswered(.unreachable)),
             (.seconds(14), .answered(status: 200)), (.milliseconds(5), .answered(status: 302)),
@@ -141,13 +141,13 @@ private struct SimulatedEndpoints {
         for website in [1, 2] {
             let webhooks = websites.webhooks.filter { $0.website == website }
             #expect(webhooks.allSatisfy { $0.arrivals.count == 1 && $0.failures == 0 })
-            // A hundred, four at a time, of 20 ms each: as if the others were not there.
+            // A hundred webhooks of 20 ms each, four at a time: the same as without the other websites.
             #expect(websites.latest(at: website) == .milliseconds(500))
         }
         #expect(websites.mostUnderWay == 4)
     }
 
-    @Test("One that is down for a day gets everything when it is back", arguments: 1...8 as ClosedRange<UInt64>)
+    @Test("An endpoint that is down for a day gets every webhook afterwards", arguments: 1...8 as ClosedRange<UInt64>)
     func endpointDownForADayGetsEveryWebhook(seed: UInt64) {
         var websites = SimulatedEndpoints(1, seed: seed)
         let back = websites.now + .seconds(86_400)
@@ -162,11 +162,12 @@ private struct SimulatedEndpoints {
         #expect(websites.notices.isEmpty)
         #expect(websites.isInOrder)
         let late = websites.webhooks.filter { $0.born < back }.compactMap(\.arrivals.first).max()
-        // The first try that succeeds brings all the others along; the longest pause between tries is ten hours and a quarter.
+        // The first successful attempt makes all other webhooks due. The longest pause between attempts is ten
+        // hours and a quarter.
         #expect(late.map { $0 - back < .seconds(45_001) } == true)
     }
 
-    @Test("One that answers as it likes gets everything in order", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("A randomly failing endpoint gets every webhook in order", arguments: 1...20 as ClosedRange<UInt64>)
     func randomlyFailingEndpointGetsEveryWebhookInOrder(seed: UInt64) {
         var websites = SimulatedEndpoints(2, seed: seed)
         let jitter = SeededRandomness(seed: seed &+ 1000)
@@ -196,7 +197,7 @@ private struct SimulatedEndpoints {
             websites.run(for: .seconds(86_399)) { _, _ in (.seconds(15), .unanswered(.timeout)) }
         }
         #expect(websites.notices.map(\.reason) == [.failures])
-        // Nothing is lost: what was not tried eight times waits for an operator.
+        // Nothing is lost: the others have not had eight attempts, or are dead letters for an operator.
         #expect(websites.webhooks.allSatisfy { $0.arrivals.isEmpty && ($0.isDead || $0.failures < 8) })
     }
 }

@@ -5,7 +5,7 @@ import World
 private typealias Queue = WebhookQueue<Int, String>
 private typealias Effect = WebhookQueue<Int, String>.Effect
 
-@Suite("The calls to one website") struct WebhookQueueTests {
+@Suite("The webhook queue of one website") struct WebhookQueueTests {
     private let now = Timestamp(seconds: 1_800_000_000)
     private static let soon = Timestamp(seconds: 1_800_000_005)
     private let bad = WebhookOutcome.answered(status: 500)
@@ -50,7 +50,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(queue.add(.init(1)) == true)
     }
 
-    /// What the former place asked for, and what comes from it still, is nothing of the new one's.
+    /// A new URL does not inherit the requested pause of the old URL, nor its late outcomes.
     @Test func newURLResetsTheQueue() {
         var queue = Queue()
         for entry in entries(0..<6) { queue.add(entry) }
@@ -82,7 +82,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
     }
 
     @Test(
-        "One that has too much to do is asked one at a time at once",
+        "An overloaded endpoint gets one webhook at a time from then on",
         arguments: [.answered(status: 429), .answered(status: 503), .unanswered(.timeout)] as [WebhookOutcome])
     func overloadedEndpointGetsOneWebhookAtATime(outcome: WebhookOutcome) {
         var queue = Queue()
@@ -97,7 +97,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
     }
 
     @Test(
-        "One that asks for rest has it, within an hour; in seconds",
+        "An endpoint that requests a pause gets it, an hour at most; in seconds",
         arguments: [(60, 60), (3600, 3600), (3601, 3600), (86_400, 3600), (0, 0), (-5, 0)] as [(Int64, Int64)])
     func retryAfterPausesTheEndpointUpToOneHour(wish: Int64, seconds: Int64) {
         var queue = queue(.init(0), .init(1))
@@ -107,7 +107,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
             #expect(queue.pauseEnd(at: now) == now + .seconds(seconds))
             #expect(queue.room(at: now) == 0)
             #expect(leaving(&queue, at: now + .seconds(seconds) - .milliseconds(1)) == [])
-            // Of a clock that jumps it is not waited for.
+            // If the clock jumps, the queue does not wait for it.
             #expect(queue.pauseEnd(at: now - .seconds(86_400)) == nil)
         }
         #expect(queue.pauseEnd(at: now + .seconds(seconds)) == nil)
@@ -122,10 +122,10 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
             _ = queue.end(webhook, .answered(status: 503, retryAfter: .seconds(wish)), at: now, jitter: 0)
         }
         #expect(queue.pauseEnd(at: now) == now + .seconds(600))
-        // What was on its way before does not end it.
+        // The success of a webhook that was already in flight does not end the pause.
         #expect(queue.end(2, good, at: now, jitter: 0) == [.delivered(2)])
         #expect(leaving(&queue) == [])
-        // One that a clock which was set back has left far ahead is not the longer one.
+        // The end of a pause that lies far ahead only because the clock was set back does not count as later.
         let before = now - .seconds(86_400)
         _ = queue.end(3, .answered(status: 503, retryAfter: .seconds(60)), at: before, jitter: 0)
         #expect(queue.pauseEnd(at: before) == before + .seconds(60))
@@ -173,7 +173,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
     // MARK: What follows
 
     @Test(
-        "Outcome by outcome, of a first try and of a last one",
+        "Each outcome, at the first and at the last attempt",
         arguments: [
             (.answered(status: 204), .delivered(1), .delivered(1)),
             (.answered(status: 302), .retry(1, at: WebhookQueueTests.soon, failures: 1), .dead(1, failures: 8)),
@@ -186,7 +186,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
                 .answered(status: 503, retryAfter: .seconds(60)),
                 .retry(1, at: Timestamp(seconds: 1_800_000_060), failures: 1), .dead(1, failures: 8)
             ),
-            // No try, so none is lost.
+            // Not an attempt, so it uses up none.
             (
                 .unsent, .retry(1, at: Timestamp(seconds: 1_800_000_001), failures: 0),
                 .retry(1, at: Timestamp(seconds: 1_800_000_001), failures: 7)

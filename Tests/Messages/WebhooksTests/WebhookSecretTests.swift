@@ -36,7 +36,7 @@ import World
     }
 
     @Test(
-        "Is nothing else",
+        "Malformed secrets are refused",
         arguments: [
             "whsk_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whpk_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
             "WHSEC_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n",
@@ -76,7 +76,7 @@ import World
         #expect(keys(secrets, at: now) == [2])
     }
 
-    @Test("Whoever has either of two secrets can check it", arguments: [1, 2] as [UInt8])
+    @Test("A receiver with either of two secrets can verify a webhook", arguments: [1, 2] as [UInt8])
     func bothSecretsSign(byte: UInt8) throws {
         let secrets = WebhookSecrets(current: try secret(1)).rotated(to: try secret(2), at: now)
         let body = Array("{}".utf8)
@@ -113,7 +113,7 @@ import World
     }
 
     @Test(
-        "Are not taken from anything else",
+        "Malformed stored secrets are refused",
         arguments: [
             "", " ", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw ", " whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_MfKQ", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n",

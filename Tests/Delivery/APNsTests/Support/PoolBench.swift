@@ -13,10 +13,9 @@ import World
 
 @testable import APNs
 
-/// The sender of one loop over simulated connections, in virtual time. The test decides what
-/// arrives from the services.
+/// The sender of one loop over simulated connections, in virtual time. The test decides what the services send.
 final class PoolBench {
-    /// Lives as long as what a pool opens its connections with.
+    /// An object that lives as long as the closure with which a pool opens its connections.
     final class Lease {}
 
     final class Record {
@@ -66,7 +65,7 @@ final class PoolBench {
         }
     }
 
-    /// With certificates, so that a connection carries more than one push from the beginning.
+    /// An identity with a certificate, so that a connection carries several pushes from the start.
     private static func identity(_ team: FakeTeam, _ world: SimulatedWorld, _ log: Log) throws -> APNsIdentity {
         let provider = try team.issueProvider(at: world.time.now())
         return try APNsIdentity(
@@ -79,7 +78,7 @@ final class PoolBench {
         enter { loopState.adopt() }
     }
 
-    /// In one turn; then all that can happen without time passing.
+    /// Runs `body` in one turn, and then everything that can happen without time passing.
     func enter<Value>(_ body: () throws -> Value) rethrows -> Value {
         defer { settle() }
         return try loop.asCurrent(body)
@@ -98,24 +97,24 @@ final class PoolBench {
         record.wires.filter { $0.endpoint == endpoint }.map(\.wire)
     }
 
-    /// The last one that was dialled.
+    /// Returns the connection that was opened last.
     func wire(_ endpoint: APNsEndpoint = .production) throws -> SimulatedTransport {
         try #require(wires(endpoint).last)
     }
 
-    /// Connects what is on its way.
+    /// Opens the connections that are being established.
     func open(limit: Int = 100) {
         settle()
         enter { for (_, wire) in record.wires where wire.state == .connecting { wire.open(limit: limit) } }
     }
 
-    /// Its number in the record, for `outcomes`.
+    /// Sends a push, and returns its index in the record for `outcomes`.
     @discardableResult
     func send(_ environment: APNsNotification.Environment = .production, lives: Duration = .seconds(300)) -> String {
         enter { begin(environment, lives: lives) }
     }
 
-    /// Within a turn.
+    /// Sends a push within a turn.
     @discardableResult
     func begin(_ environment: APNsNotification.Environment = .production, lives: Duration = .seconds(300)) -> String {
         number += 1
@@ -128,7 +127,7 @@ final class PoolBench {
 
     func outcomes(_ id: String) -> [DeliveryOutcome] { record.outcomes[id] ?? [] }
 
-    /// The oldest push that is under way there is answered.
+    /// Answers the oldest push that is in flight on the connection.
     func answer(_ wire: SimulatedTransport, _ status: Int = 200, _ reason: String? = nil) throws {
         let stream = try #require(wire.underway.first)
         var object: JSONObject = [:]

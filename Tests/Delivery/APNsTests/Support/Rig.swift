@@ -13,7 +13,7 @@ import Testing
 import World
 
 extension APNsOptions {
-    /// For a machine that has much else to do.
+    /// Options with long timeouts, for a busy machine.
     static var patient: APNsOptions {
         var options = APNsOptions()
         options.connections = 1
@@ -26,7 +26,7 @@ extension APNsOptions {
     }
 }
 
-/// A push that the sender has, and what becomes of it.
+/// A push that was given to the sender, with its outcomes.
 final class Begun: Sendable {
     private struct State {
         var outcomes: [DeliveryOutcome] = []
@@ -35,7 +35,7 @@ final class Begun: Sendable {
 
     private let state = Mutex(State())
 
-    /// All that came: one, if it is as it should be.
+    /// All outcomes. There must be exactly one.
     var outcomes: [DeliveryOutcome] { state.withLock { $0.outcomes } }
 
     func came(_ outcome: DeliveryOutcome) {
@@ -47,7 +47,7 @@ final class Begun: Sendable {
         waiting?.resume(returning: outcome)
     }
 
-    /// For one at a time.
+    /// Waits for the outcome; only one caller may wait.
     func outcome() async -> DeliveryOutcome {
         await withCheckedContinuation { continuation in
             let there = state.withLock { state in
@@ -59,7 +59,7 @@ final class Begun: Sendable {
     }
 }
 
-/// A sender and the service it sends to, each on a loop of its own, with real TLS and HTTP/2 between them.
+/// A sender and a push service on separate loops, with real TLS and HTTP/2 between them.
 final class Rig: Sendable {
     enum Kind: Sendable { case token, certificate }
 
@@ -118,7 +118,7 @@ final class Rig: Sendable {
         await rig.apple.stop()
     }
 
-    /// A push of its own, in time.
+    /// Returns a new push that has not expired.
     func push(
         _ token: String = Sample.token, number: UInt64 = .random(in: 0...UInt64.max),
         environment: APNsNotification.Environment = .production, lives: Duration = .seconds(300)
@@ -134,15 +134,15 @@ final class Rig: Sendable {
         await loops[loop].perform { [sender] in await sender.send(push) }
     }
 
-    /// Returns when the sender has it, which then has it sent or waiting.
+    /// Gives a push to the sender. Returns when the sender has sent or queued it.
     func begin(_ push: APNsNotification, on loop: Int = 1) async -> Begun {
         let begun = Begun()
         await loops[loop].perform { [sender] in sender.send(push) { begun.came($0) } }
-        // That turn is over in the next one: what a snapshot shows is no older then.
+        // The previous turn has ended when this one runs, so a later snapshot shows its result.
         await loops[loop].perform {}
         return begun
     }
 
-    /// How often that event stands in the log.
+    /// The number of log lines of this event.
     func count(_ event: String) -> Int { sink.lines.count { ObservedSink.isOf(event, $0) } }
 }

@@ -14,7 +14,7 @@ final class ManualTime: TimeSource {
     func advance(by duration: Duration) { moved.withLock { $0 += duration } }
 }
 
-/// Draws the highest number that was asked for.
+/// Randomness that always draws the highest allowed number.
 struct HighestChance: Randomness {
     func fill(_ bytes: UnsafeMutableRawBufferPointer) {
         for index in bytes.indices { bytes[index] = 0xff }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import APNs
 
-/// A connection without a network: what comes from the service is what the test says.
+/// A connection without a network. The test decides what the service sends.
 final class SimulatedTransport: APNsTransport {
     private struct Stream {
         let id: String
@@ -26,12 +26,13 @@ final class SimulatedTransport: APNsTransport {
     private var streams: [Int32: Stream] = [:]
     private var lastStream: Int32 = -1
     private var pings: [(Duration?) -> Void] = []
-    /// What is begun now stays here.
+    /// Whether the requests that begin now are not written.
     var isBlocked = false
-    /// An answer has come that only a known sender gets: the sender's credential is known to be good.
+    /// Whether the credential is known to be valid: an answer arrived that the service gives only to an accepted
+    /// sender.
     private(set) var isProven: Bool
 
-    /// `isCautious`: the sender may open one stream before the first good answer.
+    /// Creates a connection. If `isCautious`, the sender may open one stream before the first good answer.
     init(address: String, isCautious: Bool, took: @escaping (String) -> Void, opened: @escaping (String?) -> Void) {
         self.address = address
         self.took = took
@@ -41,9 +42,9 @@ final class SimulatedTransport: APNsTransport {
 
     var activeStreams: Int { streams.count }
     var freeStreams: Int { state == .open ? max(0, peerMaxConcurrentStreams - streams.count) : 0 }
-    /// It was asked whether it stands, and has said nothing since.
+    /// Whether a PING is unanswered and nothing has arrived since.
     private(set) var isDoubted = false
-    /// Would a correct sender send something more on it?
+    /// Whether a correct sender would send another push on it.
     var hasRoom: Bool { freeStreams > 0 && (isProven || streams.isEmpty) }
 
     // MARK: The sender's side
@@ -121,7 +122,7 @@ final class SimulatedTransport: APNsTransport {
         onCapacity?()
     }
 
-    /// The numbers of what is under way, in order.
+    /// The stream numbers of the pushes in flight, in order.
     var underway: [Int32] { streams.keys.sorted() }
 
     func id(of number: Int32) -> String? { streams[number]?.id }
@@ -130,7 +131,7 @@ final class SimulatedTransport: APNsTransport {
         guard let stream = streams[number] else { return }
         isDoubted = false
         if [200, 410, 429].contains(response.status) { isProven = true }
-        // As with HTTP/2: the answer comes first, then the stream has ended.
+        // As in HTTP/2, the answer comes before the end of the stream.
         stream.completion(.success(response))
         if streams.removeValue(forKey: number) != nil { freed() }
     }
@@ -142,7 +143,7 @@ final class SimulatedTransport: APNsTransport {
         freed()
     }
 
-    /// What is above `last` was not worked on.
+    /// Sends a GOAWAY. Streams above `last` were not processed.
     func goAway(last: Int32) {
         guard state == .open || state == .goingAway else { return }
         goAwayReason = "GOAWAY 0"
@@ -158,7 +159,7 @@ final class SimulatedTransport: APNsTransport {
         for answer in asked { answer(.milliseconds(1)) }
     }
 
-    /// The time for it is over.
+    /// Lets the unanswered PINGs time out.
     func failPings() {
         let asked = pings
         pings = []

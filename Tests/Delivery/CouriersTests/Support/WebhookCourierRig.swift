@@ -14,9 +14,9 @@ import Testing
 import Webhooks
 import World
 
-/// A courier on a loop of its own, and what it needs to reach websites on this machine.
+/// A courier on a separate loop, with the settings to reach websites on this machine.
 struct WebhookCourierRig: Sendable {
-    /// 2027-01-15T08:00:00Z: what its clock says.
+    /// The courier's clock: 2027-01-15T08:00:00Z.
     static let now = Timestamp(milliseconds: 1_800_000_000_000)
 
     let group: LoopGroup
@@ -24,7 +24,7 @@ struct WebhookCourierRig: Sendable {
     let courier: HTTPWebhookCourier
     let sink = MemorySink()
 
-    /// For the length of `body`. Its patience is long, but for the deadline.
+    /// Runs `body` with a courier. All its timeouts are long, except the deadline.
     static func with<Value: Sendable>(
         allowing ranges: [String] = ["127.0.0.0/8"], certificate name: String? = nil,
         trusting certificates: TestCertificates? = nil, deadline: Duration = .seconds(120),
@@ -68,7 +68,7 @@ struct WebhookCourierRig: Sendable {
         await group.loops[0].perform { [courier] in await courier.send(webhook) }
     }
 
-    /// All at once.
+    /// Sends all webhooks at once.
     func send(_ webhooks: [WebhookRequest]) async -> [WebhookOutcome] {
         await withTaskGroup(of: WebhookOutcome.self) { tasks in
             for webhook in webhooks { tasks.addTask { await send(webhook) } }
@@ -76,7 +76,7 @@ struct WebhookCourierRig: Sendable {
         }
     }
 
-    /// A website over HTTP/2, which asks for a certificate and is content with none.
+    /// Runs a website over HTTP/2. It requests a client certificate, but does not require one.
     func serving<Value: Sendable>(
         _ answer: @escaping @Sendable (Request) -> CalledWebsite.Answer, as other: TestCertificates? = nil,
         certificate: IssuedCertificate? = nil, _ body: (CalledWebsite) async throws -> Value
@@ -105,7 +105,7 @@ struct WebhookCourierRig: Sendable {
     }
 }
 
-/// What a website hears, and says.
+/// A website that records the webhooks and gives the set answers.
 final class CalledWebsite: Handler {
     enum Answer: Sendable {
         case status(Int)

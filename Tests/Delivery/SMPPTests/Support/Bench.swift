@@ -5,14 +5,14 @@ import World
 
 @testable import SMPP
 
-/// A session, the gateway's side of its line, and a clock that stands until it is moved.
+/// A session, the gateway's side of the connection, and a clock that only the test moves.
 struct Bench {
     var session: SMPPSession
     var options: SMPPOptions
     var now = Instant(nanoseconds: 1)
     private var reader = PDUReader()
     private var lastTicket: UInt64 = 0
-    /// What has not been looked at.
+    /// The PDUs that the test has not read yet.
     var sent: [PDU] = []
     var settled: [UInt64: SMPPOutcome] = [:]
     var receipts: [SMPPReceipt] = []
@@ -83,7 +83,7 @@ struct Bench {
         return lastTicket
     }
 
-    /// Every deadline on the way has its tick.
+    /// Moves the clock, with a tick at each deadline on the way.
     mutating func pass(_ duration: Duration) {
         let end = now + duration
         while let next = session.nextDeadline, next <= end {
@@ -100,7 +100,7 @@ struct Bench {
     }
 }
 
-/// The messages among them.
+/// Returns the messages among the PDUs.
 func submits(_ pdus: [PDU]) -> [ShortMessage] {
     pdus.compactMap { if case .submit(let message) = $0.body { message } else { nil } }
 }

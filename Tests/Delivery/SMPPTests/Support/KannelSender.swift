@@ -2,20 +2,20 @@ import GSM
 import Glibc
 import TestSupport
 
-/// A Kannel whose only gateway is one that speaks SMPP: what its own client of that protocol makes of ours.
+/// A Kannel with one gateway over SMPP, so that its SMPP client uses the test gateway.
 final class KannelSender {
     private let directory: TemporaryDirectory
     private let ports: [FreePort]
     private let bearerbox: Child
     private let smsbox: Child
 
-    /// - Parameter port: where the gateway listens.
+    /// - Parameter port: the port of the gateway.
     init(gateway port: UInt16) async throws {
         directory = try TemporaryDirectory()
         ports = try (0..<3).map { _ in try FreePort() }
         let file = directory("kannel.conf")
         try TextFile.write(Self.settings(ports.map(\.port), gateway: port), to: file)
-        // Installed where only an administrator looks for programs.
+        // Installed in a directory that is usually only in root's PATH.
         bearerbox = try Child("/usr/sbin/bearerbox", [file])
         _ = try await bearerbox.line(.errors, with: "MAIN: Start-up done")
         smsbox = try Child("/usr/sbin/smsbox", [file])
@@ -23,14 +23,14 @@ final class KannelSender {
         _ = try await smsbox.line(.errors, with: "Connected to bearerbox")
     }
 
-    /// It does not find out by itself that a text needs UCS-2.
+    /// Sends a text. Kannel does not detect by itself that a text needs UCS-2.
     func send(_ text: String, to number: String) async throws -> String {
         let coding = TextSize(text).coding == .gsm7 ? 0 : 2
         let url = "http://127.0.0.1:\(ports[2].port)/cgi-bin/sendsms"
         let fields = [
             "username=u", "password=p", "from=Shop", "to=\(number)", "text=\(text)", "charset=UTF-8",
             "coding=\(coding)",
-            // Receipts for delivery and for failure.
+            // Requests receipts for delivery and for failure.
             "dlr-mask=3", "dlr-url=http://127.0.0.1:9/",
         ]
         let answer = try await Child.run(

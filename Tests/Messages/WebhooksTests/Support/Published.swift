@@ -8,7 +8,7 @@ enum Published {
     static let seconds: Int64 = 1_614_265_330
     static let body = Array(#"{"test": 2432232314}"#.utf8)
     static let signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-    /// Of another body or secret; its last character but one is what differs in theirs.
+    /// A wrong signature from the library's tests. It differs only in the last character but one.
     static let wrong = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OA="
     static let other = "v1,Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc="
 
@@ -21,7 +21,7 @@ enum Published {
             .compactMap { name, value in value.map { (name, $0) } }
     }
 
-    /// What is wrong with them; nil where nothing is.
+    /// Returns the fault that the check finds in the fields; nil if there is none.
     static func fault(
         of fields: [(name: String, value: String)], body: [UInt8] = body, secrets: [String] = [secret],
         at now: Timestamp = now, tolerance: Duration = WebhookCheck.tolerance

@@ -2,19 +2,19 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The library `standardwebhooks` for Python, by those who wrote the standard; dev/need brings it.
+/// The Python library `standardwebhooks` by the authors of the standard; dev/need installs it.
 enum ReferenceLibrary {
     private static let packages =
         #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined() + "/.build/python"
 
     static var isInstalled: Bool { access("\(packages)/standardwebhooks/webhooks.py", R_OK) == 0 }
 
-    /// What it says of webhooks, each given as secret, id, time, signatures and body.
+    /// Returns the library's verdict on webhooks, each given as secret, id, time, signatures and body.
     static func verdicts(_ webhooks: [[String]]) async throws -> [String] {
         try await lines(verify, webhooks.flatMap { $0 })
     }
 
-    /// The id, the time and the signatures with which it sends bodies, each given as secret, id and body.
+    /// Returns the id, time and signatures with which the library sends bodies, each given as secret, id and body.
     static func signed(_ webhooks: [[String]]) async throws -> [[String]] {
         try await lines(sign, webhooks.flatMap { $0 }).map { line in
             line.split(separator: "\t").map(String.init)
