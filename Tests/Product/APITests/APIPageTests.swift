@@ -3,7 +3,7 @@ import Testing
 
 @testable import API
 
-/// docs/websites/api.md against the routes and the problems.
+/// The page docs/websites/api.md, compared with the routes and the problems.
 struct APIPageTests {
     private let page: String
 

@@ -3,9 +3,9 @@ import JSON
 import TestSupport
 import Testing
 
-/// What a thief would have to guess.
+/// The number of guesses that a thief would need.
 struct ActivationCodeTests {
-    /// By the codes alone: how many characters were seen at each place of them.
+    /// Measured from codes alone, by the number of characters seen at each position.
     @Test func activationCodeHasAtLeast112Bits() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["further-factors": "website"])

@@ -5,8 +5,8 @@ import Testing
 
 @testable import API
 
-/// Bad input over every route that takes a body: each with its status and the field's name, and the relay alive after
-/// all of it.
+/// Bad input for every route that takes a body: each answer has the status and the name of the field, and the relay
+/// still works afterwards.
 struct BadInputTests {
     private struct Case: Sendable, CustomStringConvertible {
         let path: String
@@ -15,7 +15,7 @@ struct BadInputTests {
         var description: String { path }
     }
 
-    /// Every form with a caller who may use it.
+    /// Returns every form, with a caller who may use it.
     private func cases() async throws -> (rig: APIRig, cases: [Case]) {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
@@ -131,7 +131,7 @@ struct BadInputTests {
         try await expectAlive(rig)
     }
 
-    /// Values that break the parameter's own description, and what they are called.
+    /// Returns values that violate the parameter's description, with the expected error codes.
     private static func wrong(_ parameter: Parameter) -> [(JSONValue, String)] {
         switch parameter.schema["type"]?.string {
         case "integer":
@@ -223,9 +223,9 @@ struct BadInputTests {
         #expect(again.status == 409)
         #expect(again.code == "conflict")
         #expect(again.faults == ["username taken", "email taken", "phone taken"])
-        // Names are bytes: another case and another spelling are other users.
+        // Names are compared as bytes: another case or another spelling is another user.
         #expect(await shop.send("POST", "/register", ["username": "Bob"]).status == 201)
-        // Another website's users are not in the way.
+        // Users of another website do not conflict.
         #expect(await (try rig.site("bank")).send("POST", "/register", body).status == 201)
     }
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import World
 
-/// A login a second, for fifty seconds, at the clock's exact times.
+/// One login a second for fifty seconds, in virtual time.
 struct BombingTests {
     @Test func loginsBeyondPushLimitAreQuietAndBeyondLoginLimitAreRefused() async throws {
         let rig = try await APIRig()
@@ -24,7 +24,7 @@ struct BombingTests {
                 factors.append(answer["factor"]?.string)
             } else {
                 #expect(answer.status == 429 && answer.code == "limited", "\(second): \(answer.text)")
-                // The first of the twenty leaves the five minutes at 300 s.
+                // The first of the twenty leaves the window of five minutes at 300 s.
                 #expect(answer.fields["retry-after"] == String(300 - second), "\(second)")
             }
             if second == 19 {
@@ -34,7 +34,7 @@ struct BombingTests {
                 let id = try #require(ChallengeID(challenge))
                 let signed = try await rig.relay.signed(
                     .approve, id, number: answer["number"]?.string, by: (phone, credential))
-                // While the website's own logins are refused.
+                // The website's own logins are refused meanwhile.
                 rig.relay.time.advance(by: .milliseconds(500))
                 #expect(await shop.send("POST", "/login", ["token": .string(token.text)]).status == 429)
                 let said = await mine.send(

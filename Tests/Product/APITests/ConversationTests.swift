@@ -6,7 +6,7 @@ import Relay
 import TestSupport
 import Testing
 
-/// The original's conversation, and the same with phones that prove who they are.
+/// The original protocol, and the same with phones that authenticate themselves.
 struct ConversationTests {
     @Test func originalProtocolRequestsAreAnswered() async throws {
         let rig = try await APIRig()
@@ -49,7 +49,7 @@ struct ConversationTests {
             let told = await shop.send("POST", "/auth", ["token": .string(token)])
             #expect(told["login"]?.string == word)
             #expect(told["proof"] == "website")
-            // Answers count once.
+            // An answer counts once.
             let again = await shop.send("POST", "/success", ["token": .string(token)])
             #expect(again.status == 409)
             #expect(again.code == "already_decided")
@@ -135,9 +135,9 @@ struct ConversationTests {
         func guess() async -> Response {
             await shop.send("POST", "/backup", ["challenge": .string(challenge), "otp": "000000"])
         }
-        // Whoever has no codes is told the same, and nothing is counted.
+        // A user without codes gets the same answer, and nothing is counted.
         for _ in 0..<5 { #expect(await guess()["login"] == "failure") }
-        // Of RFC 4226: none of its first codes is this one.
+        // A code that is none of the first codes of RFC 4226.
         try await shop.give(.hotp, to: "bob", at: "shop")
         for count in 1...3 {
             let wrong = await guess()
@@ -150,7 +150,7 @@ struct ConversationTests {
             #expect(early.fields["retry-after"] == "\(5 * count)")
             rig.relay.time.advance(by: FailureDelay.pause * count)
         }
-        // The guesses are used up: no code is taken, and the phone can still approve.
+        // The guesses are used up: codes are refused, and the phone can still approve.
         let over = await guess()
         #expect(over.status == 403 && over.code == "codes_locked" && over.fields["retry-after"] == nil)
         #expect(await shop.send("POST", "/auth", ["challenge": .string(challenge)])["login"] == "wait")
@@ -164,7 +164,7 @@ struct ConversationTests {
         #expect(coded.status == 403 && coded.code == "codes_locked")
     }
 
-    /// Whoever is not the user's website is told the same before and after.
+    /// Another website gets the same answer before and after the lock.
     @Test func codeLockIsVisibleToItsWebsiteOnly() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["guesses": "1"])

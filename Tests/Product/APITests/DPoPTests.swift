@@ -12,7 +12,7 @@ import World
 
 @testable import API
 
-/// Phones without a certificate: the `DPoP` field in its place.
+/// Phones without a certificate, which send the `DPoP` field instead.
 struct DPoPTests {
     @Test func dpopReplacesTheClientCertificate() async throws {
         let rig = try await APIRig()
@@ -21,7 +21,7 @@ struct DPoPTests {
         let phone = try await rig.relay.enrolled("bob", at: website).phone
         let bank = Site(rig: rig, certificate: .website("bank"))
 
-        // Whoever comes with nothing is told what a proof needs …
+        // A caller without a proof learns what a proof needs …
         let asked = await rig.stranger.send("POST", "/pending")
         #expect(asked.status == 401 && asked.asks == "use_dpop_nonce")
         let first = try #require(asked.fields["dpop-nonce"])
@@ -31,23 +31,24 @@ struct DPoPTests {
             try phone.possession("POST", RelayRig.origin + "/pending", nonce: first, at: now))
         #expect(pending.status == 200, "\(pending.text)")
         #expect(pending["pending"]?.array?.first?.object?["challenge"]?.string == challenge)
-        // … and has the next nonce from every answer.
+        // … and every answer brings the next nonce.
         let second = try #require(pending.fields["dpop-nonce"])
         let answer = await rig.present(
             try phone.possession("POST", RelayRig.origin + "/device", nonce: second, at: now), path: "/device",
             body: ["name": "Mine"])
         #expect(answer.status == 200, "\(answer.text)")
 
-        // It is a phone, and a phone alone.
+        // The proof authenticates a phone, and is not valid for routes of websites.
         let elsewhere = await rig.present(
             try phone.possession("POST", RelayRig.origin + "/login", nonce: second, at: now), path: "/login")
         #expect(elsewhere.status == 401 && elsewhere.fields["dpop-nonce"] == nil)
-        // Certificates count before proofs.
+        // A client certificate has precedence over a proof.
         let both = await shop.send("POST", "/pending", fields: [("dpop", try rig.proof(phone))])
         #expect(both.status == 403 && both.fields["dpop-nonce"] == nil)
     }
 
-    /// `proof: certificate` tells the website that there was one. A proof here is over the request's head alone.
+    /// `proof: certificate` tells the website that a certificate was used. A DPoP proof covers only the head of the
+    /// request.
     @Test(arguments: ["/success", "/failure"]) func plainAnswerNeedsTheCertificate(path: String) async throws {
         let rig = try await APIRig()
         let website = try await rig.relay.website("shop", policies: ["answers": "certificate", "number": "0"])
@@ -65,7 +66,7 @@ struct DPoPTests {
         #expect(told["proof"] == "certificate" && told["login"]?.string == String(path.dropFirst()))
     }
 
-    /// Whoever never saw the answer of `/verify` is a stranger to it in the end, and without a certificate.
+    /// A phone that never received the answer of `/verify` is refused there in the end, and has no certificate.
     @Test func phoneLearnsOfABindingWhoseAnswerWasLost() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
@@ -82,7 +83,7 @@ struct DPoPTests {
         let certificate = try Certificate(pem: Array((found["certificate"]?.string ?? "").utf8))
         #expect(certificate.spkiThumbprint == phone.key.publicKey.spkiThumbprint)
         #expect(found["revocation_code"] == nil)
-        // A key that was never bound learns as much as ever.
+        // The answer to a key that was never bound reveals nothing new.
         let stranger = try TestPhone(pushToken: "push")
         let refused = await rig.present(
             try rig.proof(stranger, path: "/device"), path: "/device", body: ["certificate": true])
@@ -113,11 +114,11 @@ struct DPoPTests {
         #expect(await rig.present(used).status == 200)
         let again = await rig.present(used)
         #expect(again.status == 401 && again.asks == "invalid_dpop_proof")
-        // The same under another nonce, too; but another phone's is another's.
+        // The same `jti` under another nonce is refused, too. Another phone may use it.
         rig.relay.time.advance(by: .seconds(150))
         #expect(await rig.present(try rig.proof(phone) { $0["jti"] = "once" }).status == 401)
         #expect(await rig.present(try rig.proof(other) { $0["jti"] = "once" }).status == 200)
-        // A nonce is good for five minutes.
+        // A nonce is valid for five minutes.
         rig.relay.time.advance(by: .seconds(149))
         let last = try rig.proof(phone) { $0["nonce"] = .string(nonce) }
         #expect(await rig.present(last).status == 200)
@@ -127,14 +128,14 @@ struct DPoPTests {
         #expect(await rig.present(used).status == 401)
     }
 
-    /// Its memory ends with a process: what the process before may have taken is not taken after it.
+    /// The list of used proofs ends with the process. After a restart, proofs from before are refused.
     @Test func restartDoesNotAllowReplay() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
         rig.relay.time.advance(by: .seconds(60))
         let used = try rig.proof(phone)
         #expect(await rig.present(used).status == 200)
-        // At a neighbour whose clock is ahead by no more than is allowed.
+        // At another relay whose clock is ahead by no more than allowed.
         let neighbours = (ahead: rig.neighbour(), behind: rig.neighbour())
         let ahead = neighbours.ahead.current(at: rig.relay.time.now() + .seconds(5))
         let usedAhead = try rig.proof(phone) { $0["nonce"] = .string(ahead) }
@@ -160,7 +161,7 @@ struct DPoPTests {
                 let refused = try await present(proof)
                 #expect(refused.status == 401 && refused.asks == "use_dpop_nonce")
             }
-            // It takes what it hands out itself, at once; and so do its neighbours, whose clocks may be behind.
+            // The relay accepts its own new nonces at once. So do other relays, whose clocks may be behind.
             let fresh = try #require(try await present(used).fields["dpop-nonce"])
             let proof = try rig.proof(phone) { $0["nonce"] = .string(fresh) }
             #expect(try await present(proof).status == 200)
@@ -172,7 +173,7 @@ struct DPoPTests {
         }
     }
 
-    /// Nor does a clock that was wrong for a while.
+    /// A clock that was wrong for a while does not allow a replay either.
     @Test func clockThatWasAheadDoesNotAllowReplay() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
@@ -182,7 +183,7 @@ struct DPoPTests {
             used.append(try rig.proof(phone))
             #expect(await rig.present(used[used.count - 1]).status == 200)
         }
-        // Nobody waits until the clock has come so far again, and nothing of what it passes once more is taken again.
+        // Phones need not wait until the clock has caught up, and no proof is accepted a second time on the way.
         for back in [2700, 3, 6] {
             rig.relay.time.advance(by: .seconds(-back))
             for _ in 0..<3 {
@@ -193,7 +194,7 @@ struct DPoPTests {
         }
     }
 
-    /// One phone cannot fill the memory of the relay, nor take another one's share.
+    /// A phone cannot fill the relay's list of proofs, or use the share of another phone.
     @Test func proofsPerKeyAreLimited() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
@@ -229,7 +230,7 @@ struct DPoPTests {
         #expect(await rig.present(try rig.proof(phone)).status == 200)
     }
 
-    /// What is unknown and what was revoked are the same, to the byte and to the statement.
+    /// Unknown and revoked keys get the same answer, to the byte, with the same store statements.
     @Test func unknownKeyAndInactiveKeyGetTheSameAnswer() async throws {
         let statements = Statements()
         let rig = try await APIRig(noting: statements)
@@ -248,7 +249,8 @@ struct DPoPTests {
         for other in seen { #expect(other == seen[0]) }
     }
 
-    /// With a proof as with a certificate: another's challenge, another website's and none are one.
+    /// With a proof as with a certificate: challenges of another user, of another website and unknown ones read the
+    /// same.
     @Test func foreignResourceReadsAsNotFoundUnderDPoP() async throws {
         let statements = Statements()
         let rig = try await APIRig(noting: statements)
@@ -266,7 +268,7 @@ struct DPoPTests {
         ]
         for path in ["/success", "/failure"] {
             var seen: [(response: Response, statements: [String])] = []
-            // The audit has the first one of a kind alone, whichever that is.
+            // The audit records only the first of each kind, whichever comes first.
             for challenge in [String(repeating: "f", count: 32)] + challenges {
                 let proof = try rig.proof(phone, path: path)
                 await rig.relay.settled()
@@ -279,7 +281,7 @@ struct DPoPTests {
         }
     }
 
-    /// A held request has proved itself once: what is looked up again is the phone.
+    /// A held request has proved itself once. Only the phone is looked up again.
     @Test func heldRequestNeedsNoSecondProof() async throws {
         let rig = try await APIRig()
         let phone = try await rig.bound("bob", at: "shop")
@@ -300,7 +302,7 @@ struct DPoPTests {
         #expect(await rig.present(try rig.proof(phone)).status == 401)
     }
 
-    /// And a proof does not become a certificate by being looked up again.
+    /// The second look-up does not turn a proof into a certificate.
     @Test func heldRequestKeepsItsProof() async throws {
         let rig = try await APIRig()
         let website = try await rig.relay.website("shop")

@@ -8,7 +8,7 @@ import World
 
 @testable import API
 
-/// How phones come, are changed and go, over the wire.
+/// The enrolment, change and removal of phones, over the wire.
 struct DevicesTests {
     @Test func furtherPhoneNeedsApprovalBeforeItsActivationCode() async throws {
         let rig = try await APIRig()
@@ -20,7 +20,7 @@ struct DevicesTests {
         #expect(first.code == "approval_required")
         let challenge = try #require(first["challenge"])
         let number = try #require(first["number"])
-        // The same request under the same key asks once.
+        // The same request under the same key asks the user once.
         #expect(await shop.send("POST", path, fields: [("idempotency-key", "1")])["challenge"] == challenge)
         let waiting = await shop.send("POST", path, ["approval": challenge])
         #expect(waiting.status == 403 && waiting["challenge"] == challenge && waiting["number"] == number)
@@ -52,7 +52,7 @@ struct DevicesTests {
         #expect(waiting["login"] == "wait")
         #expect(await shop.send("GET", "/user/bob")["factors"] == [["kind": "push", "state": "active"]])
         #expect(Set(await shop.devices("bob").compactMap { $0["state"]?.string }) == ["active", "waiting"])
-        // The new phone's certificate, if it made one up, is worth nothing.
+        // A certificate that the waiting phone made up is refused.
         let device = try #require(waiting["device"]?.string.flatMap { DeviceID($0) })
         let eager = Site(rig: rig, certificate: second.certificate(device: device))
         for (method, path) in [("POST", "/pending"), ("POST", "/device"), ("DELETE", "/device")] {
@@ -105,7 +105,7 @@ struct DevicesTests {
         #expect(changed["name"] == "Bob's" && changed["state"] == "suspended")
         #expect(await shop.devices("bob") == [changed.json])
         #expect(await shop.send("GET", "/user/bob")["factors"] == [["kind": "push", "state": "suspended"]])
-        // Its held request is woken by that, and refused.
+        // The suspension wakes the held request, which is refused.
         #expect(await rig.end(hold).status == 401)
         #expect(await phone.send("POST", "/pending").status == 401)
         #expect(await shop.send("PATCH", path, ["state": "active"])["state"] == "active")

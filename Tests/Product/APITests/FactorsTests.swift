@@ -9,7 +9,7 @@ import World
 
 @testable import API
 
-/// Factors that are answered by codes, over the wire.
+/// Code factors, over the wire.
 struct FactorsTests {
     private func code(_ secret: String, at now: Timestamp, steps: Int64 = 0) throws -> JSONValue {
         let key = Secret(try #require(Base32.decode(secret)))

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// `Prefer: wait=N`, and answers that race.
+/// Held requests (`Prefer: wait=N`), and concurrent answers.
 struct HeldRequestTests {
     private let wait = [("prefer", "wait=30")]
 
@@ -78,7 +78,7 @@ struct HeldRequestTests {
         let first = await rig.giveUp(try await hold(rig, shop.request("POST", "/auth", about, fields: wait)))
         #expect(first["login"] == "wait")
         #expect(first.fields["preference-applied"] == "wait=30")
-        // Never longer than the challenge lives, and then it has expired.
+        // Never longer than the challenge lives; then it has expired.
         rig.relay.time.advance(by: .seconds(290))
         let last = try await hold(rig, shop.request("POST", "/auth", about, fields: wait))
         #expect(last.duration == .seconds(10))
@@ -87,7 +87,7 @@ struct HeldRequestTests {
         #expect(told["login"] == "failure")
         #expect(told["reason"] == "expired")
         #expect(rig.relay.relay.heldRequests.count == 0)
-        // An end is told at once.
+        // An ended challenge is reported at once.
         #expect(await shop.send("POST", "/auth", about, fields: wait)["reason"] == "expired")
     }
 
@@ -111,7 +111,7 @@ struct HeldRequestTests {
         let (challenge, _) = try await shop.login("bob")
         let about: JSONObject = ["challenge": .string(challenge)]
         let fields = wait + [("idempotency-key", "k")]
-        // The first went away without a word; the second is held as well, not told to wait for the first.
+        // The first client went away. The second request is held as well, and need not wait for the first.
         let gone = try await hold(rig, shop.request("POST", "/auth", about, fields: fields))
         gone.wait.cancel()
         let held = try await hold(rig, shop.request("POST", "/auth", about, fields: fields))
@@ -179,7 +179,7 @@ struct HeldRequestTests {
             #expect(told["login"] == won.first?["login"])
             if told["login"] == "success" { approved += 1 }
         }
-        // Both orders came, so the race was one.
+        // Both orders occurred, so the answers did race.
         #expect(approved > 0 && approved < 1000)
     }
 

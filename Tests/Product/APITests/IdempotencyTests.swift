@@ -5,7 +5,7 @@ import Relay
 import TestSupport
 import Testing
 
-/// A request that comes again under its Idempotency-Key.
+/// Requests that are repeated under their Idempotency-Key.
 struct IdempotencyTests {
     private func key(_ text: String) -> [(String, String)] { [("idempotency-key", text)] }
 
@@ -26,7 +26,7 @@ struct IdempotencyTests {
         #expect(try rig.relay.count("SELECT count(*) FROM challenge") == 1)
         await rig.relay.settled()
         #expect(rig.relay.pushes.sent.count == 1)
-        // Under another key, and under none, it is another request.
+        // With another key, or without one, it is another request.
         #expect(await shop.send("POST", "/login", body, fields: key("two"))["challenge"] != first["challenge"])
         #expect(await shop.send("POST", "/login", body)["challenge"] != first["challenge"])
     }
@@ -46,7 +46,7 @@ struct IdempotencyTests {
             #expect(other.status == 422)
             #expect(other.code == "idempotency_mismatch")
         }
-        // Another route and another website have keys of their own; another path of the same route has not.
+        // Keys are separate for each route and website, but not for each path of one route.
         #expect(await shop.send("POST", "/user/bob/activation", fields: key("k")).status == 201)
         #expect(await shop.send("POST", "/user/eve/activation", fields: key("k")).status == 422)
         let bank = try await rig.site("bank")
@@ -82,7 +82,7 @@ struct IdempotencyTests {
         let (challenge, _) = try await shop.login("bob")
         let guess: JSONObject = ["challenge": .string(challenge), "otp": "123456"]
         #expect(await shop.send("POST", "/backup", guess, fields: key("g")).status == 200)
-        // Counted once, however often it comes.
+        // Counted once, however often it is repeated.
         #expect(await shop.send("POST", "/backup", guess, fields: key("g")).status == 200)
         #expect(await shop.send("POST", "/backup", guess, fields: key("h")).status == 429)
         rig.relay.time.advance(by: FailureDelay.pause)
@@ -103,7 +103,7 @@ struct IdempotencyTests {
         #expect(running.status == 409)
         #expect(running.code == "conflict")
         #expect(running.fields["retry-after"] == "1")
-        // Its relay is dead: the request runs again under the same operation, and finds that it was made.
+        // The relay is dead: the request runs again under the same operation, and finds the change done.
         try rig.relay.execute("DELETE FROM relay")
         #expect(await shop.send("POST", "/login", ["username": "bob"], fields: key("k")).status == 201)
         #expect(try rig.relay.count("SELECT count(*) FROM challenge") == 1)
@@ -115,8 +115,8 @@ struct IdempotencyTests {
         _ = try await shop.register("bob")
         try await rig.relay.on { await $0.runHeartbeat() }
         #expect(await shop.send("POST", "/login", ["username": "bob"], fields: key("k")).status == 201)
-        // As it stands after a failure of the store that took the end of the first request with it: held by the relay,
-        // which lives, and run by nobody.
+        // The state after a store failure that lost the end of the first request: a living relay holds it, and no
+        // relay runs it.
         try rig.relay.execute("UPDATE idempotency SET state = 'running', holder = (SELECT id FROM relay)")
         #expect(await shop.send("POST", "/login", ["username": "bob"], fields: key("k")).status == 201)
         #expect(try rig.relay.count("SELECT count(*) FROM challenge") == 1)

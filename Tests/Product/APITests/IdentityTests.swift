@@ -7,9 +7,9 @@ import Testing
 
 @testable import API
 
-/// Who may call what, and what nobody is told.
+/// The callers that each route permits, and what the refusals reveal.
 struct IdentityTests {
-    /// Every route that needs a certificate, by its form.
+    /// The routes that need a certificate, with each of their forms.
     static let guarded: [(method: String, path: String, form: Form)] = API.table.routes.flatMap { route in
         route.forms.filter { !$0.isForAnyone }.map { (route.method, Self.path(of: route), $0) }
     }
@@ -40,7 +40,7 @@ struct IdentityTests {
         for route in API.table.routes where !route.forms.contains(where: \.isForAnyone) {
             let path = Self.path(of: route)
             let isForPhones = route.forms.contains { if case .phone = $0.action { true } else { false } }
-            // A website whose policy is not the original's has no business at a phone's route either.
+            // A website without the original's policy may not use a phone's route either.
             let response = await (isForPhones ? shop : phone).send(
                 route.method, path, route.method == "POST" ? ["challenge": "x"] : nil)
             #expect(response.status == 403, "\(route.method) \(path)")
@@ -107,7 +107,7 @@ struct IdentityTests {
         let (new, _) = try await shop.login("bob")
         #expect(await shop.send("POST", "/success", about).status == 403)
         #expect(await phone.send("POST", "/success", ["challenge": .string(new)])["login"] == "success")
-        // A token names a challenge no more.
+        // A token no longer selects a challenge.
         #expect(await shop.send("POST", "/auth", about).faults == ["challenge missing"])
         #expect(
             await shop.send("POST", "/backup", ["token": .string(token), "otp": "123456"]).faults
@@ -156,7 +156,7 @@ struct IdentityTests {
             expectNothing(await other.send("POST", "/failure", ["challenge": .string(id)]), "failure \(id)")
         }
         #expect(rig.relay.relay.heldRequests.count == 0)
-        // Nothing of it touched what is the bank's.
+        // The bank's data is unchanged.
         #expect(await bank.send("POST", "/auth", ["challenge": .string(challenge)])["login"] == "wait")
         #expect(await bank.send("GET", "/user/alice").status == 200)
         _ = phone

@@ -6,12 +6,13 @@ import Testing
 
 @testable import API
 
-/// What is another's and what does not exist are the same, to the byte and to the statement that the store runs.
+/// The isolation of websites: objects of another website get the same answer as unknown ones, to the byte, with the same
+/// store statements.
 @Suite(.timeLimit(.minutes(5))) struct IsolationTests {
     private static let stores: [StoreKind] = [.file, .mariadb]
     private let statements = Statements()
 
-    /// An answer, and what it took.
+    /// An answer, and the statements that it needed.
     private struct Seen: Equatable {
         let response: Response
         let statements: [String]
@@ -24,14 +25,14 @@ import Testing
         return Seen(response: response.withoutID, statements: statements.take())
     }
 
-    /// Expects one and the same, and something that was asked of the store at all.
+    /// Expects that all answers are the same, and that the store was queried at all.
     private func expectSame(_ seen: [Seen], _ what: String) {
         #expect(seen[0].response.status == 404, "\(what): \(seen[0].response.text)")
         #expect(seen[0].statements.count >= 2, "\(what): \(seen[0].statements)")
         for other in seen.dropFirst() { #expect(other == seen[0], "\(what)") }
     }
 
-    /// Of routes that have parameters that must be there.
+    /// The bodies of routes with required parameters.
     private let bodies: [String: JSONObject] = [
         "/user/{username}": ["display_name": "x"], "/user/{username}/devices/{device}": ["name": "x"],
         "/challenge/{challenge}/factor": ["factor": "totp"], "/user/{username}/confirm": ["address": "x@example.com"],
@@ -42,7 +43,7 @@ import Testing
 
     private let nothing = String(repeating: "0", count: 32)
 
-    /// The path of a route with what is given in its places.
+    /// Returns the path of a route with the given values of its path parameters.
     private func path(_ route: Route, _ places: [String: String]) -> String {
         "/"
             + route.path.segments.map { segment in
@@ -62,7 +63,7 @@ import Testing
         let (challenge, _) = try await bank.login("alice")
         let device = try #require(await bank.devices("alice").first?["device"]?.string)
         var visited: Set<String> = []
-        // What it says of the relay's own state it says to everybody.
+        // Routes about the relay's own state give everybody the same answer.
         let aboutUsers = API.table.routes.filter { !$0.path.text.hasPrefix("/ready/") }
         for route in aboutUsers where route.path.text.contains("{") {
             let body: JSONObject? =
@@ -92,7 +93,7 @@ import Testing
             expectSame(seen, "POST \(path) \(name)")
             visited.insert("POST \(path)")
         }
-        // A new route of websites has to be looked at here.
+        // A new route of websites must be added here.
         for route in API.table.routes
         where route.forms.contains(where: { if case .website = $0.action { true } else { false } }) {
             let name = "\(route.method) \(route.path.text)"

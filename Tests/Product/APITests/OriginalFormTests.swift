@@ -4,8 +4,8 @@ import Relay
 import TestSupport
 import Testing
 
-/// Where the website answers for its users it can say which challenge it answers: whoever logs in with the user's name
-/// makes another one the newest.
+/// Answers by the website for its users. The website can name the challenge, because anyone who logs in with the
+/// user's name makes another challenge the newest.
 struct OriginalFormTests {
     @Test(arguments: ["/success", "/failure"]) func namedChallengeIsAnswered(path: String) async throws {
         let rig = try await APIRig()
@@ -35,7 +35,7 @@ struct OriginalFormTests {
         #expect(await shop.send("POST", "/auth", ["challenge": .string(challenge)])["login"] == "wait")
     }
 
-    /// The first answer was lost on its way; meanwhile somebody else has logged in.
+    /// The first answer was lost on the way, and meanwhile another person has logged in.
     @Test(arguments: ["/success", "/failure"]) func repeatedAnswerReturnsTheSameResult(path: String) async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])
@@ -55,7 +55,7 @@ struct OriginalFormTests {
                 == String(path.dropFirst()))
     }
 
-    /// The same, but the first try did not come as far as the store.
+    /// The same, but the first attempt did not reach the store.
     @Test(arguments: ["/success", "/failure", "/backup"]) func repeatedRequestDoesNotAnswerALaterChallenge(path: String)
         async throws
     {

@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 import World
 
-/// What a phone finds when it looks for itself, at once or held.
+/// The pending challenges that a phone gets when it polls, at once or held.
 struct PendingTests {
     private let wait = [("prefer", "wait=30")]
 
@@ -64,7 +64,7 @@ struct PendingTests {
         #expect(shown["created_at"]?.string == askedAt.rfc3339)
         #expect(shown["expires_at"]?.string == (askedAt + .seconds(300)).rfc3339)
         #expect(shown["expires_at"] == pending["expires_at"])
-        // No place where no database knows one, and no phone where none wants to be bound.
+        // No place without a database, and no device without a phone to be bound.
         #expect(
             Set(shown.names) == [
                 "v", "website", "display_name", "username", "service", "action", "details", "ip", "user_agent",
@@ -100,7 +100,7 @@ struct PendingTests {
         }
     }
 
-    /// A push that was settled after the phone had looked leaves the step as it is.
+    /// A push that is settled after the phone has polled does not change the step.
     @Test func seenChallengeIsNotPushedAfterwards() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
@@ -128,13 +128,13 @@ struct PendingTests {
         #expect(challenges(woken) == [challenge])
         #expect(woken.fields["preference-applied"] == "wait=30")
         #expect(rig.relay.relay.heldRequests.count == 0)
-        // What is there is told at once, as often as it is asked for …
+        // Pending challenges are returned at once, at each poll …
         for _ in 0..<2 {
             let again = await phone.send("POST", "/pending", fields: wait)
             #expect(challenges(again) == [challenge])
             #expect(again.fields["preference-applied"] == "wait=30")
         }
-        // … unless the phone says that it knows: then the end of that is what it waits for, or another login.
+        // … unless the phone lists them as known. Then it waits for their end, or for another login.
         let known: JSONObject = ["known": [.string(challenge)]]
         let waiting = try await hold(rig, phone.request("POST", "/pending", known, fields: wait))
         let (next, _) = try await shop.login("bob")
@@ -142,12 +142,13 @@ struct PendingTests {
         let last = try await hold(rig, phone.request("POST", "/pending", ["known": [.string(next)]], fields: wait))
         #expect(await shop.send("DELETE", "/challenge/\(next)").status == 204)
         #expect(challenges(await rig.end(last)) == [])
-        // What is known and gone is news as well.
+        // The end of a known challenge is a change, too.
         #expect(challenges(await phone.send("POST", "/pending", known, fields: wait)) == [])
         #expect(rig.relay.relay.heldRequests.count == 0)
     }
 
-    /// The relay hears of its own logins a second time, with those of its neighbours: by then they may be over.
+    /// The relay reads its own logins a second time, together with those of other relays. They may have ended by
+    /// then.
     @Test func knownChallengeDoesNotEndTheHeldPoll() async throws {
         let rig = try await APIRig(.file)
         let shop = try await rig.site("shop")
@@ -167,7 +168,7 @@ struct PendingTests {
         #expect(rig.relay.relay.heldRequests.isEmpty)
     }
 
-    /// Who is woken for nothing gives way to who came meanwhile: the newest of a phone waits, and nobody else.
+    /// A poll that was woken without a change yields to a newer one: only the newest poll of a phone waits.
     @Test func repeatedPollOfAPhoneReplacesOnlyItsOwn() async throws {
         let rig = try await APIRig(.file)
         let shop = try await rig.site("shop")
@@ -212,7 +213,7 @@ struct PendingTests {
         let second = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         #expect(challenges(await rig.end(first)) == [])
         #expect(rig.relay.relay.heldRequests.count == 2)
-        // Who does not wait ends nobody's waiting.
+        // A poll without `Prefer` ends no held poll.
         #expect(challenges(await phone.send("POST", "/pending")) == [])
         #expect(rig.relay.relay.heldRequests.count == 2)
         let (challenge, _) = try await shop.login("bob")
@@ -228,14 +229,14 @@ struct PendingTests {
         let held = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         try rig.relay.execute("UPDATE device SET state = 'revoked'")
         #expect(await rig.giveUp(held).status == 401)
-        // Forgetting wakes by itself.
+        // A deletion wakes by itself.
         let (_, gone) = try await shop.enrol("alice")
         let forgotten = try await hold(rig, gone.request("POST", "/pending", fields: wait))
         #expect(await shop.send("DELETE", "/user/alice").status == 204)
         #expect(await rig.end(forgotten).status == 401)
     }
 
-    /// A held request is a value: nothing runs for it, and only who is concerned is woken.
+    /// A held request is a value: no task runs for it, and only the affected request is woken.
     @Test func oneOfAThousandHeldPollsIsWoken() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
@@ -265,7 +266,7 @@ struct PendingTests {
                 certificate: ClientCertificate(
                     authority: .phones, uris: ["twoefay:device:\(Hex.encode(id))"], keyThumbprint: id + id))
             let held = try await hold(rig, phone.request("POST", "/pending", fields: wait))
-            // Where the server arms it too.
+            // The server arms it at this point, too.
             await rig.relay.loop.perform { held.wait.arm { woken.withLock { $0.append(number) } } }
             holds[number] = held
         }

@@ -7,18 +7,18 @@ import Testing
 
 @testable import API
 
-/// A phone learns nothing of challenges that are not its user's: none, another user's and another website's are the same
-/// to the byte and to the statement that the store runs, at every route that takes one.
+/// The isolation of phones. For every route that takes a challenge, unknown challenges and those of another user or
+/// website get the same answer, to the byte, with the same store statements.
 struct PhoneIsolationTests {
     private let statements = Statements()
 
-    /// An answer, and what it took.
+    /// An answer, and the statements that it needed.
     private struct Seen: Equatable {
         let response: Response
         let statements: [String]
     }
 
-    /// One phone of a user of a website, and the open challenge of that user.
+    /// A phone of a website's user, and the user's open challenge.
     private struct Asked {
         let site: Site
         let phone: TestPhone
@@ -58,7 +58,8 @@ struct PhoneIsolationTests {
         let others = [try await ask(rig, "ann", at: shop), try await ask(rig, "bob", at: bank)]
         let nothing = try #require(ChallengeID([UInt8](repeating: 0, count: 16)))
         let ids = [nothing] + others.map(\.challenge)
-        // What the others' phones signed, or will: none of it tells this phone that it is about something.
+        // Decisions that the other phones signed, or will sign. None of them reveals to this phone that the
+        // challenge exists.
         var bodies: [JSONObject] = [[:], ["number": "47"], ["answer": "eyJ.eyJ.AAAA"]]
         for signer in [bob] + others {
             let signed = try await rig.relay.signed(
@@ -66,7 +67,7 @@ struct PhoneIsolationTests {
             bodies.append(["answer": .string(signed)])
         }
         var visited: Set<String> = []
-        // Somebody else's is no reason to hold the request, nor to end it.
+        // Another user's challenge neither holds the request nor ends the wait.
         _ = await see(bob, "/pending", [:])
         for wait in [nil, 30] {
             var seen: [Seen] = []
@@ -81,7 +82,7 @@ struct PhoneIsolationTests {
                 for id in ids {
                     var body = body
                     body.set("challenge", .string(id.text))
-                    // Tomorrow the audit has none of them.
+                    // A day later the audit counts them as new.
                     rig.relay.time.advance(by: .seconds(86_400))
                     seen.append(await see(bob, path, body))
                     seen.append(await see(bob, path, body))
@@ -101,7 +102,7 @@ struct PhoneIsolationTests {
                 #expect(visited.contains(route.path.text), "\(route.path.text) is not looked at")
             }
         }
-        // Nothing of it touched what is theirs; and the audit has nothing of theirs.
+        // The other users' data is unchanged, and the audit names none of it.
         let waiting = try rig.relay.count("SELECT count(*) FROM challenge WHERE decided_at IS NULL")
         #expect(waiting == 3)
         let refused = "SELECT count(*) FROM audit WHERE event = 'decision.refused'"

@@ -9,7 +9,7 @@ import World
 @testable import API
 @testable import Relay
 
-/// The work that proofs cause under keys that no phone has: statements of the store and signatures verified.
+/// The cost of proofs under unknown keys: store statements and verified signatures.
 struct ProofCostTests {
     private func present(_ proof: String, from remote: String, _ rig: APIRig) async -> Response {
         var request = rig.stranger.request("POST", "/pending", fields: [("dpop", proof)])
@@ -32,7 +32,7 @@ struct ProofCostTests {
         #expect(answers[0].status == 401 && answers.allSatisfy { $0 == answers[0] })
         let proofs = rig.api.relay.metrics.proofs
         #expect(proofs[.lookup] == 1 && proofs[.unknown] == 39 && proofs[.signature] == 0)
-        // After two seconds it is looked up again.
+        // After two seconds the key is looked up again.
         rig.relay.time.advance(by: .seconds(2))
         #expect(await rig.present(try rig.proof(stranger)).status == 401)
         #expect(statements.take().count == 1)
@@ -55,7 +55,7 @@ struct ProofCostTests {
         }
         #expect(try await flood(120) == [401: 100, 429: 20])
         #expect(statements.take().count == 100)
-        // A phone that is known here goes on; one that is not waits, or comes from elsewhere.
+        // A phone that is known here continues. An unknown one must wait, or use another address.
         #expect(await present(try rig.proof(phone), from: "192.0.2.1", rig).status == 200)
         let limited = await present(try rig.proof(late), from: "192.0.2.1", rig)
         #expect(limited.status == 429 && limited.fields["retry-after"] == "1")
@@ -65,7 +65,7 @@ struct ProofCostTests {
         #expect(try await flood(15) == [401: 10, 429: 5])
     }
 
-    /// Which phones are bound cannot be learned by proofs with other people's keys.
+    /// Proofs with other people's public keys do not reveal which phones are bound.
     @Test func wrongSignatureAndUnknownKeyGetTheSameAnswer() async throws {
         let rig = try await APIRig()
         let known = try await rig.bound("bob", at: "shop")
@@ -81,11 +81,11 @@ struct ProofCostTests {
         #expect(rig.api.relay.metrics.proofs[.signature] == 3)
     }
 
-    /// A refusal a moment ago does not hide that the key was bound since.
+    /// An earlier refusal does not hide that the key was bound meanwhile.
     @Test func newlyBoundKeyIsKnownAtOnce() async throws {
         let rig = try await APIRig(.file)
         let neighbour = try await APIRig(beside: rig)
-        // Until then it takes no nonces of others.
+        // Until then the relay accepts no nonces of other relays.
         rig.relay.time.advance(by: .seconds(60))
         let shop = try await rig.site("shop")
         let (token, code) = try await shop.register("bob")
@@ -94,7 +94,7 @@ struct ProofCostTests {
         #expect(await neighbour.present(try rig.proof(phone)).status == 401)
         #expect(try await shop.verify(phone, token: token, code: code).status == 200)
         #expect(await rig.present(try rig.proof(phone)).status == 200)
-        // Another relay has not heard of it.
+        // The other relay has not noticed the binding yet.
         #expect(await neighbour.present(try rig.proof(phone)).status == 401)
         rig.relay.time.advance(by: .seconds(2))
         #expect(await neighbour.present(try rig.proof(phone)).status == 200)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import API
 
-/// docs/phones/device-protocol.md: what it says of refusals, against the relay's.
+/// The refusals in docs/phones/device-protocol.md, compared with those of the relay.
 struct ProtocolPageProblemTests {
     private let page: String
 
@@ -23,7 +23,7 @@ struct ProtocolPageProblemTests {
         #expect(page.contains("```json problem\n\(refused.text)\n```\n"), "\(refused.text)")
     }
 
-    /// A code that a phone cannot get is no phone's business.
+    /// The page omits codes that a phone cannot get.
     @Test func protocolPageNamesEveryPhoneErrorCode() {
         let others: Set<Problem.Code> = [
             .approvalRequired, .codesLocked, .shownOnce, .idempotencyMismatch,

@@ -12,7 +12,7 @@ struct PullTests {
         let isBound: Bool
     }
 
-    /// What the phone has signed counts; what is left out and what is empty say the same.
+    /// The signed token counts. A missing token and an empty one mean the same.
     @Test(arguments: [
         Case(sent: nil, signed: nil, isBound: true), Case(sent: "", signed: "", isBound: true),
         Case(sent: nil, signed: "", isBound: true), Case(sent: "", signed: nil, isBound: true),
@@ -62,7 +62,7 @@ struct PullTests {
         #expect(await shop.send("POST", "/login", ["username": "bob"])["factor"] == "push")
     }
 
-    /// What only the website keeps of a user, from before there were phones with keys, spoils no login of such a phone.
+    /// A keyless phone of the user, bound by the website, does not affect the logins of a phone with a key.
     @Test func invalidPushTokenOfAKeylessPhoneIsUndeliverable() async throws {
         let rig = try await APIRig()
         rig.relay.pushes.serveOnly { _, token in token == "abcd" }
@@ -77,7 +77,7 @@ struct PullTests {
         #expect(await shop.send("POST", "/login", ["username": "bob"])["factor"] == "pull")
     }
 
-    /// As when the person takes the permission to send pushes back.
+    /// The app does this when the person withdraws the permission for notifications.
     @Test func phoneCanRemoveItsPushToken() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])
@@ -99,7 +99,7 @@ struct PullTests {
         #expect(rig.relay.pushes.sent.count == 1)
     }
 
-    /// A phone that its website keeps has no key to ask with.
+    /// A phone that its website has bound has no key with which it could poll.
     @Test func phoneBoundByTheWebsiteNeedsAPushToken() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "website"])

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Relay
 
-/// Quotas hold for one caller, and other callers do not notice.
+/// Quotas, which limit one caller and do not affect others.
 struct QuotaTests {
     private let wait = [("prefer", "wait=30")]
 
@@ -28,7 +28,7 @@ struct QuotaTests {
     func floodingWebsiteIsRefusedAndOthersAreServed(kind: StoreKind) async throws {
         let rig = try await APIRig(kind, quotas: quotas { $0.requests = 10 })
         let (flood, shop) = (try await rig.site("flood"), try await rig.site("shop"))
-        // All of them are handed in before the first one is answered.
+        // All requests are submitted before the first one is answered.
         let (flooding, other) = await rig.relay.loop.perform { [api = rig.api] in
             let flooding = (0..<30).map { api.handle(flood.request("GET", "/user/user-\($0)")) }
             return (flooding, api.handle(shop.request("GET", "/user/bob")))
@@ -44,25 +44,25 @@ struct QuotaTests {
         }
         guard case .later = other else { throw RigFailure("the other website was refused") }
         #expect(limited(rig, "requests") == 20)
-        // All refusals share one log line, and the counters name no website.
+        // All refusals share one log line, and no metric names a website.
         let lines = rig.relay.sink.lines.filter { $0.contains("quota.exceeded") }
         #expect(lines.count == 1 && lines[0].contains("website=flood"))
         for case .later(_, _, let work) in flooding {
             guard case .response(let response) = await rig.relay.loop.perform(work) else { continue }
             #expect(response.status == 404)
         }
-        // The places are free again.
+        // The quota is free again.
         #expect(await flood.send("GET", "/user/bob").status == 404)
         #expect(rig.relay.relay.quotaUse.subjects == 1)
     }
 
-    /// The work that is done before another website's request is answered does not grow with a flood.
+    /// The work before another website's request is answered does not grow with the size of a flood.
     @Test(arguments: [StoreKind.file, .mariadb])
     func requestIsAnsweredBeforeAFloodThatCameFirst(kind: StoreKind) async throws {
         let rig = try await APIRig(kind)
         let (flood, shop) = (try await rig.site("flood"), try await rig.site("shop"))
         let answered = Mutex(0)
-        // Both call, as they do all day.
+        // Both websites call, as usual.
         #expect(await shop.send("GET", "/user/bob").status == 404)
         let before = await withUnsafeContinuation { continuation in
             rig.relay.loop.post { [api = rig.api, loop = rig.relay.loop] in
@@ -82,7 +82,7 @@ struct QuotaTests {
                 }
             }
         }
-        // The store takes of each website in turn: as many of the flood as are in work, and once more as many.
+        // The store takes the websites in turn: the flood's requests in work, and as many again.
         #expect(before <= 2 * WebsiteConcurrencyLimit.limit)
         while answered.withLock({ $0 }) < 200 { _ = await shop.send("GET", "/user/bob") }
     }
@@ -123,12 +123,12 @@ struct QuotaTests {
         #expect(refused.status == 429 && refused.fields["retry-after"] == "1")
         #expect(rig.relay.relay.heldRequests.count == 3)
         #expect(limited(rig, "held") == 1)
-        // Without waiting it is answered, and another website waits as ever.
+        // Without `Prefer` the request is answered, and another website's request is held as usual.
         #expect(await flood.send("POST", "/auth", about)["login"] == "wait")
         let shops = await rig.start(
             shop.request("POST", "/auth", ["challenge": .string(other)], fields: wait))
         guard case .held = shops else { throw RigFailure("the other website is not held") }
-        // All three places are taken. When a caller goes away, the next one is held.
+        // All three slots are used. When a client goes away, the next request is held.
         holds.removeLast().wait.cancel()
         guard case .held(let next) = await rig.start(flood.request("POST", "/auth", about, fields: wait)) else {
             throw RigFailure("the place is not free")
@@ -152,7 +152,7 @@ struct QuotaTests {
         #expect(refused.fields["retry-after"] == "60")
         #expect(await register(shop, "bob").status == 201)
         #expect(limited(rig, "users") == 1)
-        // A deleted user makes room once the users are counted again.
+        // A deleted user frees a place after the next count of the users.
         #expect(await flood.send("DELETE", "/user/user-0").status == 204)
         #expect(await register(flood, "user-3").status == 429)
         rig.relay.time.advance(by: .seconds(60))

@@ -12,7 +12,8 @@ import World
         rig.relay.sink.lines.filter { ObservedSink.isOf(event, $0) }
     }
 
-    /// All refusals of nobody are either written or counted, and a flood of one kind does not hide another.
+    /// Refusals of unidentified callers are either logged or counted, and a flood of one kind does not hide
+    /// another.
     @Test func anonymousRefusalsAreSampledAndCounted() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
@@ -20,10 +21,10 @@ import World
         for _ in 0..<300 { #expect(await rig.stranger.send("GET", "/user/bob").status == 401) }
         for _ in 0..<30 { #expect(await rig.stranger.send("GET", "/nowhere").status == 404) }
         #expect(lines(rig, "request").count == 20)
-        // Callers who are known have their lines.
+        // Requests of identified callers always have their lines.
         for _ in 0..<15 { #expect(await shop.send("GET", "/user/bob").status == 404) }
         #expect(lines(rig, "request").count == 35)
-        // A certificate that lets nobody in is another class.
+        // A certificate that is not accepted is a separate class.
         let unknown = Site(rig: rig, certificate: .website("other"))
         for _ in 0..<15 { #expect(await unknown.send("GET", "/user/bob").status == 401) }
         #expect(lines(rig, "request").count == 45)
@@ -34,7 +35,7 @@ import World
                 "status=401 kind=anonymous count=290", "status=401 kind=certificate count=5",
                 "status=404 kind=anonymous count=20",
             ])
-        // Each is said once.
+        // Each count is logged once.
         rig.api.logSampledRequests()
         #expect(lines(rig, "request.sampled").count == 3)
         rig.relay.time.advance(by: .seconds(1))

@@ -92,7 +92,7 @@ struct RoutingTests {
         #expect(!missing.text.contains("192.0.2.7"))
     }
 
-    /// A balancer asks for what it would take a relay out for.
+    /// A balancer asks only for the dependency without which it removes a relay.
     @Test func readyOfOneDependencyIgnoresOthers() async throws {
         let isStoreThere = Mutex(true)
         let rig = try await APIRig(dependencies: [
@@ -106,13 +106,13 @@ struct RoutingTests {
         #expect(push.status == 503 && push["dependencies"] == ["push": "missing"], "\(push.text)")
         isStoreThere.withLock { $0 = false }
         #expect(await rig.stranger.send("GET", "/ready/store").status == 503)
-        // What is not set up, and what there is not.
+        // A dependency that is not set up, and names that do not exist.
         for name in ["mail", "nothing", ""] {
             #expect(await rig.stranger.send("GET", "/ready/\(name)").status == 404, "\(name)")
         }
     }
 
-    /// Checks come every second, from every balancer: what they find is logged when it changes, and they have no lines.
+    /// Every balancer checks every second, so only changes of the result are logged.
     @Test func readinessIsLoggedOnChangeOnly() async throws {
         let trouble = Mutex<String?>(nil)
         let rig = try await APIRig(dependencies: [Dependency("store") { trouble.withLock { $0 } }])

@@ -12,9 +12,9 @@ import World
 
 @testable import API
 
-/// Two relays over one store, and callers who come to either.
+/// Two relays on one store, with clients that call either.
 @Suite(.mayBlock) struct TwoRelayIdempotencyTests {
-    /// Both know of each other, and have been running for a while.
+    /// Returns two relays that know each other and have been running for a while.
     private func pair() async throws -> (APIRig, APIRig) {
         let one = try await APIRig(.mariadb)
         let two = try await APIRig(beside: one)
@@ -25,7 +25,7 @@ import World
 
     private func key(_ text: String) -> [(String, String)] { [("idempotency-key", text)] }
 
-    /// The second one judges the first by its beat, which moves no more.
+    /// Declares the other relay dead, because its heartbeat stands still.
     private func bury(by rig: APIRig) async throws {
         try await rig.relay.on { await $0.runHeartbeat() }
         for _ in 0..<10 {
@@ -56,17 +56,17 @@ import World
             for other in answers where other.status != 201 {
                 #expect(other.status == 409 && other.fields["retry-after"] == "1", "\(other.text)")
             }
-            // Whoever was told to wait has the same answer then.
+            // A client that was told to wait gets the same answer afterwards.
             #expect(
                 await there.send("POST", "/login", ["username": .string(user)], fields: key(user)).body == well[0].body)
         }
         #expect(try one.relay.count("SELECT count(*) FROM challenge") == 10)
     }
 
-    /// Says how a request has ended, or that nobody carries it out any more.
+    /// Whether the statement records the end of a request, or releases it.
     private static func ends(_ sql: String) -> Bool { sql.contains("idempotency SET") && !sql.contains("SET mac") }
 
-    /// It has asked, and died before it could say so.
+    /// The relay opened the challenge, and died before it could record that.
     @Test func requestOfADeadRelayIsFinishedByAnother() async throws {
         let (one, two) = try await pair()
         let shop = try await one.site("shop")
@@ -89,8 +89,8 @@ import World
         #expect(try one.relay.count("SELECT count(*) FROM challenge") == 1)
     }
 
-    /// A relay that could not tell the store that a request had ended tells it later: at the others it would run for as
-    /// long as that relay lives.
+    /// A relay that could not record the end of a request in the store records it later. Otherwise the request
+    /// would count as running at the others while that relay lives.
     @Test func unansweredIdempotentRequestIsReleasedLater() async throws {
         let (one, two) = try await pair()
         let shop = try await one.site("shop")
@@ -107,7 +107,7 @@ import World
                     .send("POST", "/login", ["username": .string(user)], fields: key(user)))
         }
         #expect(asked.allSatisfy { $0.status == 201 }, "\(asked.map(\.text))")
-        // Not while it is away; and not with the beat, which is not to wait for it.
+        // Not while the store is down; and not in the heartbeat, which must not wait for it.
         try await deaf.relay.on { [api = deaf.api] _ in await api.relay.releaseLeft() }
         isAway.withLock { $0 = false }
         try await deaf.relay.on { [api = deaf.api] _ in await api.relay.runHeartbeat() }
@@ -120,7 +120,7 @@ import World
         #expect(try one.relay.count("SELECT count(*) FROM challenge") == 3)
     }
 
-    /// Each relay remembers the proofs that it has taken itself. What they change is changed once all the same.
+    /// Each relay remembers only the proofs that it accepted itself. The change of a proof is still made once.
     @Test func replayedProofAtAnotherRelayChangesNothing() async throws {
         let (one, two) = try await pair()
         let website = try await one.relay.website("shop")
@@ -131,13 +131,13 @@ import World
         _ = await two.present(proof, path: "/device", body: ["name": "Theirs"])
         #expect(try one.relay.text("SELECT name FROM device") == "Mine")
         #expect(try one.relay.count("SELECT count(*) FROM audit WHERE event = 'device.changed'") == 1)
-        // The phone's next proof is another one, under the same nonce or another.
+        // The phone's next proof is a different one, with the same nonce or another.
         for name in ["First", "Second"] {
             let next = try two.proof(bound.phone, path: "/device")
             #expect(await two.present(next, path: "/device", body: ["name": .string(name)]).status == 200)
             #expect(try one.relay.text("SELECT name FROM device") == name)
         }
-        // A proof of its own for each: the same `jti` under another nonce is not the one that was used.
+        // A different proof: the same `jti` under another nonce is not the proof that was used.
         one.relay.time.advance(by: .seconds(600))
         let late = try one.proof(bound.phone, path: "/device") { $0["jti"] = "one" }
         #expect(await one.present(late, path: "/device", body: ["name": "Third"]).status == 200)

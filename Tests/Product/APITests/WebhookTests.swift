@@ -5,7 +5,7 @@ import Relay
 import TestSupport
 import Testing
 
-/// A website that is called learns what one that asks learns.
+/// Webhooks of ended logins, compared with the answer of `/auth`.
 struct WebhookTests {
     enum End: CaseIterable {
         case approved, denied, wrongNumber, cancelled, superseded, expired

@@ -4,7 +4,7 @@ import Relay
 import TestSupport
 import Testing
 
-/// Whatever a phone sends as its answer comes as far as the verb that judges it, and so to the audit.
+/// Malformed answers of a phone, which still reach the verb that judges them, and thus the audit.
 struct WrongAnswerTests {
     @Test(
         arguments: ["/success", "/failure"],

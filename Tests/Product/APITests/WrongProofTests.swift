@@ -9,9 +9,9 @@ import World
 
 @testable import API
 
-/// What the `DPoP` field may not hold.
+/// Invalid values of the `DPoP` field.
 struct WrongProofTests {
-    /// What is wrong, and what it is called.
+    /// A fault, and the expected error.
     private struct Wrong: Sendable {
         let what: String
         let error: String
@@ -33,7 +33,7 @@ struct WrongProofTests {
         }
     }
 
-    /// The proof with another first part, signed anew where that can be.
+    /// Returns the proof with a changed part, signed again if possible.
     private static func cut(_ what: String, _ change: @escaping @Sendable ([Substring]) -> String) -> Wrong {
         Wrong(what: what, error: invalid) { rig, phone in
             change(try rig.proof(phone).split(separator: ".", omittingEmptySubsequences: false))
@@ -90,7 +90,7 @@ struct WrongProofTests {
         claim("htu", .string(RelayRig.origin + "/pending#a")), claim("htu", "https://login.example.com/pending"),
         claim("htu", "http://login.example.com:8080/pending"), claim("htu", "https://other.example.com:8080/pending"),
         claim("htu", "https://login.example.com:8080@other.example.com/pending"),
-        // Which proof, and when
+        // Id and time
         claim("jti", nil), claim("jti", ""), claim("jti", 7), claim("jti", .string(String(repeating: "j", count: 129))),
         claim("iat", nil), claim("iat", "1800000000"), claim("iat", 0), claim("iat", .integer(.max)),
         claim("iat", .integer(.min)), claim("iat", .integer(1_800_000_000 - 86_401)),
@@ -111,7 +111,7 @@ struct WrongProofTests {
                 randomness: SystemRandomness())
             return try rig.proof(phone) { $0["nonce"] = .string(other.current(at: rig.relay.time.now())) }
         },
-        // The whole
+        // The structure
         cut("nothing") { _ in "" }, cut("no JWS") { _ in "proof" }, cut("two parts") { "\($0[0]).\($0[1])" },
         cut("four parts") { "\($0[0]).\($0[1]).\($0[2]).\($0[2])" },
         cut("claims that are no JSON") { "\($0[0]).\(encoded("{")).\($0[2])" },
@@ -148,7 +148,7 @@ struct WrongProofTests {
         }
         let twice = await rig.present(try rig.proof(phone), try rig.proof(phone))
         #expect(twice.status == 401 && twice.asks == "invalid_dpop_proof")
-        // Two of them are under keys that might be a phone's.
+        // Two of them are under keys that might belong to a phone.
         #expect(statements.take().count == 2)
         #expect(await rig.present(try rig.proof(phone)).status == 200)
     }

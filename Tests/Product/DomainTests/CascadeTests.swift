@@ -43,7 +43,7 @@ import World
         #expect(cascade.next(after: tried((.pull, .queued)), Self.all) == .totp)
         #expect(cascade.next(after: tried((.push, .expired), (.sms, .sent)), means(.pushable, .sms, .mail)) == .mail)
         #expect(cascade.next(after: tried((.push, .expired), (.sms, .sent)), means(.pushable, .sms)) == nil)
-        // A push over the limit was waited for, and is not tried again.
+        // The quiet challenge has waited its time, and is not pushed later.
         #expect(cascade.next(after: tried((.pull, .expired)), means(.pushable)) == nil)
     }
 
@@ -78,8 +78,8 @@ import World
         #expect(cascade.start(.totp, after: many, Self.all, at: late) == .limited(until: nil))
     }
 
-    /// Whatever a policy says, a user has and becomes of the steps: each factor begins by itself once at most, none that
-    /// is forbidden, and in the policy's order.
+    /// The automatic order of factors, for all policies, users and step states: each factor begins by itself at
+    /// most once, none that is forbidden, and in the policy's order.
     @Test func automaticFactorsFollowThePolicy() {
         var chance = SeededRandomness(seed: 5)
         for _ in 0..<2000 {
@@ -107,7 +107,7 @@ import World
             #expect(byItself.allSatisfy { means.has($0) })
             let places = byItself.map { factors.firstIndex(of: $0) }
             #expect(places.allSatisfy { $0 != nil } && places.compactMap { $0 } == places.compactMap { $0 }.sorted())
-            // Nothing that was left could have begun.
+            // None of the remaining factors could have begun.
             let left = factors.filter { factor in
                 factor != .recovery && means.has(factor)
                     && !steps.contains { ($0.factor == .pull ? .push : $0.factor) == factor }
@@ -139,7 +139,7 @@ import World
         var sure = policy
         try sure.set("min-uv", to: "passcode")
         #expect(sure.narrowed(to: nil, atLeast: .high, asksNumber: false).factors == [.push])
-        // The website's policy is the least, whatever a login asks for.
+        // The website's policy is the minimum, whatever a login requests.
         var strict = policy
         try strict.set("min-assurance", to: "substantial")
         let narrowed = strict.narrowed(to: nil, atLeast: .low, asksNumber: true)
@@ -156,7 +156,7 @@ import World
         #expect(approving(nil) == [.recovery])
     }
 
-    /// The challenge's row is read again by whoever answers it.
+    /// Every later answer reads the challenge's stored policy again.
     @Test func policyWithoutUsableFactorsIsReadable() throws {
         var policy = Policy()
         try policy.set("factors", to: "push, mail")

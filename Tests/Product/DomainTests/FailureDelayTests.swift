@@ -5,11 +5,11 @@ import World
 struct FailureDelayTests {
     private static let now = Timestamp(seconds: 1_800_000_000)
 
-    /// Three failures: fifteen seconds from the last of them.
+    /// Three failures cause a delay of fifteen seconds after the last one.
     @Test(
         arguments: [
             (-14_999, 1), (-15_000, nil), (-3_600_000, nil), (0, 15_000),
-            // The clocks of two relays differ a little, or one was set.
+            // The clocks of two relays differ a little, or a clock was set.
             (10_000, 15_000), (15_000, 15_000), (15_001, nil), (3_600_000, nil),
         ] as [(Int, Int?)])
     func delayIsBoundedWhateverTheClockDoes(lastAt: Int, left: Int?) {

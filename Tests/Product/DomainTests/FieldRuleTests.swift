@@ -16,7 +16,7 @@ import Testing
         #expect(FieldRule.username(name) != nil)
     }
 
-    /// The first and the last character of every range that shows nothing.
+    /// The first and the last character of every range of invisible characters.
     @Test(
         arguments: [
             0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F,
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Combining marks, other scripts and symbols are seen, and pass.
+    /// Combining marks, other scripts and symbols are visible, and are accepted.
     @Test(arguments: ["Zoe\u{308}", "नमस्ते", "שלום", "ﷺ", "a\u{A0}b", "€", "𝒜", "\u{2800}"])
     func visibleCharactersAreAccepted(name: String) {
         #expect(FieldRule.username(name) == nil)

@@ -21,7 +21,8 @@ import World
         #expect(!OTP.matches(code, secret: Self.seed(20), counter: counter + 1, algorithm: .sha1, digits: 6))
     }
 
-    /// Seconds, and the codes by SHA-1, SHA-256 and SHA-512, with the keys of the erratum: as long as their hashes.
+    /// The times in seconds, with the codes by SHA-1, SHA-256 and SHA-512. The keys are those of the erratum, as
+    /// long as the hashes.
     static let rfc6238: [(seconds: Int64, codes: [String])] = [
         (59, ["94287082", "46119246", "90693936"]),
         (1_111_111_109, ["07081804", "68084774", "25091201"]),
@@ -53,7 +54,7 @@ import World
         }
     }
 
-    /// 10,000 codes by keys, counters and moments of chance: each hundred from one run of another's program.
+    /// 10,000 codes by random keys, counters and times, each hundred from one run of oathtool.
     @Test func otpMatchesOathtool() throws {
         var chance = Draws(state: 4226)
         var script = "set -e\n"
@@ -86,7 +87,7 @@ import World
         #expect(theirs == ours)
     }
 
-    /// A file of a maker may say anything of a token.
+    /// A manufacturer's file may contain any counter.
     @Test func counterOverflowIsRefused() {
         #expect(CodeWindow.counters(from: 7) == Array(7..<17))
         #expect(CodeWindow.counters(from: -1) == Array(0..<10))
@@ -94,7 +95,7 @@ import World
         for expected in [Int64.max - 10, .max - 1, .max] { #expect(CodeWindow.counters(from: expected).isEmpty) }
     }
 
-    /// What a shell prints that runs this.
+    /// Runs a shell script, and returns its output.
     private static func run(_ script: String) throws -> String {
         let pipe = try #require(popen(script, "r"))
         var output: [UInt8] = []
@@ -105,7 +106,7 @@ import World
     }
 }
 
-/// SplitMix64: the same draws at every run.
+/// SplitMix64: the same numbers in every run.
 private struct Draws: RandomNumberGenerator {
     var state: UInt64
 

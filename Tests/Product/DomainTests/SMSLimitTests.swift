@@ -45,7 +45,7 @@ import World
         let limits = SMSLimits(allowed: [.all], counted: named)
         #expect(limits.prefix(of: "+4915112345678").text == "+4915")
         #expect(limits.prefix(of: "+4930123456").text == "+49")
-        // A whole zone is many countries.
+        // A whole zone has many countries.
         #expect(limits.prefix(of: "+420601123456").text == "+420")
     }
 

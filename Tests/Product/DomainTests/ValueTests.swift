@@ -58,7 +58,7 @@ import World
         #expect(SystemRandomness().digits(0).isEmpty && SystemRandomness().digits(6).utf8.count == 6)
     }
 
-    /// Only what somebody else may carry out again has to be stored with its secret.
+    /// Only an operation that another process may repeat has to be stored with its secret.
     @Test func onlyASharedOperationIsRepeatable() {
         let operations = operations("k")
         let fresh = operations.new()
@@ -69,7 +69,7 @@ import World
 }
 
 @Suite struct OperationSecretTests {
-    /// Two secrets share nothing, whichever operation they are for and whichever key the installation has.
+    /// Two secrets share nothing, whatever the operations and the key of the installation.
     @Test func operationSecretsAreRandom() {
         let all = (0..<50).map { _ in OperationSecret(drawnFrom: SystemRandomness()).derive("totp secret", count: 20) }
         #expect(Set(all).count == 50)
@@ -133,7 +133,7 @@ import World
         #expect(Assurance.low < .restricted && Assurance.restricted < .substantial && Assurance.substantial < .high)
     }
 
-    /// Whoever wants less than signatures has to say so.
+    /// A website that wants less than signatures has to say so.
     @Test func signedAnswersAreTheDefault() throws {
         #expect(Policy().answers == .signed)
         #expect(try Policy().changed(by: "{}").answers == .signed)

@@ -9,9 +9,9 @@ import World
 
 @testable import Relay
 
-/// Users are notified by mail of events of their accounts.
+/// The mails that notify users of events of their accounts.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AccountEventMailTests {
-    /// Ada has bound a phone just now.
+    /// A user, Ada, who has just bound a phone.
     private struct Fixture {
         let rig: RelayRig
         let shop: Website
@@ -29,7 +29,7 @@ import World
             try rig.count("SELECT count(*) FROM outbox WHERE kind = 'mail' AND \(condition)")
         }
 
-        /// An operator locks Ada out and lets her in again.
+        /// Locks Ada as an operator, and unlocks her.
         func lockAndUnlock() async throws {
             let (store, user, now) = (rig.store, phone.user, rig.time.now())
             _ = try await rig.on { try await store.run(Locks.lock(user, at: now, as: $0.operations.new())) }
@@ -85,12 +85,12 @@ import World
         #expect(Set(reported) == [.deviceBound, .userFrozen] && reported.count == 2)
     }
 
-    /// Where codes go, rather than what the website once gave.
+    /// The address for codes, rather than the one that the website gave at /register.
     @Test(arguments: StoreKind.all) func eventMailGoesToTheConfirmedAddress(kind: StoreKind) async throws {
         for email in ["old@example.com", nil] {
             let scene = try await Fixture(kind, email: email)
             let user = scene.phone.user
-            // With an address from /register there is a factor already.
+            // An address from /register already has a factor.
             if email == nil {
                 try scene.rig.addFactor(.mail, of: user, at: scene.shop, address: "new@example.com")
             } else {
@@ -123,7 +123,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.dead' AND outcome = '421 busy'") == 1)
     }
 
-    /// Metrics and operators see what is late and what is dead; a month later it is gone.
+    /// Metrics and operators see overdue entries and dead letters. They are deleted after a month.
     @Test(arguments: StoreKind.all) func deadLettersAreCountedAndFinallyDeleted(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let rig = scene.rig
@@ -152,7 +152,7 @@ import World
         #expect(scene.rig.sink.drain().contains { $0.contains("level=warning event=mail.refused") })
     }
 
-    /// A later installation has no use for it, and an operator cannot do anything about it.
+    /// A mail server that is set up later has no use for the old entry, and an operator cannot act on it.
     @Test(arguments: StoreKind.all) func eventMailIsDroppedWithoutAMailServer(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let other = try scene.rig.another()
@@ -163,7 +163,7 @@ import World
         #expect(
             try scene.rig.count(
                 "SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'no mail server is set'") == 1)
-        // An installation without mails is nothing to be alarmed about.
+        // An installation without a mail server is no reason for an alert.
         let lines = scene.rig.sink.drain().filter { $0.contains("event=mail.") }
         #expect(lines.count == 1 && lines[0].contains("level=info event=mail.undeliverable"), "\(lines)")
     }
@@ -173,7 +173,7 @@ import World
         let rig = scene.rig
         rig.mails.answer(.retry(after: nil, reason: "busy"))
         for _ in 0..<12 { try await scene.lockAndUnlock() }
-        // The one that is put off is of this round, whichever it is: rows that are due together have no order.
+        // The deferred mail is any one of this round: entries that are due at the same time have no order.
         try await rig.round(after: .seconds(60))
         let bob = try await Person.registered("bob", at: scene.shop, rig, email: "bob@example.com")
         _ = try await bob.bound(try TestPhone(pushToken: "bob"), bob.code)
@@ -184,7 +184,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'limited'") == 3)
         #expect(rig.sink.drain().filter { $0.contains("event=mail.limited") }.count == 3)
         #expect(try scene.mails() == 0)
-        // Later there is room again.
+        // An hour later the limit allows mails again.
         rig.time.advance(by: NotificationBudget.hour)
         try await scene.lockAndUnlock()
         try await rig.round(after: .seconds(1))

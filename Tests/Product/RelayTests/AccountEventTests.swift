@@ -22,13 +22,13 @@ import World
         let first = try await person.bound(phone, person.code)
         for _ in 0..<2 { #expect(await person.bind(phone, person.code).bound != nil) }
         #expect(try reported(rig, "device.bound") == [1, 1])
-        // Not while it waits, …
+        // Not while the phone waits, …
         let second = try TestPhone(pushToken: "second")
         #expect(await person.bind(second, early).isWaiting)
         #expect(try reported(rig, "device.bound") == [1, 1])
         await rig.settled()
         try await person.decide(try person.lastAsked(), .approve, by: first)
-        // … but once it is bound.
+        // … but when it is bound.
         for _ in 0..<2 { #expect(await person.bind(second, early).bound != nil) }
         #expect(try reported(rig, "device.bound") == [2, 2])
         for state in [DeviceSwitch.suspended, .active] {
@@ -39,7 +39,7 @@ import World
         #expect(try reported(rig, "device.unbound") == [0, 0])
         for _ in 0..<2 { try await rig.on { relay in try await relay.unbind(first.id, ofUser: "ada", by: shop) } }
         #expect(try reported(rig, "device.unbound") == [1, 1])
-        // What is for websites is no matter of this round.
+        // This round does not send webhooks.
         try await rig.round(after: .seconds(3600))
         #expect(try reported(rig, "device.bound") == [2, 0])
     }
@@ -53,7 +53,7 @@ import World
                 try await relay.bind(token: person.token, pushToken: token, by: shop, as: relay.operations.new())
             }
         }
-        // No address, no mail.
+        // A user without an address gets no mail.
         #expect(try reported(rig, "device.bound") == [1, 0])
         #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'two'") == 1)
     }

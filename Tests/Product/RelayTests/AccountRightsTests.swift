@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relay
 
-/// docs/operators/store.md, "Accounts in MariaDB": a relay does with the rights over rows alone.
+/// The database account of docs/operators/store.md, "Accounts in MariaDB": a relay needs only the rights over rows.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AccountRightsTests {
     @Test func relayNeedsNoTablePrivileges() async throws {
         let rig = try await RelayRig(over: try await FreshStore.byRelaysAccount(), time: TestTime())
@@ -20,7 +20,7 @@ import Testing
         try await rig.on { relay in try await relay.forget(username: "ada", by: ada.website) }
         #expect(try rig.count("SELECT count(*) FROM user") == 0)
         #expect(rig.forgeries == [])
-        // What the page says an operator finds in tables that nobody has changed.
+        // The page says what an operator finds in unchanged tables.
         let defaults = try rig.text(
             """
             SELECT group_concat(concat(table_name, '.', column_name) ORDER BY table_name, column_name)

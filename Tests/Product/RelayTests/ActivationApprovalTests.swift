@@ -7,7 +7,7 @@ import World
 
 @testable import Relay
 
-/// A code for a further phone is given once the user has approved, and once for each approval.
+/// An activation code for a further phone: the relay issues it after the user's approval, one for each approval.
 @Suite(.mayBlock) struct ActivationApprovalTests {
     private func person(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws -> (Person, PhoneCredential)
     {
@@ -30,15 +30,15 @@ import World
         #expect(number?.utf8.count == 2)
         await rig.settled()
         #expect(rig.pushes.sent.map(\.challenge) == [challenge])
-        // Until it has its end, it is the one to wait for.
+        // The website waits for this challenge until it has ended.
         #expect(await person.refusedCode(challenge) == .approvalRequired(challenge, number: number))
         try await person.decide(challenge, .approve, number, by: phone)
         let operation = rig.relay.operations.new(isRepeatable: true)
         let code = try await person.furtherCode(challenge, as: operation)
-        // The same request once more, and then another one: an approval is used once.
+        // A repetition of the request, and then another request: an approval is used once.
         #expect(try await person.furtherCode(challenge, as: rig.relay.operations.again(operation.id)) == code)
         #expect(await person.refusedCode(challenge) == Relay.noApproval)
-        // The phone need not wait.
+        // The phone does not have to wait.
         #expect(await person.bind(try TestPhone(pushToken: "second"), code).bound != nil)
         let approvals = try rig.count("SELECT count(*) FROM activation WHERE approval = 'user'")
         #expect(approvals == 1)
@@ -94,7 +94,7 @@ import World
         #expect(refusals.filter { $0 == Relay.noApproval }.count == 7)
     }
 
-    /// A thief who approved of a phone of their own before the stolen one was taken away.
+    /// A thief used a stolen phone to approve a phone of their own, before the stolen phone was unbound.
     @Test(arguments: StoreKind.all) func approvalIsVoidOnceItsPhoneIsUnbound(kind: StoreKind) async throws {
         let (person, phone) = try await person(kind, ["number": "0"])
         let rig = person.rig

@@ -8,7 +8,7 @@ import World
 
 @testable import Relay
 
-/// Addresses count once a code has confirmed them, but for those that the website vouches for.
+/// The confirmation of addresses. Only an address that the website vouches for is active without a code.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AddressTests {
     private static let mail = "ada@example.com"
     private static let number = "+4366012345678"
@@ -40,7 +40,7 @@ import World
         #expect(try await states(ada) == ["sms active \(Self.number)", "mail active \(Self.mail)"])
         await ada.rig.settled()
         #expect(ada.rig.mails.sent.isEmpty && ada.rig.texts.sent.isEmpty)
-        // They are nobody's own: a first app needs no approval.
+        // Vouched addresses do not prove the user, so a first app needs no approval.
         #expect(try await !ada.isProved)
     }
 
@@ -53,7 +53,7 @@ import World
         let code = try addressCode(mail)
         #expect(try await !ada.confirm(Self.mail, ada.wrong(code)))
         #expect(await refusal { try await ada.confirm(Self.mail, code) } == .limited(retryAfter: .seconds(5)))
-        // All codes share one delay, and a right one clears no other factor's failures.
+        // All codes share one delay, and a right code clears no failures of another factor.
         let other = try addressCode(text)
         #expect(await refusal { try await ada.confirm(Self.number, other) } == .limited(retryAfter: .seconds(5)))
         ada.rig.time.advance(by: .seconds(5))
@@ -80,7 +80,7 @@ import World
         #expect(try await ada.confirm(other, code))
         #expect(try await states(ada) == ["mail active \(other)"])
         #expect(try ada.rig.text("SELECT email FROM user") == other)
-        // What counts already needs no code.
+        // An active address needs no code.
         #expect(try await ada.change { $0.addresses.updateValue(other, forKey: .mail) }.waiting.isEmpty)
         let gone = try await ada.change {
             $0.addresses.updateValue(nil, forKey: .mail)
@@ -91,7 +91,8 @@ import World
         #expect(try await states(ada).isEmpty)
     }
 
-    /// Else whoever guesses codes to somebody else's mailbox never comes to an end, nor do the mails there.
+    /// Otherwise an attacker could guess codes for another person's mailbox without end, and send mails there
+    /// without end.
     @Test(arguments: StoreKind.all) func codesSentToARemovedAddressStayCounted(kind: StoreKind) async throws {
         let ada = try await person(kind)
         for round in 1...Relay.addressCodes {
@@ -123,7 +124,7 @@ import World
         #expect(await refusal { try await ada.sendCode(to: other) } == .limited(retryAfter: Relay.addressWindow))
     }
 
-    /// Somebody who can read one mailbox must not confirm another with what came there.
+    /// A person who can read one mailbox must not be able to confirm another one with a code from it.
     @Test(arguments: StoreKind.all) func codeForAnotherAddressConfirmsNothing(kind: StoreKind) async throws {
         let ada = try await person(kind)
         let (first, second) = ("a@example.org", "b@example.org")
@@ -145,7 +146,7 @@ import World
             try await ada.sendCode(to: Self.mail)
             _ = await ada.rig.mails.next()
         }
-        // Five in five minutes; the first of them was forty seconds ago.
+        // Five codes in five minutes; the first was sent forty seconds ago.
         #expect(await refusal { try await ada.sendCode(to: Self.mail) } == .limited(retryAfter: .seconds(260)))
         let again = await refusal { try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) } }
         #expect(again == .limited(retryAfter: .seconds(260)))
@@ -161,7 +162,7 @@ import World
         let code = try addressCode(await ada.rig.mails.next())
         ada.rig.time.advance(by: .seconds(600))
         #expect(try await !ada.confirm(Self.mail, code))
-        // The address still waits.
+        // The address still waits for its code.
         ada.rig.time.advance(by: .seconds(5))
         try await ada.sendCode(to: Self.mail)
         #expect(try await ada.confirm(Self.mail, try addressCode(await ada.rig.mails.next())))
@@ -172,7 +173,7 @@ import World
         let bob = try await register("bob", at: ada.website, ada.rig)
         let taken = Refusal.conflict([Relay.takenFault(.mail)])
         #expect(await refusal { try await bob.change { $0.addresses.updateValue(Self.mail, forKey: .mail) } } == taken)
-        // Two want the same one: whoever confirms it first has it.
+        // Two users add the same address. The first to confirm it gets it.
         let both = "both@example.org"
         var codes: [String] = []
         for person in [ada, bob] {
@@ -182,7 +183,7 @@ import World
         #expect(try await ada.confirm(both, codes[0]))
         #expect(await refusal { try await bob.confirm(both, codes[1]) } == taken)
         #expect(try await states(bob) == ["mail waiting \(both)"])
-        // At another website it is free.
+        // At another website the address is free.
         let carl = try await register("carl", at: try await ada.rig.shop("bank"), ada.rig)
         #expect(try await carl.change { $0.addresses.updateValue(both, forKey: .mail) }.waiting.count == 1)
     }
@@ -211,7 +212,7 @@ import World
         let changed = try await ada.change(challenge) { $0.addresses.updateValue(Self.mail, forKey: .mail) }
         #expect(changed.waiting.count == 1)
         #expect(try await ada.confirm(Self.mail, try addressCode(await ada.rig.mails.next())))
-        // Names are no factor.
+        // A display name is not a factor.
         #expect(try await ada.change { $0.displayName = "Ada" }.user.displayName == "Ada")
     }
 

@@ -6,14 +6,14 @@ import World
 
 @testable import Relay
 
-/// An operator has changed rows by SQL, and vouches for them.
+/// Rows that an operator has changed by SQL and then adopts.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AdoptedRowTests {
-    /// Somebody else writes to the row while the operator looks at it, each column in turn.
+    /// Another session writes to the row while the operator looks at it, each column in turn.
     @Test(arguments: StoreKind.all) func adoptedRowIsSignedOnlyAsSeen(kind: StoreKind) async throws {
         let rig = try await SignedRowsFixture(kind).rig
         for table in SignedTable.all {
             try rig.forge("UPDATE \(table.name) SET mac = NULL")
-            // Under another key it would be another row.
+            // With another key it would be another row.
             let columns = try #require(SignedRowsFixture.columns[table.name]).filter { !table.key.contains($0.name) }
             for column in columns {
                 let seen = try await rig.row(of: table)
@@ -40,7 +40,7 @@ import World
 }
 
 extension RelayRig {
-    /// The only row of a table.
+    /// Returns the only row of a table.
     fileprivate func row(of table: SignedTable) async throws -> RowReport {
         let (store, authenticator) = (store, try Self.rowAuthenticator())
         let rows = try await on { _ in

@@ -8,7 +8,7 @@ import World
 
 @testable import Relay
 
-/// One challenge, factor after factor.
+/// The cascade of one challenge.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct CascadeTests {
     @Test(arguments: StoreKind.all) func refusedFactorStartsTheNextAtOnce(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind)
@@ -38,7 +38,7 @@ import World
         #expect(try await fixture.steps(asked) == "push expired, totp sent")
         try await fixture.later(.seconds(1))
         #expect(try await fixture.steps(asked) == "push expired, totp expired, hotp sent")
-        // Nothing is left: the last one has until the end.
+        // No factor is left, so the last one has until the challenge ends.
         try await fixture.later(.seconds(179))
         #expect(try await fixture.steps(asked) == "push expired, totp expired, hotp sent")
         try await fixture.later(.seconds(1))
@@ -79,7 +79,7 @@ import World
         #expect(try fixture.rig.count("SELECT count(*) FROM outbox WHERE challenge_id IS NOT NULL") == 0)
     }
 
-    /// Whoever looks at the push is not disturbed, unless the website wants it.
+    /// A push that the user has seen: no other factor begins, unless the website begins one.
     @Test(arguments: StoreKind.all) func seenPushKeepsItsTime(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind)
         try fixture.give(.totp)
@@ -90,7 +90,7 @@ import World
         #expect(try await fixture.steps(asked) == "push seen")
         #expect(try await fixture.begin(.totp, asked).factor == .totp)
         #expect(try await fixture.steps(asked) == "push expired, totp sent")
-        // A phone that looks now changes nothing about it.
+        // A phone that polls now does not change the step.
         #expect(try await fixture.rig.on { relay in try await relay.pending(for: phone) }.count == 1)
         #expect(try await fixture.steps(asked) == "push expired, totp sent")
     }
@@ -101,7 +101,7 @@ import World
         _ = try await fixture.login()
         let asked = try await fixture.login()
         #expect(asked.factor == .pull)
-        // Nor is there room by hand.
+        // A push that the website requests is over the limit, too.
         #expect(try await fixture.begin(.push, asked).factor == .pull)
         #expect(fixture.rig.pushes.sent.count == 1)
         try await fixture.later(.seconds(30))
@@ -132,7 +132,7 @@ import World
         fixture.rig.time.advance(by: .seconds(1))
         let operation = fixture.rig.relay.operations.new()
         #expect(try await fixture.begin(.mail, asked, as: operation).factor == .mail)
-        // The same request once more is the same sending.
+        // A repeated request sends nothing again.
         let again = fixture.rig.relay.operations.again(operation.id)
         #expect(try await fixture.begin(.mail, asked, as: again).factor == .mail)
         #expect(try fixture.rig.count("SELECT counter FROM factor") == 2)
@@ -145,7 +145,7 @@ import World
         #expect(try fixture.rig.count("SELECT count(*) FROM sent_code") == 5)
         let reported = try await fixture.handIn(CodeLoginFixture.codes[0], asked)
         #expect(reported.result == .success && reported.assurance == .low)
-        // Of another challenge none of them counts.
+        // The codes of another challenge do not count.
         let next = try await fixture.login()
         #expect(try await fixture.handIn(CodeLoginFixture.codes[1], next).result == .wait)
     }
@@ -161,7 +161,7 @@ import World
         await #expect(throws: Refusal.self) {
             try await fixture.rig.decide(.approve, asked.challenge, number: asked.number, by: phone)
         }
-        // A code of a factor that this login does not take counts for nothing.
+        // A code of a factor that this login does not accept does not count as a failure.
         #expect(try await fixture.handIn(fixture.totp(), asked).result == .wait)
         for factor in [Factor.totp, .mail, .push] {
             do {
@@ -175,7 +175,7 @@ import World
         } catch Refusal.invalid(let faults) {
             #expect(faults.map(\.parameter) == ["factors"])
         }
-        // And whoever has it nonetheless is heard when they say no.
+        // A phone may still deny or report fraud, although the login accepts no push.
         #expect(try await fixture.rig.decide(.fraud, asked.challenge, by: phone) == .failure)
     }
 
@@ -206,7 +206,7 @@ import World
         await #expect(throws: Refusal.self) { try await fixture.begin(.mail, open) }
     }
 
-    /// What one user may have in an hour is used up: the message is refused, and the next factor begins.
+    /// The user has reached the hourly limit: the message is refused, and the next factor begins.
     @Test(arguments: StoreKind.all) func smsFactorRespectsTheBudget(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind, hasPhone: false)
         try fixture.give(.sms)
@@ -240,7 +240,7 @@ import World
         }
     }
 
-    /// However many relays look into the outbox, and while the website presses the button.
+    /// Several relays process the outbox while the website requests the factor.
     @Test(arguments: StoreKind.all) func factorStartsOnce(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind)
         try fixture.give(.totp)
@@ -264,7 +264,8 @@ import World
         #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.begun'") == 1)
     }
 
-    /// One relay has read that nothing is left; before it says so, the website begins something that others follow.
+    /// One relay has read that no factor is left. Before it ends the cascade, the website begins a factor that
+    /// others follow.
     @Test(arguments: StoreKind.all) func staleReadDoesNotEndTheCascade(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind)
         try fixture.give(.totp)
@@ -278,7 +279,7 @@ import World
         }
     }
 
-    /// What a website says for its users is a phone's word, however far the cascade has gone.
+    /// The website's answer for its user counts like a phone's answer, however far the cascade has advanced.
     @Test(arguments: StoreKind.all) func lateAnswerByTheWebsiteCountsAsThePhones(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind, policies: ["answers": "website"])
         try fixture.give(.mail)
@@ -294,7 +295,8 @@ import World
         #expect(try await fixture.steps(asked) == "push expired, mail skipped, push answered")
     }
 
-    /// The relay that wrote the login died before it began the message: the row is somebody's once its lease is over.
+    /// The relay that wrote the login died before it sent the message. Another relay takes the entry when the lease
+    /// ends.
     @Test(arguments: StoreKind.all) func cascadeOfADeadRelayContinues(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind, hasPhone: false)
         try fixture.give(.mail)
@@ -311,7 +313,7 @@ import World
         #expect(try fixture.rig.count("SELECT count(*) FROM sent_code") == 2)
     }
 
-    /// The phone is gone while its push was under way.
+    /// The phone was unbound while its push was in flight.
     @Test(arguments: StoreKind.all) func unboundPhoneStartsTheNextFactor(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind)
         try fixture.give(.totp)
@@ -330,7 +332,7 @@ import World
         #expect(try await fixture.steps(asked) == "push undeliverable, totp sent")
     }
 
-    /// The factor is gone while its step was under way, and no deadline helps.
+    /// The factor was removed while its step was in progress, and no deadline ends that step.
     @Test(arguments: StoreKind.all) func removedFactorStartsTheNext(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(
             kind, policies: ["code-deadline": "none", "factors": "totp, mail, hotp"], hasPhone: false)
@@ -350,7 +352,7 @@ import World
         #expect(try await fixture.steps(asked) == "totp undeliverable, mail undeliverable, hotp sent")
     }
 
-    /// What approves of a further factor is not weaker than what there is.
+    /// The approval of a further factor requires the strongest factor that the user has.
     @Test(arguments: StoreKind.all) func onlyTheStrongestFactorApproves(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind)
         for factor in [Factor.sms, .totp, .recovery] { try fixture.give(factor) }

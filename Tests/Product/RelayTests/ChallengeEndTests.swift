@@ -7,9 +7,9 @@ import World
 
 @testable import Relay
 
-/// The reported result of a challenge never changes.
+/// The end of a challenge. A reported result never changes.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct ChallengeEndTests {
-    /// An approval that was judged in time and has waited for the store since.
+    /// Approves with a decision that was accepted in time and has waited for the store since.
     private func approveFromBefore(_ asked: OpenedChallenge, _ fixture: TwoWebsitesFixture) async throws
         -> ChallengeEndResult?
     {
@@ -55,7 +55,7 @@ import World
         #expect(try await approveFromBefore(asked, fixture) == nil)
     }
 
-    /// The other order: the approval was first, and later requests report it.
+    /// In the other order, the approval comes first, and later requests report it.
     @Test(arguments: StoreKind.all) func timelyApprovalIsReported(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         let asked = try await fixture.ask()
@@ -84,7 +84,7 @@ import World
         #expect(try await fixture.reported(asked).reason == .expired)
     }
 
-    /// Approvals end with a phone that may have given them.
+    /// Approvals end with the phone that may have given them.
     @Test(arguments: StoreKind.all) func expiredChallengeIsNotCancelled(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["number": "0"])
@@ -120,7 +120,7 @@ import World
         #expect(lines[0].contains("\(superseded.challenge)") && lines[0].contains("reason=superseded"))
     }
 
-    /// The store did not say in time whether it was written: whoever waits looks for himself.
+    /// The store did not confirm the write in time, so the held request reads the result itself.
     @Test func unknownEndAnswersTheHeldRequest() async throws {
         let fixture = try await TwoWebsitesFixture(.memory)
         let asked = try await fixture.ask()
@@ -137,7 +137,7 @@ import World
         ticket.cancel()
     }
 
-    /// Its website was edited between the two tries: the phone was asked for two digits.
+    /// The website's policy changed between the two attempts. The stored challenge asks for two digits.
     @Test(arguments: StoreKind.all) func repeatedLoginReturnsTheStoredNumber(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         let rig = fixture.rig

@@ -6,9 +6,9 @@ import World
 
 @testable import Relay
 
-/// What is found of the changes that others write, in whatever order they come to be seen.
+/// The change feed: it finds all changes of other processes, in whatever order they become visible.
 struct ChangeFeedTests {
-    /// Changes that are there once they were committed.
+    /// A store of changes that are visible once they are committed.
     private final class Changes: ChangeStore {
         private struct State {
             var numbers: Set<Int64> = []
@@ -21,7 +21,7 @@ struct ChangeFeedTests {
         func commit(_ numbers: Int64...) { state.withLock { $0.numbers.formUnion(numbers) } }
         func goAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
 
-        /// What was asked since it was looked at last.
+        /// The queries since the last read of this property.
         var asked: [String] {
             state.withLock { state in
                 defer { state.asked = [] }
@@ -58,7 +58,7 @@ struct ChangeFeedTests {
         let watch = ChangeFeed()
         let time = TestTime()
 
-        /// What one look finds.
+        /// Runs one poll, and returns the new changes.
         func look(isAwaited: Bool = true) async throws(StoreFailure) -> [Int64] {
             var found: [Int64] = []
             try await watch.look(changes, isAwaited: isAwaited, at: time.instant()) { found.append($0.number) }
@@ -66,7 +66,7 @@ struct ChangeFeedTests {
             return found
         }
 
-        /// What the looks of one second find.
+        /// Runs the polls of one second, and returns the new changes.
         func second() async throws(StoreFailure) -> [Int64] {
             var found: [Int64] = []
             for _ in 0..<20 { found += try await look() }
@@ -89,12 +89,12 @@ struct ChangeFeedTests {
         let eye = ChangeFeedBench()
         eye.changes.commit(5000)
         _ = try await eye.second()
-        // A moment later: at the next look already.
+        // Found by the next poll.
         eye.changes.commit(5002)
         #expect(try await eye.look() == [5002])
         eye.changes.commit(5001)
         #expect(try await eye.look() == [5001])
-        // Looks later, of a transaction that was held up.
+        // The transaction of a change was delayed, so it is found many polls later.
         eye.changes.commit(5004, 5005)
         #expect(try await eye.second() == [5004, 5005])
         for _ in 0..<5 { _ = try await eye.second() }
@@ -103,7 +103,7 @@ struct ChangeFeedTests {
         for _ in 0..<15 { #expect(try await eye.second() == []) }
     }
 
-    /// The nodes of a cluster count in steps, each from an offset of its own.
+    /// The nodes of a cluster assign ids in steps, each with its own offset.
     @Test func idsOfSeveralNodesAreMerged() async throws {
         let eye = ChangeFeedBench()
         eye.changes.commit(1, 2, 3)
@@ -111,7 +111,7 @@ struct ChangeFeedTests {
         var expected: Set<Int64> = []
         var found: [Int64] = []
         for round in Int64(0)..<40 {
-            // The one goes ahead by far, the other falls behind, the third does nothing.
+            // One node is far ahead, another falls behind, and the third is idle.
             for number in [10 + 3 * round * 4, 11 + 3 * round] {
                 eye.changes.commit(number)
                 expected.insert(number)
@@ -140,7 +140,8 @@ struct ChangeFeedTests {
         #expect(eye.changes.asked.count { $0 == "changes" } == 3)
     }
 
-    /// Where nobody waits, only the mark is kept, once a second; what came meanwhile is not read when somebody does.
+    /// Without held requests, the feed only keeps its cursor, once a second. Changes of that time are not read
+    /// later.
     @Test func nothingIsReadWithoutHeldRequests() async throws {
         let eye = ChangeFeedBench()
         eye.changes.commit(5000)
@@ -151,7 +152,8 @@ struct ChangeFeedTests {
         let asked = eye.changes.asked
         #expect(asked.count == 30 && asked.allSatisfy { $0 == "newest" })
         let found = try await eye.second()
-        // Of thirty seconds those of the last ones, which somebody may have missed.
+        // Of the thirty seconds, only the changes of the last ones are read, because a new request may have missed
+        // them.
         #expect(found.contains(5600) && found.allSatisfy { $0 > 5360 })
         eye.changes.commit(6000)
         #expect(try await eye.look() == [6000])
@@ -174,7 +176,7 @@ struct ChangeFeedTests {
         #expect(try await eye.second() == [])
     }
 
-    /// Whoever was held up by the store while it stood still is not late: nobody could look meanwhile.
+    /// A transaction that the store's outage delayed does not count as late: nothing could be polled meanwhile.
     @Test func storeOutageBarelyCountsAgainstLateCommits() async throws {
         let eye = ChangeFeedBench()
         eye.changes.commit(5000)
@@ -193,7 +195,7 @@ struct ChangeFeedTests {
         for _ in 0..<15 { #expect(try await eye.second() == []) }
     }
 
-    /// However many are read, as many are kept as seconds can bring.
+    /// The cursor keeps no more ids than a few seconds can bring, however many are read.
     @Test func settledIDsAreForgotten() {
         var marks = ChangeCursor()
         var now = Instant(nanoseconds: 1)

@@ -8,12 +8,12 @@ import World
 
 @testable import Relay
 
-/// What happens at one relay, or by an operator's tool, wakes who waits at another.
+/// Changes at one relay, or by an operator's tool, that wake held requests at another relay.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct ChangeFeedWakeTests {
-    /// Stores that more than one process can write to.
+    /// The stores that several processes can write to.
     private static let shared: [StoreKind] = [.file, .mariadb]
 
-    /// Ada's website and phone wait at a relay on which nothing happens.
+    /// Ada's website and phone have held requests at a relay at which nothing changes.
     private struct Fixture {
         let websites: TwoWebsitesFixture
         let away: RelayRig
@@ -30,7 +30,7 @@ import World
             Woken(away.relay.heldRequests.ticket(for: events))
         }
 
-        /// Not woken until the other relay has looked, and woken then.
+        /// Expects that the requests are woken by the relay's next poll, and not earlier.
         func expectWoken(_ woken: [Woken]) async throws {
             #expect(!woken.contains { $0.isWoken })
             try await look()
@@ -61,11 +61,11 @@ import World
         let fixture = try await Fixture(kind)
         let (websites, rig) = (fixture.websites, fixture.websites.rig)
         let asked = try await websites.ask()
-        // It knows of the login.
+        // The relay learns of the login.
         try await fixture.look()
         let woken = [
             fixture.wait(for: .challenge(asked.challenge)),
-            // A phone that has it on its screen.
+            // A phone that shows the challenge.
             fixture.wait(for: .user(websites.first.credential.user), .challenge(asked.challenge)),
         ]
         switch end {
@@ -78,7 +78,7 @@ import World
             try await rig.on { relay in await relay.processDueEntries() }
             await rig.settled()
         case .superseded: _ = try await websites.ask()
-        // As the operator's tool does it, which is a process of its own.
+        // Changed as the operator's tool does it, which is a separate process.
         case .locked: #expect(try await websites.lock())
         case .forgotten:
             try await rig.on { [shop = websites.shop] relay in try await relay.forget(username: "ada", by: shop) }
@@ -95,7 +95,7 @@ import World
         let first = try await websites.ask()
         try await fixture.look()
         #expect(phone.isWoken && !others.isWoken)
-        // It looks again, and knows of that one: the same change is no news to it, also when it is read once more.
+        // The relay polls again. A change that it already knows wakes nothing, even if it is read again.
         let again = fixture.wait(for: .user(user), .challenge(first.challenge))
         for _ in 0..<3 {
             websites.rig.time.advance(by: .seconds(1))
@@ -107,7 +107,7 @@ import World
         #expect(fixture.away.relay.heldRequests.isEmpty)
     }
 
-    /// Nobody is asked, so there is nothing that a phone could show.
+    /// The login failed at once, so a phone has nothing to show.
     @Test(arguments: shared) func remoteFailedLoginWakesNoPhone(kind: StoreKind) async throws {
         let fixture = try await Fixture(kind)
         #expect(try await fixture.websites.lock())
@@ -124,7 +124,7 @@ import World
         let (websites, rig) = (fixture.websites, fixture.websites.rig)
         let other = fixture.wait(for: .phone(websites.second.credential.id))
         let lost = fixture.wait(for: .phone(websites.first.credential.id))
-        // As the operator's tool does it.
+        // Changed as the operator's tool does it.
         var change = DeviceChange(
             websites.first.credential.id, of: websites.first.credential.user, by: .operator, at: rig.time.now())
         change.state = .revoked
@@ -135,7 +135,7 @@ import World
         other.ticket.cancel()
     }
 
-    /// What wakes nobody: other steps of the same login.
+    /// Other steps of the same login wake no request.
     @Test(arguments: shared) func remoteStepWakesNobody(kind: StoreKind) async throws {
         let fixture = try await Fixture(kind)
         let (websites, rig) = (fixture.websites, fixture.websites.rig)
@@ -152,7 +152,7 @@ import World
         woken.ticket.cancel()
     }
 
-    /// MariaDB gives the number when the row is written; another relay's is committed first.
+    /// MariaDB assigns the id when the row is written. A later row of another relay is committed first.
     @Test func lateCommitWithALowerIDIsNotMissed() async throws {
         let fixture = try await Fixture(.mariadb)
         let (websites, rig) = (fixture.websites, fixture.websites.rig)
@@ -160,7 +160,7 @@ import World
         await rig.settled()
         let woken = fixture.wait(for: .challenge(asked.challenge))
         let number = try rig.count("SELECT max(id) FROM audit") + 1
-        // The place of a row that is not committed yet: the next one gets a higher number.
+        // Reserves the id of a row that is not committed yet, so the next row gets a higher id.
         try rig.execute("ALTER TABLE audit AUTO_INCREMENT = \(number + 1)")
         #expect(try await websites.reported(asked).result == .wait)
         try await rig.on { [carl = websites.carl, bank = websites.bank] relay in

@@ -7,7 +7,7 @@ import World
 
 @testable import Relay
 
-/// Too many wrong codes lock codes, over all factors together, and never the phone.
+/// The lock of codes: too many wrong codes, over all factors together, lock codes and never the phone.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct CodeLockTests {
     private static let noRecoveryCode = "abcd-efgh-2345-ijkl"
 
@@ -21,7 +21,7 @@ import World
         return fixture
     }
 
-    /// A wrong code in a login of its own, once the delay is over.
+    /// Submits a wrong code in a new login, after the delay.
     private func failInNewLogin(_ fixture: CodeLoginFixture, with code: String = CodeLoginFixture.wrong) async throws {
         fixture.rig.time.advance(by: .seconds(500))
         let asked = try await fixture.login()
@@ -50,8 +50,8 @@ import World
 
     // MARK: The phone
 
-    /// Wrong codes over all factors, right ones, resends, removals, enrolments and a restart in
-    /// between: the phone logs in.
+    /// The phone can log in after wrong codes for all factors, with right codes, resends, removals, enrolments and
+    /// a restart between them.
     @Test(arguments: StoreKind.all) func signedApprovalWorksDespiteTheCodeLock(
         kind: StoreKind
     ) async throws {
@@ -87,14 +87,14 @@ import World
         fixture.rig.time.advance(by: .seconds(500))
         let asked = try await fixture.login()
         #expect(asked.areCodesLocked && asked.factor == .push && asked.number != nil)
-        // Right codes are refused as wrong ones are.
+        // Right codes are refused like wrong ones.
         for code in [fixture.totp(), CodeLoginFixture.codes[0], recovery, CodeLoginFixture.wrong] {
             #expect(await fixture.outcome(of: code, asked) == .failure(.codesLocked))
         }
         #expect(fixture.rig.registry.number("twoefay_codes_total{outcome=\"locked\"}") == 6)
         #expect(fixture.rig.registry.number("twoefay_codes_locked_total") == 1)
         #expect(try await approve(asked, fixture) == .success)
-        // An approval of a login opens nothing.
+        // The approval of a login unlocks no codes.
         #expect(try fixture.areCodesLocked)
     }
 
@@ -124,7 +124,7 @@ import World
 
     // MARK: The budget
 
-    /// Guesses at an app and at recovery codes could have been of one factor each, and use up one budget.
+    /// Wrong codes for an app and wrong recovery codes each fit only one factor, and use up one budget.
     @Test(arguments: StoreKind.all) func codeFactorsShareOneBudgetAndDelay(kind: StoreKind) async throws {
         let fixture = try await fixture(kind, [.totp, .recovery], guesses: 4)
         for (round, code) in [CodeLoginFixture.wrong, Self.noRecoveryCode, CodeLoginFixture.wrong].enumerated() {
@@ -144,7 +144,7 @@ import World
 
     @Test(arguments: StoreKind.all) func rightCodeKeepsOtherFactorsFailures(kind: StoreKind) async throws {
         let fixture = try await fixture(kind, [.totp, .hotp, .recovery])
-        // Each of the first could have been of the app or of the token, each of the second is a recovery code.
+        // Codes of the first kind fit the app and the token; those of the second kind fit only recovery codes.
         for code in [
             CodeLoginFixture.wrong, CodeLoginFixture.wrong, Self.noRecoveryCode, Self.noRecoveryCode,
             CodeLoginFixture.wrong,
@@ -156,7 +156,8 @@ import World
         #expect(try await fixture.handIn(CodeLoginFixture.codes[0], try await fixture.login()).factor == .hotp)
         #expect(try fixture.failures(of: .hotp) == 0 && fixture.failures(of: .totp) == 3)
         #expect(try fixture.failures(of: .recovery) == 2)
-        // Three are the app's still; two of them may be all that the recovery codes share with it, as far as is known.
+        // Three failures remain for the app. Two of them may be those that the recovery codes share with it, as far
+        // as the counts show.
         #expect(try fixture.budget >= 3)
         let left = try fixture.budget
         fixture.rig.time.advance(by: .seconds(500))
@@ -164,7 +165,7 @@ import World
         #expect(try fixture.budget == max(2, left - 3))
     }
 
-    /// Guesses at a removed factor still count.
+    /// Wrong codes of a removed factor still count.
     @Test(arguments: StoreKind.all) func removedFactorKeepsItsFailures(kind: StoreKind) async throws {
         let fixture = try await fixture(kind, [.totp, .hotp])
         let person = Person(rig: fixture.rig, website: fixture.shop, username: "ada", token: fixture.ada, code: "")
@@ -193,7 +194,7 @@ import World
             throw RigFailure("the user was not asked")
         }
         await fixture.rig.settled()
-        // Nothing but the phone may approve of that, and nothing has changed before it has.
+        // Only the phone may approve this, and nothing changes before the approval.
         #expect(
             await refusal { try await unlock(fixture, approval: approval) }
                 == .approvalRequired(approval, number: number))
@@ -204,11 +205,11 @@ import World
         #expect(
             try fixture.rig.count(
                 "SELECT count(*) FROM audit WHERE event = 'codes.unlocked' AND proof = 'signed'") == 1)
-        // Once more: there is nothing to do.
+        // A repetition has nothing to do.
         try await unlock(fixture)
         #expect(try await fixture.handIn(fixture.totp(), try await fixture.login()).result == .success)
 
-        // It was for that lock, and for no other.
+        // The approval was for that lock only.
         try await lock(fixture)
         #expect(await refusal { try await unlock(fixture, approval: approval) } == Relay.noApproval)
         #expect(try fixture.areCodesLocked)
@@ -228,7 +229,7 @@ import World
         #expect(try fixture.areCodesLocked)
     }
 
-    /// A recovery code is a code: it is refused, and is not used up.
+    /// Recovery codes are codes too: while codes are locked, one is refused and not used up.
     @Test(arguments: StoreKind.all) func recoveryCodeLiftsNoCodeLock(kind: StoreKind) async throws {
         let fixture = try await fixture(kind, [.totp], guesses: 1)
         let code = try await recoveryCode(fixture)
@@ -240,7 +241,7 @@ import World
         #expect(try fixture.areCodesLocked)
     }
 
-    /// An approval that is used many times at once counts once.
+    /// An approval that is used many times at the same time counts once.
     @Test(arguments: StoreKind.all) func approvalLiftsTheCodeLockOnce(kind: StoreKind) async throws {
         let fixture = try await fixture(kind, [.totp], guesses: 1)
         let phone = try #require(fixture.phone)

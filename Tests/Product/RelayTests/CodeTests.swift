@@ -7,21 +7,21 @@ import World
 
 @testable import Relay
 
-/// Codes that are handed in: which are right, how often, and what wrong ones do.
+/// Submitted codes: which are right, how often each is accepted, and the effect of wrong ones.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct CodeTests {
     @Test(arguments: StoreKind.all) func totpStepIsAcceptedOnceAndNeverAnEarlierOne(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind, hasPhone: false)
         try fixture.give(.totp)
-        // Before its own step, one step late.
+        // The code of the previous time step.
         #expect(try await fixture.handIn(fixture.totp(-1), try await fixture.login()).result == .success)
         let used = fixture.totp(-1)
         #expect(try await fixture.handIn(used, try await fixture.login()).result == .wait)
         fixture.rig.time.advance(by: .seconds(5))
-        // A device that is ahead.
+        // The clock of the device is ahead.
         let ahead = fixture.totp(1)
         #expect(try await fixture.handIn(ahead, try await fixture.login()).result == .success)
         #expect(try fixture.failures(of: .totp) == 0)
-        // What lies before the last accepted one counts no more, though the clock says it is now's.
+        // Codes before the last accepted one are wrong, even the code of the current time.
         #expect(try await fixture.handIn(fixture.totp(), try await fixture.login()).result == .wait)
         fixture.rig.time.advance(by: .seconds(60))
         #expect(try await fixture.handIn(fixture.totp(2), try await fixture.login()).result == .wait)
@@ -80,8 +80,8 @@ import World
         }
     }
 
-    /// One of two hundred codes that come at once is checked, and the others wait; after ten wrong
-    /// codes the user's codes are locked.
+    /// Two hundred codes that arrive at once: one is checked and the others have to wait. After ten wrong codes,
+    /// codes are locked.
     @Test(arguments: StoreKind.all) func concurrentWrongCodesAreCountedExactly(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind, hasPhone: false)
         try fixture.give(.totp)
@@ -99,13 +99,13 @@ import World
             #expect(try fixture.failures(of: .totp) == count && fixture.failures(of: .hotp) == count)
             guard count < 10 else { break }
             #expect(tried[0].result == .wait)
-            // Nothing is tried before its time, right or wrong, and nothing is counted.
+            // No code is checked before the delay is over, right or wrong, and nothing is counted.
             fixture.rig.time.advance(by: FailureDelay.pause * count - .milliseconds(1))
             #expect(
                 await fixture.outcome(of: fixture.totp(), asked) == .failure(.limited(retryAfter: .milliseconds(1))))
             fixture.rig.time.advance(by: .milliseconds(1))
         }
-        // Nobody else could answer.
+        // No other factor could answer, so the challenge failed.
         let reported = try await fixture.reported(asked)
         #expect(reported.result == .failure && reported.reason == .locked)
         #expect(await fixture.outcome(of: fixture.totp(), asked) == .failure(.alreadyDecided(result: "failure")))
@@ -114,7 +114,7 @@ import World
         #expect(try fixture.rig.count("SELECT code_failures FROM user WHERE codes_locked_at IS NOT NULL") == 10)
         #expect(try fixture.rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 1)
         #expect(try await fixture.reported(try await fixture.login()).reason == .locked)
-        // An operator takes codes again, and nothing is held against the user.
+        // An operator unlocks codes, and all failures are cleared.
         #expect(try await fixture.unlockByOperator())
         #expect(try fixture.failures(of: .totp) == 0)
         #expect(try await fixture.handIn(fixture.totp(), try await fixture.login()).result == .success)
@@ -126,11 +126,11 @@ import World
         try fixture.give(.mail)
         let asked = try await fixture.login()
         _ = try await fixture.handIn(CodeLoginFixture.wrong, asked)
-        // Nothing was sent that it could have been.
+        // No mail was sent, so the code cannot have been for that factor.
         #expect(try fixture.failures(of: .totp) == 1 && fixture.failures(of: .mail) == 0)
         fixture.rig.time.advance(by: FailureDelay.pause)
         _ = try await fixture.begin(.mail, asked)
-        // Switching resets nothing.
+        // A change of factor resets nothing.
         _ = try await fixture.handIn(CodeLoginFixture.wrong, asked)
         #expect(try fixture.failures(of: .totp) == 2 && fixture.failures(of: .mail) == 1)
         fixture.rig.time.advance(by: FailureDelay.pause * 2)
@@ -151,7 +151,7 @@ import World
         #expect(fixture.rig.registry.number("twoefay_codes_total{outcome=\"void\"}") == 3)
     }
 
-    /// A request that comes again after a crash is the same request.
+    /// A request that is repeated after a crash is the same request.
     @Test(arguments: StoreKind.all) func repeatedCodeRequestIsCountedOnce(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind)
         try fixture.give(.totp)
@@ -168,15 +168,16 @@ import World
         #expect(try await fixture.handIn(code, asked, as: operations.again(right.id)).result == .success)
     }
 
-    /// What somebody has of guessing who asks for logins and types codes as fast as it is let, all day and all year.
+    /// The probability for an attacker who requests logins and submits codes as fast as possible, for a day and for
+    /// a year.
     @Test func guessingProbabilityIsBounded() throws {
         let policy = Policy()
         let codes = 1_000_000.0
-        // One of a TOTP device, one of a hardware token, and as many as one challenge sends.
+        // The right codes of a TOTP device, of a hardware token, and of all codes that one challenge sends.
         let right = Double(2 * CodeWindow.drift + 1) + Double(CodeWindow.lookAhead) + Double(Cascade.mostSendings)
         func pow(_ base: Double, _ exponent: Int) -> Double { (0..<exponent).reduce(1.0) { power, _ in power * base } }
         func chance(_ guesses: Double) -> Double { 1 - pow(1 - right / codes, Int(guesses)) }
-        // Ten guesses at all codes together, and nobody guesses on until codes are taken again.
+        // Ten guesses at all codes together; then codes are locked until they are unlocked.
         let locked = chance(Double(policy.guesses))
         let yearly = chance(365 * Double(policy.guesses))
         let yearlyOfTOTP = 1 - pow(1 - Double(2 * CodeWindow.drift + 1) / codes, 365 * policy.guesses)
@@ -192,7 +193,7 @@ import World
             \(yearly) a year, with a TOTP device alone \(yearlyOfTOTP); ten tries take \(pauses) s at least
             """)
         #expect(locked < 0.0002)
-        // No worse than when each factor had guesses of its own.
+        // Not worse than with a separate budget for each factor.
         #expect(yearly < 0.065 && yearlyOfTOTP < 0.011)
         #expect(pauses == 225)
     }

@@ -6,9 +6,10 @@ import World
 
 @testable import Relay
 
-/// What is in the outbox is done by somebody, and what came of it is written down, whatever the push service says.
+/// Outbox entries after the death of their relay, and after unusual answers of the push service: each is processed,
+/// and its outcome is recorded.
 @Suite(.mayBlock) struct DeadRelayTests {
-    /// One push has been sent, and the service was busy.
+    /// Returns a rig with one push that was sent while the service was busy.
     private func rigWithAPushLeft(_ kind: StoreKind) async throws -> RelayRig {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
@@ -23,7 +24,7 @@ import World
 
     @Test(arguments: StoreKind.all) func entriesOfADeadRelayAreDelivered(kind: StoreKind) async throws {
         let rig = try await rigWithAPushLeft(kind)
-        // By a relay that was taken for dead, wrote this all the same, and died before it moved its beat again.
+        // The row of a relay that was declared dead, wrote it nevertheless, and died before its next heartbeat.
         try rig.execute("UPDATE outbox SET holder = x'00000000000000000000000000000001' WHERE kind = 'push'")
         rig.time.advance(by: .seconds(2))
         try await rig.on { relay in
@@ -50,7 +51,7 @@ import World
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
-        // Forty characters to Swift, eighty to the database.
+        // Forty characters in Swift, eighty in the database.
         rig.pushes.answer(.misconfigured(.message, reason: String(repeating: "x\u{301}", count: 40)))
         _ = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
@@ -80,12 +81,12 @@ import World
         }
         await rig.settled()
         let sent = try #require(rig.pushes.sent.first)
-        // The push to the old token is on its way while the new one comes.
+        // The push to the old token is in flight when the new token arrives.
         try await bind("new")
         rig.pushes.answer(.unregistered(since: nil, reason: "BadDeviceToken"))
         try await rig.on { relay in await relay.deliver(sent.again) }
         #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'new'") == 1)
-        // The one that is dead is dropped.
+        // The token that the service reported as dead is dropped.
         _ = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }

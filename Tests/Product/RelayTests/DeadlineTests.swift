@@ -7,14 +7,14 @@ import World
 
 @testable import Relay
 
-/// That a push cannot be delivered is known before a third of the challenge's life has passed, so that another factor has
-/// its time.
+/// The deadline of a push: an undeliverable push is detected within the first third of the challenge's lifetime, so
+/// that another factor has time.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct DeadlineTests {
-    /// What a push service does that delivers nothing.
+    /// The ways in which a push service fails to deliver.
     enum Trouble: String, CaseIterable {
         case silence, busy, unavailable, unreachable
 
-        /// The outcome of the courier, which waits for at most nine seconds and never beyond `deliverBy`.
+        /// Returns the courier's outcome. The courier waits for nine seconds at most, and never beyond `deliverBy`.
         func answer(_ push: Push, _ time: TestTime) -> DeliveryOutcome {
             let patience = max(.zero, min(.seconds(9), push.deliverBy - time.now()))
             switch self {
@@ -52,7 +52,7 @@ import World
         return (asked, shop, (phone, credential))
     }
 
-    /// A round of the outbox, as the daemon has one every second.
+    /// Runs one round of the outbox, as the daemon does every second.
     private func round(_ rig: RelayRig) async throws {
         rig.time.advance(by: .seconds(1))
         try await rig.on { relay in
@@ -80,9 +80,10 @@ import World
             #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
             let sent = rig.pushes.sent
             #expect(Set(sent.map(\.id)).count == 1 && sent.allSatisfy { $0.deliverBy == end }, "\(trouble)")
-            // What nobody knows is tried once more, and never again; what was not taken for as long as there is time.
+            // An ambiguous push is sent once more and never again. A push that was not accepted is repeated while
+            // there is time.
             #expect(trouble == .silence ? sent.count == 2 : sent.count > 1, "\(trouble)")
-            // It is not the end of anything else.
+            // Nothing else has ended: the phone can still answer.
             let result = try await rig.on { relay in
                 try await relay.answer(asked.challenge, PhoneAnswer(approves: true), by: phone.credential)
             }
@@ -90,7 +91,7 @@ import World
         }
     }
 
-    /// Its relay died with it, so nobody knows whether the phone has it.
+    /// The relay died with the push, so it is unknown whether the phone got it.
     @Test(
         arguments: StoreKind.all,
         [DeliveryOutcome.accepted(by: nil), .retry(after: .seconds(1), reason: "busy"), .ambiguous("lost")])

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import World
 
-/// What a phone signs decides, once, and comes to the website with everything that proves it.
+/// Signed decisions: each decides once, and reaches the website with everything that proves it.
 @Suite(.timeLimit(.minutes(30)), .mayBlock) struct DecisionTests {
     @Test(arguments: StoreKind.all) func websiteReceivesTheSignedDecision(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
@@ -18,7 +18,7 @@ import World
         let reported = try await fixture.reported(asked)
         #expect(reported.result == .success && reported.proof == .signed && reported.assurance == .high)
         #expect(reported.receipt == signed && reported.device == fixture.first.credential.id)
-        // By what the website has: the key it pinned, and the context.
+        // Verified with what the website has: the pinned key and the context.
         let receipt = try JWS.parse(try #require(reported.receipt))
         #expect(receipt.verify(fixture.first.phone.key.publicKey))
         let claims = try #require(try JSONReader.read(receipt.payload).object)
@@ -63,7 +63,7 @@ import World
         #expect(again == .success)
     }
 
-    /// A plain answer says nothing about its owner, and that is not enough.
+    /// A plain answer does not state user verification, so it is not enough for `min-uv`.
     @Test func onlySignedAnswersStateUserVerification() async throws {
         let fixture = try await TwoWebsitesFixture(.memory, policies: ["answers": "certificate", "min-uv": "passcode"])
         let asked = try await fixture.ask()
@@ -105,11 +105,11 @@ import World
         var wins: [Decision: Int64] = [:]
         let rounds = 250
         for round in 0..<rounds {
-            // What is counted against the limits stays short.
+            // The number of challenges that count against the limits stays low.
             rig.time.advance(by: .seconds(20))
             let asked = try await fixture.ask()
             let shown = try await rig.shown(asked.challenge, to: fixture.first.credential)
-            // Each goes first in a third of the rounds.
+            // Each phone is first in a third of the rounds.
             let order = (0..<3).map { phones[($0 + round) % 3] }
             typealias Outcome = (decision: Decision, result: Result<ChallengeLife.Result, Refusal>)
             let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
@@ -146,8 +146,8 @@ import World
                 }
                 #expect(result == reported.result.rawValue)
             }
-            // A report of fraud is heard even where another answer was first. Unless this finds something to lift, it was
-            // not, and the next one could not be asked.
+            // A fraud report counts even if another answer was first. The unlock fails unless the user is frozen,
+            // and a frozen user could not be asked in the next round.
             try await fixture.unlock()
             wins[winner, default: 0] += 1
         }
@@ -189,7 +189,7 @@ import World
             #expect(reported.reason == (reported.result == .success ? nil : .wrongNumber))
             if reported.result == .failure { wrongs += 1 }
             #expect(try rig.count("SELECT max(failures) FROM device") == (reported.result == .failure ? 1 : 0))
-            // The pause is over, and the count begins anew.
+            // The delay is over, and the count starts again.
             rig.time.advance(by: .seconds(5))
             try rig.execute("UPDATE device SET failures = 0, failed_at = NULL")
         }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import World
 
-/// As many phones as the policy allows, whatever is tried.
+/// The limit of phones that the policy sets. No sequence of requests exceeds it.
 @Suite(.mayBlock) struct DeviceLimitTests {
     private func person(_ kind: StoreKind, slots: Int, _ policies: [String: String] = [:]) async throws -> Person {
         let rig = try await RelayRig(kind)
@@ -24,13 +24,13 @@ import World
                 "id_token", .taken, "already has 2 phones, the maximum of the website's policy: unbind one first")
         ])
         for _ in 0..<8 { #expect(await person.bind(third, code) == .failure(full)) }
-        // A suspended phone keeps its slot: it may come back.
+        // A suspended phone keeps its slot, because it may be resumed.
         _ = try await person.rig.on { relay in
             try await relay.change(
                 first.id, ofUser: "ada", name: nil, state: .suspended, by: person.website)
         }
         #expect(await person.bind(third, code) == .failure(full))
-        // The code was not used up by that.
+        // The refused attempt has not used up the code.
         try await person.rig.on { relay in
             try await relay.unbind(first.id, ofUser: "ada", by: person.website)
         }
@@ -60,14 +60,14 @@ import World
         var codes: [String] = []
         for _ in 0..<4 { codes.append(try await person.furtherCode()) }
         let first = try await person.bound(try TestPhone(pushToken: "first"), person.code)
-        // One is denied, one is not answered, …
+        // One approval is denied, one is not answered, …
         let denied = try TestPhone(pushToken: "denied")
         #expect(await person.bind(denied, codes[0]).isWaiting)
         await rig.settled()
         try await person.decide(try person.lastAsked(), .deny, by: first)
         let unanswered = try TestPhone(pushToken: "unanswered")
         #expect(await person.bind(unanswered, codes[1]).isWaiting)
-        // … which holds its slot as long as it may be answered, …
+        // … and keeps its slot while it may still be answered, …
         let other = try TestPhone(pushToken: "other")
         let refusal = await person.bind(other, codes[2]).refusal
         guard case .conflict = refusal else {
@@ -75,14 +75,14 @@ import World
             return
         }
         rig.time.advance(by: .seconds(60))
-        // … and the next one has the slot.
+        // … and then the next phone gets the slot.
         #expect(await person.bind(other, codes[2]).isWaiting)
         await rig.settled()
         try await person.decide(try person.lastAsked(), .approve, by: first)
         #expect(await person.bind(other, codes[2]).bound != nil)
         #expect(try rig.devices(.active) == 2)
         #expect(await person.bind(denied, codes[0]) == .failure(.unauthenticated))
-        // The one that nobody answered may be asked about again, and finds no slot.
+        // The relay may ask again about the unanswered phone, but no slot is left.
         #expect(await person.bind(unanswered, codes[1]).isWaiting)
         await rig.settled()
         try await person.decide(try person.lastAsked(), .approve, by: first)

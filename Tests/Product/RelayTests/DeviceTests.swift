@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import World
 
-/// What becomes of bound phones, by whomever.
+/// The changes of bound phones, by all who may make them.
 @Suite(.mayBlock) struct DeviceTests {
     fileprivate struct Fixture {
         let person: Person
@@ -21,7 +21,7 @@ import World
             let rig = try await RelayRig(kind)
             let shop = try await rig.shop("shop", ["number": "0"].merging(policies) { $1 })
             let person = try await Person.registered("ada", at: shop, rig)
-            // From before anything is bound, and with the website's word.
+            // Codes from before the first binding, and codes that the website approved.
             var codes = [person.code]
             for _ in 1..<max(1, phones) { codes.append(try await person.furtherCode()) }
             try rig.execute("UPDATE activation SET approval = 'website'")
@@ -31,7 +31,7 @@ import World
                 let binding = await person.bind(phone, code)
                 guard let new = binding.bound else { throw RigFailure("\(binding)") }
                 bound.append((phone, try await person.credential(phone, new.device), new.revocationCode))
-                // They are listed by age.
+                // Phones are listed by age.
                 rig.time.advance(by: .seconds(1))
             }
             return Fixture(person: person, phones: bound)
@@ -50,7 +50,7 @@ import World
         }
     }
 
-    /// The ways to be rid of the first phone, and whose doing each is in the audit.
+    /// The ways in which the first phone stops working. The audit names the author of each.
     enum Farewell: String, CaseIterable, Sendable {
         case suspended, website, phone, code
 
@@ -72,7 +72,7 @@ import World
         let scene = try await Fixture.set(kind)
         let (person, rig) = (scene.person, scene.rig)
         let (lost, other) = (scene.phones[0].credential, scene.phones[1].credential)
-        // It has a request held, and a push under way that the push service did not take yet.
+        // The phone has a held request, and a push that the push service has not accepted yet.
         let woken = Mutex(false)
         let ticket = rig.relay.heldRequests.ticket(for: .phone(lost.id))
         ticket.arm { woken.withLock { $0 = true } }
@@ -86,14 +86,14 @@ import World
         #expect(woken.withLock { $0 })
         #expect(await !scene.identify(0))
         #expect(await scene.identify(1))
-        // Nor with what was looked up before.
+        // Credentials that were looked up earlier are refused, too.
         await #expect(throws: Refusal.self) { try await person.decide(asked.challenge, .approve, by: lost) }
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 1)
         rig.time.advance(by: .seconds(10))
         try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
         #expect(rig.pushes.sent.map(\.deviceToken).suffix(1) == ["push-1"] && rig.pushes.sent.count == 3)
-        // The other one goes on.
+        // The other phone continues to work.
         #expect(try await person.decide(asked.challenge, .approve, by: other) == .success)
         _ = try await person.login()
         await rig.settled()
@@ -111,7 +111,7 @@ import World
         let scene = try await Fixture.set(kind, phones: 2)
         let (person, rig) = (scene.person, scene.rig)
         let lost = scene.phones[0].credential
-        // It has approved of a code …
+        // The phone has approved an activation code …
         guard case .approvalRequired(let challenge, _) = await person.refusedCode() else { throw RigFailure("?") }
         try await person.decide(challenge, .approve, by: lost)
         let code = try await person.furtherCode(challenge)
@@ -138,7 +138,7 @@ import World
         #expect(await person.bind(thief, code).isWaiting)
         await rig.settled()
         try await person.decide(try person.lastAsked(), .approve, by: lost)
-        // It was approved, and has not fetched the answer yet.
+        // The user approved the phone, and it has not fetched the answer yet.
         try await rig.on { relay in try await relay.unbind(by: lost) }
         #expect(await person.bind(thief, code) == .failure(.unauthenticated))
         #expect(try await person.devices().map(\.state) == [.revoked])
@@ -181,7 +181,7 @@ import World
                 try await relay.change(waiting, ofUser: "ada", name: nil, state: .active, by: shop)
             }
         }
-        // It can be sent away. That is no unbinding: it was never bound.
+        // The waiting phone can be withdrawn. That is no unbinding, because it was never bound.
         try await rig.on { relay in try await relay.unbind(waiting, ofUser: "ada", by: shop) }
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.unbound'") == 1)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.withdrawn'") == 1)
@@ -211,7 +211,7 @@ import World
     {
         let scene = try await Fixture.set(kind)
         let (rig, code) = (scene.rig, scene.phones[0].revocationCode)
-        // What can be none is refused, and is nobody's attempt.
+        // A text that cannot be a code is refused, and does not count as an attempt.
         for _ in 0..<10 {
             for malformed in [
                 "", "x", code + "A", code + "AAAA", String(code.dropLast()), String(code.dropLast()) + "=",
@@ -227,10 +227,10 @@ import World
         for _ in 0..<2 { try await rig.on { relay in try await relay.revoke(code: code, from: "192.0.2.7") } }
         #expect(try await scene.person.devices().map(\.state) == [.revoked, .active])
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.unbound'") == 1)
-        // Right or wrong, a sender of many is slowed down; nobody else is.
+        // A sender of many codes, right or wrong, is throttled; others are not.
         for _ in 0..<3 { try await rig.on { relay in try await relay.revoke(code: none, from: "192.0.2.7") } }
         let other = scene.phones[1].revocationCode
-        // A right activation code from there changes nothing about that.
+        // A right activation code from that address does not end the throttling.
         let further = try await rig.operatorsCode(for: "ada", of: "shop")
         #expect(await scene.person.bind(try TestPhone(pushToken: "third"), further, from: "192.0.2.7").bound != nil)
         await #expect(throws: Refusal.limited(retryAfter: .seconds(5))) {
@@ -263,7 +263,7 @@ import World
         await rig.settled()
         #expect(Set(rig.pushes.sent.map(\.deviceToken)) == ["moved", "push-1"])
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.changed' AND outcome = 'phone'") == 2)
-        // Not any more, once it is unbound: what was looked up before does not count.
+        // Not after it was unbound: a credential that was looked up earlier is refused.
         try await rig.on { relay in try await relay.unbind(by: credential) }
         await #expect(throws: Refusal.unauthenticated) {
             try await rig.on { relay in

@@ -8,10 +8,10 @@ import World
 
 @testable import Relay
 
-/// A relay dies at each step that a message takes; another one, over the same store, goes on. Nothing is lost, nothing is
-/// dead that should live, and what goes out twice has the same id.
+/// A relay that dies at each step of a message, while another relay on the same store continues. Nothing is lost,
+/// no message becomes a dead letter by mistake, and a message that is sent twice has one id.
 @Suite(.timeLimit(.minutes(10)), .mayBlock) struct DyingRelayTests {
-    /// When it dies.
+    /// The moment at which the relay dies.
     enum Moment: CaseIterable {
         case beforeItsClaim, afterItsClaim, beforeItSends, afterItSent, beforeItSettles, afterItSettled
     }
@@ -32,7 +32,7 @@ import World
             let store = try life.store(at: place.url)
             let relay = try rig.relay(over: store, mail: life.courier(before: rig.mails))
             try await rig.on { _ in await relay.runHeartbeat() }
-            // Every other one is a login's own, and the rest is taken up by a round.
+            // Every other message belongs to a login and is sent at once; a round leases the rest.
             let isOwn = round % 2 == 0 && moment != .beforeItsClaim && moment != .afterItsClaim
             let entry = try await post.write(of: relay)
             if isOwn {
@@ -43,7 +43,7 @@ import World
             }
             await rig.settled()
             #expect(life.isOver, "\(moment)")
-            // Its beat stands still, and it is found dead.
+            // Its heartbeat stands still, and it is declared dead.
             for _ in 0..<5 {
                 rig.time.advance(by: .seconds(2))
                 try await rig.on { relay in await relay.runHeartbeat() }
@@ -61,14 +61,14 @@ import World
         #expect(Set(sent.map(\.id)) == Set(posts.map(\.entry)))
         for (_, entry, moment) in posts {
             let times = sent.filter { $0.id == entry }
-            // Twice where it died between sending and knowing.
+            // Sent twice if the relay died after it sent and before it recorded the outcome.
             let expected = [.afterItSent, .beforeItSettles].contains(moment) ? 2 : 1
             #expect(times.count == expected && Set(times.compactMap(\.code)).count == 1, "\(moment): \(times.count)")
         }
     }
 }
 
-/// What a relay can still do. When its life is over, nothing of it reaches the store or the mail server any more.
+/// The life of a relay. When it is over, the relay no longer reaches the store or the mail server.
 private final class Life: Sendable {
     private let moment: DyingRelayTests.Moment
     private let ended = Mutex(false)
@@ -87,7 +87,7 @@ private final class Life: Sendable {
             if settles, moment == .beforeItSettles { end() }
             if isOver { throw .refused("dead") }
             let rows = try session.run(steps)
-            // What ran is committed: the death comes behind it.
+            // The script was committed: the death comes after it.
             if leases, moment == .afterItsClaim { end() }
             if settles, moment == .afterItSettled { end() }
             return rows

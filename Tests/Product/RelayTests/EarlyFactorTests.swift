@@ -5,8 +5,8 @@ import World
 
 @testable import Relay
 
-/// What was begun while nobody had to be asked. Whoever had the session for a minute then must not add a factor of their own
-/// months later.
+/// Factors that were started while no approval was required. A person who had the session for a minute must not be
+/// able to complete one months later.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct EarlyFactorTests {
     private static let mail = "ada@example.com"
     private static let theirs = "eve@example.org"
@@ -49,7 +49,7 @@ import World
         #expect(try await ada.factors().map(\.state) == [.waiting])
     }
 
-    /// The phone is bound between the reading and the writing: the store asks too.
+    /// The phone is bound between the read and the write, so the store checks again.
     @Test(arguments: StoreKind.all) func storeChecksTheApprovalRequirementAgain(kind: StoreKind) async throws {
         let ada = try await person(kind)
         _ = try await ada.addTOTP()
@@ -66,7 +66,7 @@ import World
         }
     }
 
-    /// The website knew it before anything was bound.
+    /// The website knew the address before the first factor was bound.
     @Test(arguments: StoreKind.all) func registeredAddressNeedsNoApproval(kind: StoreKind) async throws {
         let ada = try await person(kind, ["addresses": "confirmed"], email: Self.mail)
         let code = try addressCode(await ada.rig.mails.next())

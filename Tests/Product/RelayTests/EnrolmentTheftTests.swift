@@ -7,7 +7,7 @@ import World
 
 @testable import Relay
 
-/// Whoever has not got a code of this user of this website, in its time, binds nothing.
+/// Theft at enrolment: a phone can only be bound with a valid code of this user at this website.
 @Suite(.mayBlock) struct EnrolmentTheftTests {
     @Test(arguments: StoreKind.all) func activationCodeIsValidOnceForItsUser(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
@@ -20,7 +20,7 @@ import World
             sender += 1
             #expect(await person.bind(phone, code, from: "198.51.100.\(sender)") == .failure(.unauthenticated))
         }
-        // Another user's code, another website's, none at all.
+        // Another user's code, another website's code, and no code.
         await expectRefused(ada, thief, bob.code)
         await expectRefused(ada, thief, eve.code)
         await expectRefused(eve, thief, ada.code)
@@ -29,20 +29,20 @@ import World
         // A proof for another website.
         let elsewhere = Person(rig: rig, website: eve.website, username: "ada", token: ada.token, code: ada.code)
         await expectRefused(elsewhere, thief, ada.code)
-        // Used.
+        // A used code.
         _ = try await ada.bound(try TestPhone(pushToken: "ada"), ada.code)
         await expectRefused(ada, thief, ada.code)
-        // Too late.
+        // An expired code.
         rig.time.advance(by: .seconds(600))
         await expectRefused(bob, thief, bob.code)
         #expect(try rig.count("SELECT count(*) FROM device") == 1)
-        // In time.
+        // A code just before it expires.
         let code = try await bob.furtherCode()
         rig.time.advance(by: .seconds(599))
         #expect(await bob.bind(try TestPhone(pushToken: "bob"), code).bound != nil)
     }
 
-    /// Its answer holds the revocation code, and a request may be found in some log.
+    /// An old request, which may be found in a log. Its answer held the revocation code.
     @Test(arguments: StoreKind.all) func oldBindRequestIsRefused(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop("shop", ["number": "0"]), rig)
@@ -55,7 +55,7 @@ import World
         rig.time.advance(by: .seconds(1))
         #expect(await ada.bind(first, ada.code) == .failure(.unauthenticated))
         #expect(try rig.devices(.active) == 1)
-        // From when it was approved of, where it had to be.
+        // Counted from the approval, if one was required.
         try rig.execute("UPDATE activation SET expires_at = '2100-01-01 00:00:00.000' WHERE used_at IS NULL")
         let credential = try await ada.credential(first, bound.device)
         #expect(await ada.bind(second, later).isWaiting)
@@ -69,7 +69,7 @@ import World
         #expect(await ada.bind(second, later, from: "192.0.2.2") == .failure(.unauthenticated))
     }
 
-    /// A phone that loses patience, at whichever relay of two.
+    /// A phone that repeats its request early, at either of two relays.
     @Test(arguments: StoreKind.all) func concurrentBindRequestsBindOnePhone(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website(
@@ -108,7 +108,7 @@ import World
         let adas = try await ada.bound(phone, ada.code)
         for other in [bob, eve] {
             #expect(await other.bind(phone, other.code, from: other.username) == .failure(.unauthenticated))
-            // It is Ada's as it was, and the code was not used up: a phone with a key of its own is bound.
+            // Ada's phone is unchanged, and the code was not used up: a phone with another key is bound.
             #expect(try await ada.credential(phone, adas.id) == adas)
             #expect(await other.bind(try TestPhone(pushToken: "own"), other.code).bound != nil)
         }
@@ -149,22 +149,23 @@ import World
             }
             rig.time.advance(by: .milliseconds(100))
         }
-        // 100 seconds: five for nothing, then after 5, 10, 15, … seconds one more each.
+        // In 100 seconds: five without delay, and then one more after 5, 10, 15, … seconds.
         #expect(limited == 1000 - 5 - 5)
-        // Not even the right one, before its time.
+        // Even the right code is refused before the delay is over.
         guard case .limited(let pause) = await ada.bind(thief, ada.code, from: "203.0.113.9").refusal else {
             Issue.record("it was looked up")
             return
         }
-        // Somebody else's is not slowed.
+        // Another sender is not throttled.
         let bob = try await Person.registered("bob", at: ada.website, rig)
         #expect(await bob.bind(try TestPhone(pushToken: "bob"), bob.code, from: "203.0.113.10").bound != nil)
-        // And it is a delay, not a ban: there may be a person behind that address too.
+        // This is a delay and not a ban, because the address may be shared with honest users.
         rig.time.advance(by: pause)
         #expect(await ada.bind(try TestPhone(pushToken: "ada"), ada.code, from: "203.0.113.9").bound != nil)
     }
 
-    /// Whoever sends many at once harms neither the others at that address for long, nor those of them who lost a phone.
+    /// A sender of many codes at once delays others at that address only briefly, and does not prevent the
+    /// revocation of a lost phone.
     @Test(arguments: StoreKind.all) func burstOfGuessesIsThrottled(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
@@ -193,7 +194,7 @@ import World
         let phone = try TestPhone(pushToken: "push")
         let lost = try await ada.bound(phone, ada.code)
         try await rig.on { relay in try await relay.unbind(by: lost) }
-        // Neither with what bound it, nor with a new code for the old key.
+        // Neither its old code nor a new code binds the old key again.
         #expect(await ada.bind(phone, ada.code) == .failure(.unauthenticated))
         let code = try await ada.furtherCode()
         #expect(await ada.bind(phone, code) == .failure(.unauthenticated))

@@ -9,7 +9,7 @@ import World
 
 @testable import Relay
 
-/// The master key is changed under running relays: a code counts before, in the middle and after.
+/// A change of the master key under running relays: codes are accepted before, during and after it.
 @Suite(.timeLimit(.minutes(10)), .mayBlock) struct FactorRotationTests {
     private static let insert = Statement(
         """
@@ -24,7 +24,7 @@ import World
         Sealer.Key(id: "2", key: Secret(Array(repeating: 8, count: 32)), isNext: next)
     }
 
-    /// RFC 4226's own key: its first code is 755224.
+    /// The key of RFC 4226; its first code is 755224.
     private static let seed = Array("12345678901234567890".utf8)
 
     private struct Fixture {
@@ -39,7 +39,7 @@ import World
             for number in 0..<factors { try await add("user-\(number)") }
         }
 
-        /// A user with a totp factor, sealed by what the rig's relay seals with.
+        /// Adds a user with a TOTP factor, sealed with the current key of the rig's relay.
         func add(_ username: String) async throws {
             let (store, shop, now) = (rig.store, shop, rig.time.now())
             try await rig.on { relay in
@@ -62,7 +62,7 @@ import World
             }
         }
 
-        /// Under which keys the rows are sealed, and whether what they say of it is true.
+        /// Returns the number of rows under each key, after a check that the named key opens each row.
         func keys() async throws -> [String: Int] {
             var counts: [String: Int] = [:]
             for row in try await rows() {
@@ -80,7 +80,7 @@ import World
             }
         }
 
-        /// How many of the factors have the code that they should, as that relay sees them.
+        /// Returns the number of factors whose code is right at that relay.
         func codes(at relay: Relay) async throws -> Int {
             var right = 0
             for row in try await rows() {
@@ -107,14 +107,14 @@ import World
             #expect(try await scene.codes(at: two) == factors)
         }
         try await count()
-        // One relay knows the new key, then both; nothing changes under either.
+        // First one relay knows the new key, then both. Neither reseals anything.
         one.replace(try Sealer(keys: [Self.new(next: true), Self.old]))
         try await scene.reseal(one)
         try await scene.reseal(two)
         #expect(try await scene.keys() == ["1": 5])
         try await count()
         two.replace(try Sealer(keys: [Self.new(next: true), Self.old]))
-        // One uses it. The other opens what that seals, and takes nothing back.
+        // One relay uses the new key. The other opens its values, and does not reseal them with the old key.
         one.replace(try Sealer(keys: [Self.new(), Self.old]))
         try await scene.add("late")
         #expect(try await scene.keys() == ["1": 5, "2": 1])
@@ -128,13 +128,14 @@ import World
         #expect(try await scene.keys() == ["2": 6])
         two.replace(try Sealer(keys: [Self.new(), Self.old]))
         try await count()
-        // The old one goes.
+        // The old key is dropped.
         for relay in [one, two] { relay.replace(try Sealer(keys: [Self.new()])) }
         try await count()
         #expect(scene.rig.sink.lines.count { $0.contains("event=factor.resealed") } == 1)
     }
 
-    /// Somebody forgot it: nobody is let in by what it cannot open, nothing is lost, and it recovers when it is told.
+    /// A relay without the new key accepts no code that it cannot open. Nothing is lost, and it recovers when it
+    /// gets the key.
     @Test(arguments: StoreKind.all) func relayWithoutTheKeyFailsClosed(kind: StoreKind) async throws {
         let scene = try await Fixture(kind, factors: 2)
         scene.rig.relay.replace(try Sealer(keys: [Self.new(), Self.old]))
@@ -147,7 +148,7 @@ import World
         #expect(try await scene.codes(at: scene.other) == 2)
     }
 
-    /// The relay ends after some of them; another goes on where it stood.
+    /// The relay stops after some of them; another one continues from there.
     @Test(arguments: StoreKind.all) func interruptedResealingIsResumed(kind: StoreKind) async throws {
         let scene = try await Fixture(kind, factors: 230)
         let sealer = try Sealer(keys: [Self.new(), Self.old])
@@ -162,7 +163,7 @@ import World
         #expect(try await scene.codes(at: scene.other) == 230)
     }
 
-    /// A row that was tampered with does not open: it stays as it is, and does not keep the others.
+    /// A row that was tampered with does not open. It stays as it is, and does not stop the others.
     @Test(arguments: StoreKind.all) func unreadableRowIsSkipped(kind: StoreKind) async throws {
         let scene = try await Fixture(kind, factors: 120)
         let rows = try await scene.rows()
@@ -181,7 +182,7 @@ import World
         #expect(scene.rig.sink.lines.contains { $0.contains("event=factor.stuck") && $0.contains("count=3") })
     }
 
-    /// Somebody replaced the factor after it was read: the new secret is not written over.
+    /// The factor was replaced after it was read: the new secret is not overwritten.
     @Test(arguments: StoreKind.all) func replacedSecretIsNotOverwritten(kind: StoreKind) async throws {
         let scene = try await Fixture(kind, factors: 1)
         let before = try #require(try await scene.rows().first)

@@ -5,7 +5,7 @@ import World
 
 @testable import Relay
 
-/// Who of the other relays counts as dead.
+/// The rule by which a relay declares another one dead.
 struct FailureDetectorTests {
     private let own: RelayID
     private let other: RelayID
@@ -16,7 +16,8 @@ struct FailureDetectorTests {
         other = try #require(RelayID("00000000000000000000000000000002"))
     }
 
-    /// The seconds until it counts as dead, looked at every so often, or nil if it does not within a minute.
+    /// Returns the time until the relay is declared dead, with one check for each `step`; nil if a minute is not
+    /// enough.
     private func found(_ watch: inout FailureDetector, every step: Duration) -> Duration? {
         let beats = [Heartbeat(relay: own, count: 1), Heartbeat(relay: other, count: 1)]
         let start = time.instant()
@@ -27,7 +28,7 @@ struct FailureDetectorTests {
         return nil
     }
 
-    /// With the second that its last beat may be old, and a push that is sent at once: within ten.
+    /// Together with a heartbeat that may be one second old, and a push at once: within ten seconds.
     @Test func relayIsDeadAfterSevenSecondsWithoutHeartbeat() {
         var watch = FailureDetector()
         #expect(found(&watch, every: .seconds(1)) == .seconds(7))
@@ -42,7 +43,7 @@ struct FailureDetectorTests {
         }
     }
 
-    /// As the store is when a node of a cluster dies: nobody could move a beat meanwhile.
+    /// The death of a cluster node stops the store, so no relay can increment its heartbeat meanwhile.
     @Test func timeWithoutObservationBarelyCounts() {
         var watch = FailureDetector()
         let beats = [Heartbeat(relay: other, count: 1)]
@@ -52,7 +53,7 @@ struct FailureDetectorTests {
         time.advance(by: .seconds(20))
         #expect(watch.dead(beats, except: own, at: time.instant()) == [])
         time.advance(by: .seconds(1))
-        // It had a second to move it.
+        // The relay had a second for its heartbeat.
         let moved = [Heartbeat(relay: other, count: 2)]
         #expect(watch.dead(moved, except: own, at: time.instant()) == [])
         #expect(found(&watch, every: .seconds(1)) == .seconds(7))

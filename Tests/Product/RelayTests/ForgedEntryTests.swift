@@ -6,8 +6,7 @@ import World
 
 @testable import Relay
 
-/// Somebody changes or plants rows of the outbox, or rows that these rely on. Each such row stops
-/// only itself.
+/// Outbox entries that an attacker changes or plants, or that rely on such rows. Each of them stops only itself.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct ForgedEntryTests {
     private static let zeros = String(repeating: "00", count: 16)
 
@@ -22,7 +21,7 @@ import World
         #expect(try scene.done() == [true, false, true])
         #expect(try scene.second("dead_at IS NOT NULL AND reason = 'forged'"))
         #expect(try scene.second("due_at IS NULL AND webhook_due_at IS NULL AND holder IS NULL AND lease IS NULL"))
-        // Neither its lease nor a dead relay brings it back.
+        // Neither the end of its lease nor a dead relay brings it back.
         try await rig.on { relay in try await rig.store.removeDeadRelay(relay.id, at: nil, now: rig.time.now()) }
         try await scene.round()
         #expect(rig.forgeries == ["outbox \(try scene.ids()[1])"])
@@ -48,7 +47,7 @@ import World
         #expect(try await scene.dead().isEmpty)
     }
 
-    /// An operator who vouches for it can have it done.
+    /// An operator can adopt the entry and replay it.
     @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
     func aForgedRowIsReplayedOnceItIsAdopted(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
         let scene = try await OutboxEntryFixture(kind, what)
@@ -61,14 +60,14 @@ import World
             try await store.run(OutboxAdmin.replay(id, at: rig.time.now(), as: relay.operations.new()))
         }
         await #expect(throws: StoreFailure.forged("outbox \(id)")) { try await rig.on(replay) }
-        // The counter of a code, and of nothing else, is the first.
+        // Only the counter of a code is 0; other entries have none.
         try rig.execute("UPDATE outbox SET counter = \(what == .sms ? "0" : "NULL") WHERE \(scene.isSecond)")
         #expect(try await rig.on(replay))
         try await scene.round()
         #expect(try scene.done() == [true, true, true])
     }
 
-    /// A row that no relay wrote, with the ids of a genuine one.
+    /// A row that no relay wrote, with the ids of a genuine row.
     @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
     func aPlantedRowIsDead(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
         let scene = try await OutboxEntryFixture(kind, what)
@@ -84,7 +83,7 @@ import World
         #expect(scene.rig.forgeries == ["outbox \(Self.zeros)"])
     }
 
-    /// Another relay may know the key: only a row that no key has signed is dead.
+    /// Another relay may know the key, so only a row that no key has signed becomes dead.
     @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases)
     func aRowUnderAnUnknownKeyIsKept(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
         let scene = try await OutboxEntryFixture(kind, what)
@@ -100,7 +99,7 @@ import World
 
     // MARK: Rows that these rely on
 
-    /// It is kept until the row is repaired, with growing pauses, and uses up none of its tries.
+    /// The entry is kept until the other row is repaired, with growing pauses, and uses up no attempts.
     @Test(arguments: StoreKind.all, OutboxEntryFixture.Kind.allCases.filter { $0 != .expiry })
     func aRowThatReliesOnAForgedOneWaits(kind: StoreKind, what: OutboxEntryFixture.Kind) async throws {
         let scene = try await OutboxEntryFixture(kind, what)
@@ -116,7 +115,7 @@ import World
         #expect(try scene.done() == [true, false, true])
         #expect(try scene.second("dead_at IS NULL AND holder IS NULL"))
         if what == .webhook { #expect(try scene.second("attempts = 0")) }
-        // At first each round, then less and less often.
+        // At first in each round, then less and less often.
         #expect((failures.last ?? 0) > 1 && (failures.last ?? 0) < 8, "\(failures)")
         try rig.forge("UPDATE \(relied.table) SET \(relied.column) = '\(kept)' WHERE \(relied.condition)")
         try await scene.round(after: .seconds(3600))
@@ -124,7 +123,7 @@ import World
         #expect(rig.forgeries.count == failures.last)
     }
 
-    /// Calls to a website whose row is not genuine wait; other websites are called.
+    /// Webhooks to a website whose row is not genuine wait; other websites get theirs.
     @Test(arguments: StoreKind.all) func aForgedWebsiteStopsOnlyItself(kind: StoreKind) async throws {
         let shop = try await WebhookFixture(kind)
         let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
@@ -138,7 +137,7 @@ import World
         #expect(shop.rig.webhooks.sent.count == 4)
     }
 
-    /// SQLite keeps a value of any type.
+    /// SQLite stores values of any type.
     @Test func aWebsiteThatCannotBeReadStopsOnlyItself() async throws {
         let shop = try await WebhookFixture(.file)
         let bank = try await WebhookFixture(shop.rig, "bank", url: "https://bank.example/hook")
@@ -148,7 +147,7 @@ import World
         #expect(shop.rig.webhooks.sent.map(\.url) == ["https://bank.example/hook"])
     }
 
-    /// The same of the key of a row: it is never done, and the rows beside it are.
+    /// The same for the key of a row: the entry is never processed, and the other entries are.
     @Test(arguments: OutboxEntryFixture.Kind.allCases)
     func aRowWithoutAnIDStopsOnlyItself(what: OutboxEntryFixture.Kind) async throws {
         let scene = try await OutboxEntryFixture(.file, what)
@@ -157,7 +156,7 @@ import World
         #expect(try scene.done() == [true, false, true])
     }
 
-    /// An expiry only takes away: a login that is not genuine has its end like any other.
+    /// An expiry only takes rights away, so a login that is not genuine expires like any other.
     @Test(arguments: StoreKind.all) func aForgedLoginExpires(kind: StoreKind) async throws {
         let scene = try await OutboxEntryFixture(kind, .expiry)
         let relied = try scene.relied()
@@ -168,7 +167,7 @@ import World
         #expect(try await scene.rig.notGenuine().contains { $0.hasPrefix("challenge ") })
     }
 
-    /// Words that no relay knows, in columns that no MAC covers.
+    /// Unknown values in columns that no MAC covers.
     @Test(arguments: StoreKind.all, OutboxEntryFixture.Unreadable.allCases)
     func aRowThatCannotBeReadStopsOnlyItself(kind: StoreKind, what: OutboxEntryFixture.Unreadable) async throws {
         let scene = try await OutboxEntryFixture(kind, what.kind)

@@ -8,7 +8,7 @@ import World
 
 @testable import Relay
 
-/// Somebody can write to the store, and wants a login that the user did not approve of.
+/// An attacker who can write to the store, and wants a login that the user did not approve.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct ForgedRowTests {
     private static let zeros = String(repeating: "00", count: 16)
 
@@ -34,13 +34,13 @@ import World
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
         let codes = try await ada.addRecoveryCodes()
         try rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
-        // The digest of a code that was used: who reads the store has seen it, and may know the code.
+        // The digest of a used code: an attacker who reads the store has seen it, and may know the code.
         #expect(try await ada.unlock(by: codes[0]))
         let used = try rig.text("SELECT lower(hex(digest)) FROM recovery_code WHERE used_at IS NOT NULL")
         try rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
         try rig.forge("UPDATE recovery_code SET used_at = NULL WHERE digest = x'\(used)'")
         #expect(await refusal { try await ada.unlock(by: codes[0]) } != nil)
-        // Under another user's name it is as little good.
+        // It is useless for another user, too.
         try rig.forge("DELETE FROM recovery_code WHERE digest = x'\(used)'")
         try rig.forge("INSERT INTO recovery_code (user_id, digest) SELECT id, x'\(used)' FROM user")
         #expect(await refusal { try await ada.unlock(by: codes[0]) } != nil)
@@ -97,7 +97,7 @@ import World
 
     // MARK: Changed rows
 
-    /// Each covered column of each table, one after the other: what somebody wrote there is not taken for the relay's.
+    /// Each covered column of each table, one after the other: a changed value is not accepted as the relay's.
     @Test func everyChangedColumnIsDetected() async throws {
         let rig = try await SignedRowsFixture(.memory).rig
         #expect(try await rig.notGenuine() == [])
@@ -161,7 +161,7 @@ import World
         #expect(refused == .broken)
     }
 
-    /// A website could lift the lock if the phone had made it, but not an operator's lock.
+    /// The website could lift a lock that the phone caused, but not an operator's lock.
     @Test(arguments: StoreKind.all) func lockOriginCannotBeChangedBySQL(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         #expect(try await fixture.lock())
@@ -174,7 +174,7 @@ import World
         }
     }
 
-    /// A repeated request goes on under the operation that its own row names, and under no other.
+    /// A repeated request continues only under the operation in its own row.
     @Test(arguments: StoreKind.all) func forgedIdempotencyRowIsRefused(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         let request = IdempotentRequest(website: fixture.shop.id, route: "r", key: "k", content: [])
@@ -184,7 +184,7 @@ import World
         #expect(await refusal { try await fixture.rig.on { relay in try await relay.begin(request) } } == .broken)
     }
 
-    /// A number where bytes belong: nobody is kept from being locked by it.
+    /// A number in the place of bytes does not prevent the lock of the user.
     @Test func unreadableRowDoesNotPreventALock() async throws {
         let fixture = try await TwoWebsitesFixture(.file)
         _ = try await fixture.ask()
@@ -192,7 +192,7 @@ import World
         #expect(try await fixture.lock())
     }
 
-    /// The store of SQLite is a file, and its tables are what the file says.
+    /// An attacker can change the tables in the SQLite file itself.
     @Test func triggersInTheDatabaseAreDisabled() async throws {
         let fixture = try await TwoWebsitesFixture(.file)
         try fixture.rig.forge(
@@ -204,7 +204,7 @@ import World
         #expect(try await fixture.reported(try await fixture.ask()).result == .wait)
     }
 
-    /// Somebody else's forged row stops nobody.
+    /// The forged row of another user stops only that user.
     @Test(arguments: StoreKind.all) func forgedRowAffectsNoOtherUser(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         try fixture.rig.forge("UPDATE user SET email = 'stranger@example.com' WHERE username = 'bob'")

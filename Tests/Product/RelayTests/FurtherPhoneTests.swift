@@ -6,9 +6,9 @@ import TestSupport
 import Testing
 import World
 
-/// A phone that nobody has approved of waits until the user has.
+/// A further phone, which waits until the user has approved it.
 @Suite(.mayBlock) struct FurtherPhoneTests {
-    /// Somebody with a phone, and a code from before it was bound.
+    /// A user with a phone, and a code from before that phone was bound.
     private struct Fixture {
         let person: Person
         let first: PhoneCredential
@@ -34,7 +34,7 @@ import World
         let number = try #require(waiting.number)
         #expect(number.utf8.count == 2)
         guard case .success(.waiting(let device, _)) = waiting else { return }
-        // A repetition gets the same answer, and the user is asked once.
+        // A repetition gets the same answer, and the user is asked only once.
         for _ in 0..<3 { #expect(await scene.verify() == waiting) }
         await rig.settled()
         #expect(rig.pushes.sent.map(\.deviceToken) == ["first"])
@@ -44,7 +44,7 @@ import World
         // A waiting phone can do nothing else.
         await #expect(throws: Refusal.unauthenticated) { try await person.credential(scene.second, device) }
 
-        // The user is shown which phone it is.
+        // The challenge shows the user which phone it is.
         let challenge = try person.lastAsked()
         let context = try #require(try JSONReader.read(try await person.reported(challenge).context).object)
         #expect(context["action"] == "enrol")
@@ -64,7 +64,7 @@ import World
         #expect(again?.device == device && again?.revocationCode == bound.revocationCode)
         let credential = try await person.credential(scene.second, device)
 
-        // Both are asked now, and either may answer.
+        // Both phones are asked now, and either may answer.
         let asked = try await person.login()
         await rig.settled()
         #expect(Set(rig.pushes.sent.suffix(2).map(\.deviceToken)) == ["first", "second"])
@@ -91,7 +91,7 @@ import World
             let decision = try #require(Decision(rawValue: how))
             #expect(try await person.decide(challenge, decision, by: scene.first) == .failure)
         }
-        // The code lives still, and does not help.
+        // The code is still valid, but does not help.
         #expect(await scene.verify() == .failure(.unauthenticated))
         #expect(try await person.devices().map(\.state) == [.active])
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
@@ -103,20 +103,20 @@ import World
         #expect(await scene.verify().isWaiting)
         await rig.settled()
         let first = try person.lastAsked()
-        // A login supersedes the approval. While it is open it is not superseded in turn.
+        // A login supersedes the approval. While the login is open, the relay does not ask again.
         let asked = try await person.login()
         await rig.settled()
         #expect(try await person.reported(first).reason == .superseded)
         let between = await scene.verify()
         #expect(between.isWaiting && between.number == nil)
         #expect(try await person.reported(asked.challenge).result == .wait)
-        // Once it has its end, the user is asked about the phone again.
+        // When the login has ended, the relay asks the user about the phone again.
         try await person.decide(asked.challenge, .deny, by: scene.first)
         #expect(await scene.verify().number != nil)
         await rig.settled()
         let second = try person.lastAsked()
         #expect(second != first && second != asked.challenge)
-        // Nobody answers: once more.
+        // Without an answer, the relay asks again.
         rig.time.advance(by: .seconds(60))
         let number = try #require(await scene.verify().number)
         await rig.settled()
@@ -126,7 +126,7 @@ import World
         #expect(await scene.verify().bound != nil)
     }
 
-    /// Nobody said no to it: it is there, and no other phone's enrolment takes its place.
+    /// The approval was not denied, so the phone stays listed, and no other enrolment takes its row.
     @Test(arguments: StoreKind.all, ["superseded", "expired"])
     func waitingPhoneIsListedWhileItsCodeIsValid(kind: StoreKind, how: String) async throws {
         let scene = try await Fixture.set(kind, ["lifetime": "60", "number": "0", "devices": "3"])
@@ -137,7 +137,7 @@ import World
         let approval = try person.lastAsked()
         if how == "expired" {
             rig.time.advance(by: .seconds(60))
-            // Somebody has noticed.
+            // A request has recorded the expiry.
             #expect(try await person.reported(approval).reason == .expired)
         } else {
             let asked = try await person.login()
@@ -163,7 +163,7 @@ import World
         #expect(try await person.devices().map(\.state) == [.active, .waiting])
         rig.time.advance(by: .seconds(1))
         #expect(try await person.devices().map(\.state) == [.active])
-        // The website can do nothing with it any more, and the next binding cleans it away.
+        // The website can no longer change it, and the next binding deletes it.
         _ = try await person.bound(
             try TestPhone(pushToken: "third"), try await rig.operatorsCode(for: "ada", of: "shop"))
         #expect(try rig.devices(.waiting) == 0)
@@ -225,7 +225,8 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func secondOfTwoFirstPhonesWaits(kind: StoreKind) async throws {
-        // Both codes are from before, and both phones come at once: whoever is second needs the first one's approval.
+        // Both codes are from before, and both phones arrive at the same time: the second needs the first one's
+        // approval.
         for _ in 0..<10 {
             let rig = try await RelayRig(kind)
             let person = try await Person.registered("ada", at: try await rig.shop(), rig)

@@ -8,7 +8,7 @@ import World
 
 @testable import Relay
 
-/// A hardware token counts at once, and is found again by two codes in a row.
+/// Hardware tokens: active at once, and resynchronised by two consecutive codes.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct HOTPTests {
     private static let seed = Secret(utf8: "12345678901234567890")
 
@@ -53,7 +53,7 @@ import World
         _ = try await ada.addHOTP(Self.seed, counter: 3)
         #expect(try await ada.resynchronise([code(900), code(901)]))
         #expect(try await ada.factors().first?.counter == 902)
-        // Neither these nor earlier ones once more.
+        // These codes and earlier ones are not accepted again.
         for (first, second) in [(900, 901), (10, 11)] as [(UInt64, UInt64)] {
             #expect(try await !ada.resynchronise([code(first), code(second)]))
             ada.rig.time.advance(by: .seconds(60))

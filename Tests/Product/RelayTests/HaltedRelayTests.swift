@@ -7,13 +7,13 @@ import World
 
 @testable import Relay
 
-/// A relay was halted with something in hand, and another one took it for dead. What its own try comes to changes nothing
-/// any more, and its log does not say that it does.
+/// A relay that stood still during an attempt, and was declared dead by another relay. The outcome of its attempt
+/// changes nothing any more, and its log does not claim otherwise.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct HaltedRelayTests {
     enum Meanwhile: CaseIterable {
-        /// Another relay has it in hand, or it is done.
+        /// Another relay has leased the entry, or has settled it.
         case taken, done
-        /// It was freed, and nobody has taken it yet.
+        /// The entry was released, and no relay has leased it yet.
         case freed
 
         func happen(to kind: String, _ rig: RelayRig) throws {
@@ -32,7 +32,7 @@ import World
             }
         }
 
-        /// What the log says of the try, and whether the row is another's.
+        /// Checks the log lines of the attempt, and whether the entry is another relay's.
         func check(_ kind: String, _ rig: RelayRig) throws {
             let lines = rig.sink.drain()
             func count(_ event: String) -> Int { lines.count { $0.contains("event=\(kind).\(event) ") } }

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Relay
 
-/// The steps that waiting, giving up and waking cost; each ticket is woken once.
+/// The cost of waiting, cancelling and waking. Each ticket is woken once.
 struct HeldRequestsTests {
     private static let crowd = 90_000
     private let challenge: ChallengeID = Self.id(1)
     private let user: UserID = Self.id(2)
 
-    /// Work for later, run when the test says so.
+    /// Posted work, which runs when the test lets it.
     private final class Later: Sendable {
         private let work = Mutex<[@Sendable () -> Void]>([])
         func add(_ work: @escaping @Sendable () -> Void) { self.work.withLock { $0.append(work) } }

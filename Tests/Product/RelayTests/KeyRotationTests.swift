@@ -10,8 +10,8 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// The drill after a leak of the master key: it is rotated, and somebody holds the old key and a
-/// copy of the whole store as it is after the rotation.
+/// The master key was leaked and is rotated. An attacker holds the old key, and a copy of the whole store after the
+/// rotation.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct KeyRotationTests {
     private static let old = Sealer.Key(id: "1", key: RelayRig.masterKey)
     private static let new = Sealer.Key(id: "2", key: Secret(Array(repeating: 9, count: 32)))
@@ -25,7 +25,7 @@ import World
         let stolen = try Stolen(scene.rig.store)
         #expect(stolen.values.count > 100)
         #expect(stolen.operations.count > 5)
-        // The search is a real one: it finds what is derived as secrets once were.
+        // A check of the search itself: it finds secrets that are derived in the old way.
         let controls = try stolen.oldConstruction(with: Self.old.key)
         #expect(stolen.derived(with: Self.old.key, among: controls) == Set(controls.map(\.name)))
         for name in stolen.derived(with: Self.old.key, among: given) {
@@ -47,17 +47,17 @@ import World
                 #expect(throws: SealFailure.self) { try Sealer(keys: [key]).open(sealed, associated: associated) }
             }
         }
-        // And what was given before counts still.
+        // The secrets from before the rotation still work.
         try scene.rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
         #expect(try await scene.ada.unlock(by: scene.recoveryCode))
     }
 
-    /// A secret that somebody was given, as bytes and as the texts that they were given.
+    /// A secret that the relay has issued, as bytes and as the texts that were shown.
     private struct Given {
         let name: String
         let bytes: [UInt8]
         var texts: [String] = []
-        /// It has to stand in the store: one is shown again, or sent by its owner.
+        /// Whether the store must hold it: one is shown again, another is sent by its owner.
         var isStored = false
     }
 
@@ -96,7 +96,7 @@ import World
             self.first = first
         }
 
-        /// Everything that the relay made up, for a website, a person, or a phone.
+        /// Creates every kind of secret that the relay makes, for websites, users and phones.
         func secretsOfEveryKind() async throws -> [Given] {
             var given = first
             let phone = try TestPhone(pushToken: "push")
@@ -122,7 +122,7 @@ import World
             given.append(Given(name: "nonce", bytes: try #require(Base64URL.decode(shown.nonce)), isStored: true))
             let webhook = RelayRig.webhookSecret
             given.append(Given(name: "webhook", bytes: webhook.key.reveal(), texts: []))
-            // An answer that is kept under an Idempotency-Key.
+            // An answer that is stored for an Idempotency-Key.
             let request = IdempotentRequest(website: shop.id, route: "r", key: "k", content: [])
             try await rig.on { relay in
                 guard case .run(let operation) = try await relay.begin(request) else { throw RigFailure("kept") }
@@ -135,8 +135,8 @@ import World
             Given(name: name, bytes: try #require(Base64URL.decode(text)), texts: [text])
         }
 
-        /// The steps of `twoefay rekey`: the key is known, used, and the old one dropped once
-        /// nothing is sealed under it.
+        /// Runs the steps of `twoefay rekey`: add the key, use it, and drop the old key when nothing is sealed
+        /// under it.
         func rotate(from old: Sealer.Key, to new: Sealer.Key) async throws {
             rig.relay.replace(try Sealer(keys: [Sealer.Key(id: new.id, key: new.key, isNext: true), old]))
             rig.relay.replace(try Sealer(keys: [new, old]))
@@ -180,7 +180,7 @@ import World
         }
     }
 
-    /// Everything in every table.
+    /// The values of all tables.
     private struct Stolen {
         let values: [SQLValue]
         private let ids: [[UInt8]]
@@ -207,19 +207,19 @@ import World
             ["totp secret", "sms secret", "mail secret", "activation", "revocation", "nonce", "token", "number"]
             + (0..<10).map { "recovery code \($0)" }
 
-        /// Secrets were once HMAC(HMAC(master key, "twoefay operations"), operation's id and a label), and the ids of
-        /// some operations HMAC(that key, a label and what they are about).
+        /// Finds secrets that derive from the key. Secrets were once HMAC(HMAC(master key, "twoefay operations"),
+        /// operation's id and a label). The ids of some operations were HMAC(that key, a label and their subject).
         func derived(with key: Secret, among given: [Given]) -> Set<String> {
             let key = Secret(HMAC.sha256(key: key, Array("twoefay operations".utf8)))
             var known: [[UInt8]: String] = [:]
             for secret in given where secret.bytes.count >= 8 { known[Array(secret.bytes.prefix(8))] = secret.name }
-            // Two numbers: a single one of six digits can be met by chance.
+            // Two numbers, because one number of six digits can match by chance.
             let numbers = given.first { $0.name == "number" }.map { number in
                 [Array(number.bytes.prefix(6)), Array(number.bytes.suffix(6))]
             }
             var met: Set<[UInt8]> = []
             var found: Set<String> = []
-            // The phone of that user with that key.
+            // The id of the phone with this user and this key.
             for user in ids {
                 for digest in digests {
                     let phone = Array(HMAC.sha256(key: key, Array("device".utf8) + [0] + user + digest).prefix(16))
@@ -240,8 +240,8 @@ import World
             return found
         }
 
-        /// Makes secrets the old way, which the search has to find: a secret of an operation in the
-        /// audit, and the revocation code of a phone.
+        /// Derives secrets in the old way, which the search must find: the secret of an operation in the audit, and
+        /// the revocation code of a phone.
         func oldConstruction(with key: Secret) throws -> [Given] {
             let key = Secret(HMAC.sha256(key: key, Array("twoefay operations".utf8)))
             let operation = try #require(operations.first)
@@ -273,5 +273,5 @@ import World
     }
 }
 
-/// As a request under an Idempotency-Key has it.
+/// Returns an operation as a request under an Idempotency-Key has it.
 private func repeatable(at relay: Relay) -> Domain.Operation { relay.operations.new(isRepeatable: true) }

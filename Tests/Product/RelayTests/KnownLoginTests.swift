@@ -6,7 +6,8 @@ import World
 
 @testable import Relay
 
-/// Logins from a browser that the website knows have budgets of their own, and no login from another browser ends them.
+/// Logins from browsers that the website knows: they have separate limits, and no login from another browser ends
+/// them.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct KnownLoginTests {
     private struct Fixture: Sendable {
         let rig: RelayRig
@@ -48,7 +49,7 @@ import World
 
     @Test(arguments: StoreKind.all) func otherBrowsersCannotSupersedeAKnownLogin(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
-        // Somebody with the password begins, until nothing is pushed and nothing is asked any more.
+        // A person with the password requests logins, until none is pushed and none is opened.
         for number in 0..<25 {
             let outcome = await refusal { try await scene.ask(known: false) }
             #expect((outcome == nil) == (number < 20))
@@ -61,7 +62,8 @@ import World
         scene.rig.time.advance(by: .seconds(2))
         var others: [OpenedChallenge] = []
         for _ in 0..<20 { others.append(try await scene.ask(known: false)) }
-        // They stand beside it, one at a time, and the phone neither rings nor shows them.
+        // They are open one at a time beside the known login. The phone gets no push for them and does not show
+        // them.
         #expect(others.allSatisfy { $0.factor == .pull && $0.number != nil })
         #expect(scene.rig.pushes.sent.last?.challenge == later.challenge)
         #expect(try await scene.reported(later).result == .wait)
@@ -76,7 +78,7 @@ import World
         let scene = try await Fixture(kind, ["login-limit": "3", "push-limit": "2"])
         for known in [true, false] {
             var factors: [Factor?] = []
-            // A known login that is open would keep the others quiet.
+            // An open known login would keep the others quiet.
             if !known { scene.rig.time.advance(by: .seconds(1)) }
             for _ in 0..<3 {
                 let asked = try await scene.ask(known: known)
@@ -100,7 +102,7 @@ import World
         #expect(try await scene.reported(before[2]).result == .wait)
     }
 
-    /// At once, over all relays: no more than each budget has, and one open login of each kind.
+    /// Concurrent logins over all relays: neither limit is exceeded, and one login of each kind is open.
     @Test(arguments: StoreKind.all) func concurrentKnownAndOtherLoginsAreCountedExactly(kind: StoreKind) async throws {
         let scene = try await Fixture(kind, ["login-limit": "6", "push-limit": "2"])
         let outcomes = await withTaskGroup(of: (Bool, Bool).self) { group in
@@ -119,7 +121,7 @@ import World
         #expect(scene.rig.pushes.sent.count <= 4)
     }
 
-    /// Guesses are the user's, whichever browser they come from.
+    /// Wrong numbers and codes count for the user, whichever browser they come from.
     @Test(arguments: StoreKind.all) func knownBrowserDoesNotChangeFailureCounts(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind, policies: ["guesses": "4"])
         try fixture.give(.totp)
@@ -136,7 +138,7 @@ import World
         #expect(try fixture.areCodesLocked)
     }
 
-    /// Codes that somebody has locked can be reopened from the known browser, however many logins others ask for.
+    /// An attacker's login requests do not prevent the owner from unlocking codes in the known browser.
     @Test(arguments: StoreKind.all) func floodDoesNotPreventUnlockingCodes(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind, policies: ["guesses": "1", "login-limit": "2"])
         try fixture.give(.totp)
@@ -160,7 +162,7 @@ import World
         #expect(try !fixture.areCodesLocked)
     }
 
-    /// With a user both logins end, and whoever waits for either learns of it.
+    /// The deletion of a user ends both logins, and wakes the requests that wait for them.
     @Test(arguments: StoreKind.all) func deletingAUserEndsKnownAndOtherLogins(kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let (known, other) = (try await scene.ask(known: true), try await scene.ask(known: false))

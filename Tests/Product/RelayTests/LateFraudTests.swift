@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// "This was not me" counts even where the login has its end already: whoever can ask could else end each of them in time.
+/// Fraud reports after the end of a login. They count, because an attacker could otherwise end each login in time.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct LateFraudTests {
     private let frozen = "SELECT count(*) FROM user WHERE state = 'frozen' AND username = 'ada'"
 
@@ -32,7 +32,7 @@ import World
         _ = rig.sink.drain()
         try await report(first, by: fixture.first, fixture)
         #expect(try rig.count(frozen) == 1)
-        // It keeps its end; what was open ends.
+        // The login keeps its end; the open one ends.
         let reported = try await fixture.reported(first)
         #expect(reported.reason == .superseded && reported.receipt == nil)
         #expect(try await fixture.reported(second).reason == .frozen)
@@ -60,13 +60,13 @@ import World
         let first = try await fixture.ask()
         let second = try await fixture.ask()
         try await report(first, by: fixture.first, fixture)
-        // The user is frozen already; this is a report all the same, and used with the other.
+        // The user is already frozen. The report still counts, and both reports are used up.
         try await report(second, by: fixture.first, fixture)
         try await fixture.unlock()
         try await report(first, by: fixture.first, fixture)
         try await report(second, by: fixture.first, fixture)
         #expect(try fixture.rig.count(frozen) == 0)
-        // Another phone's is another report.
+        // A report from another phone is a separate report.
         try await report(first, by: fixture.second, fixture)
         #expect(try fixture.rig.count(frozen) == 1)
         #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'user.frozen'") == 2)
@@ -82,7 +82,7 @@ import World
         #expect(try fixture.rig.count(frozen) == 0)
     }
 
-    /// An approval, an expiry: whatever the end was, as long as it can be read.
+    /// An approved login, an expired one: any end can be reported while it can be read.
     @Test(arguments: StoreKind.all) func endedLoginCanBeReportedForADay(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         let rig = fixture.rig
@@ -121,7 +121,7 @@ import World
             }
         }
         #expect(try rig.count(frozen) == 0)
-        // Suspended after it was looked up.
+        // The phone was suspended after it was looked up.
         let report = PhoneAnswer(
             approves: false, signed: try await rig.signed(.fraud, first.challenge, by: fixture.first))
         try rig.execute("UPDATE device SET state = 'suspended' WHERE id = x'\(fixture.first.credential.id)'")
@@ -131,7 +131,7 @@ import World
         #expect(try rig.count(frozen) == 0)
     }
 
-    /// Who tricks somebody into an approval must not come back with it after the unlock.
+    /// A person who tricked the user into an approval must not be able to use it after the unlock.
     @Test(arguments: StoreKind.all) func lateFraudVoidsEarlierApprovals(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         let (rig, shop) = (fixture.rig, fixture.shop)

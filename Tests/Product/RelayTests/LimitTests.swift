@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import World
 
-/// How often a user may be asked, and whether at all.
+/// The limits on how often a user is asked.
 @Suite(.mayBlock) struct LimitTests {
     private typealias Outcome = Result<OpenedChallenge, Refusal>
 
@@ -19,7 +19,7 @@ import World
         }
     }
 
-    /// So many logins at once, each at the next one of the relays.
+    /// Opens logins at the same time, at the relays in turn.
     private func together(_ count: Int, _ rigs: [RelayRig], _ user: UserToken, _ website: Website) async -> [Outcome] {
         await withTaskGroup(of: Outcome.self) { group in
             for number in 0..<count { group.addTask { await login(rigs[number % rigs.count], user, website) } }
@@ -32,12 +32,12 @@ import World
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
         var outcomes: [Outcome] = []
-        // One a second; the oldest of the twenty is asked at 0 s and leaves the window at 300 s.
+        // One login a second. The oldest of the twenty is opened at 0 s, and leaves the window at 300 s.
         for second in 0..<50 {
             outcomes.append(await login(rig, user, shop))
             await rig.settled()
             if second == 10 {
-                // In the middle of it the person logs in: the phone looks for itself, and the answer counts.
+                // Meanwhile the user logs in: the phone polls, and its answer counts.
                 let asked = try outcomes[10].get()
                 #expect(asked.factor == .pull && asked.number?.utf8.count == 2)
                 let list = try await rig.on { relay in try await relay.pending(for: phone) }
@@ -56,7 +56,7 @@ import World
         for (number, outcome) in outcomes.enumerated().dropFirst(20) {
             #expect(outcome == .failure(.limited(retryAfter: .seconds(300 - number))), "login \(number)")
         }
-        // Exactly then there is room for one, and it is quiet no more: the loud ones have left as well.
+        // At that moment one login is allowed, and it is pushed, because the pushed ones have left the window too.
         rig.time.advance(by: .seconds(300 - 50) - .milliseconds(1))
         #expect(await login(rig, user, shop) == .failure(.limited(retryAfter: .milliseconds(1))))
         rig.time.advance(by: .milliseconds(1))
@@ -70,7 +70,7 @@ import World
     @Test(arguments: StoreKind.all) func concurrentLoginsAreCountedExactly(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         var rigs = [rig]
-        // SQLite has one relay.
+        // A SQLite store has one relay.
         if kind == .mariadb { rigs.append(try await RelayRig(beside: rig)) }
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
@@ -87,12 +87,12 @@ import World
         #expect(sent.count == 5)
         #expect(try rig.count("SELECT count(*) FROM challenge WHERE decided_at IS NULL") == 1)
 
-        // Every caller gets the decision and nothing else.
+        // Every caller gets the same refusal, and nothing else.
         for outcome in await together(20, rigs, user, shop) {
             #expect(outcome == .failure(.limited(retryAfter: .seconds(300))))
         }
         #expect(try rig.count("SELECT count(*) FROM challenge") == 20)
-        // It is this user's limit alone.
+        // The limit is only for this user.
         #expect(try await login(rig, other, shop).get().factor == .push)
     }
 
@@ -119,7 +119,7 @@ import World
         #expect(try await rig.on(ask) == first)
         #expect(await login(rig, user, shop) == .failure(.limited(retryAfter: .seconds(298))))
         #expect(rig.pushes.sent.count == 1)
-        // The other way round: what was refused is not stored when it is asked again.
+        // In the other order, a refused request is not stored when it is repeated.
         let refused = rig.relay.operations.new()
         for _ in 0..<2 {
             await #expect(throws: Refusal.limited(retryAfter: .seconds(298))) {
@@ -185,7 +185,7 @@ import World
                 last.challenge, PhoneAnswer(approves: true, number: nil), by: phone)
         }
         #expect(result == .success)
-        // Without a number it is worth less.
+        // Without a number the assurance is lower.
         let reported = try await rig.on { relay in try await relay.result(last.challenge, to: shop) }
         #expect(reported.assurance == .substantial)
         #expect(String(decoding: reported.context, as: UTF8.self).contains(#""number_digits":0"#))

@@ -6,9 +6,10 @@ import TestSupport
 import Testing
 import World
 
-/// Wrong numbers slow a phone down and then lock its user; a report of fraud freezes it. Both until somebody lifts it.
+/// Wrong numbers, which delay a phone and then lock its user, and fraud reports, which freeze the user. Both last
+/// until they are lifted.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct LockTests {
-    /// A new challenge, once the phone may approve again, and the wrong number for it.
+    /// Opens a challenge when the phone may approve again, and answers it with the wrong number.
     private func fail(_ fixture: TwoWebsitesFixture, by phone: RelayRig.BoundPhone, on relay: Relay? = nil) async throws
     {
         fixture.rig.time.advance(by: .seconds(500))
@@ -43,7 +44,7 @@ import World
         #expect(try fixture.refusals(.limited, by: fixture.first, about: asked.challenge) == 1)
         #expect(fixture.counted(.limited) == 1)
         #expect(try await fixture.state(asked) == untouched)
-        // The counter is the phone's, not the user's.
+        // The phone has the counter, not the user.
         #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.second) == .success)
         #expect(try rig.count("SELECT sum(failures) FROM device") == 1)
 
@@ -62,7 +63,7 @@ import World
             #expect(try await fixture.rig.decide(decision, asked.challenge, by: fixture.first) == .failure)
             #expect(try await fixture.reported(asked).reason == reason)
         }
-        // Saying no is no right number.
+        // A denial does not count as a right number.
         #expect(try fixture.rig.count("SELECT sum(failures) FROM device") == 2)
     }
 
@@ -77,7 +78,8 @@ import World
         }
     }
 
-    /// An approval without a number shows that somebody has the phone, not that the right one types.
+    /// An approval without a number proves only the possession of the phone, not that the user reads the right
+    /// screen.
     @Test(arguments: StoreKind.all) func approvalWithoutNumberKeepsFailures(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind, policies: ["number-below": "10"])
         try await fail(fixture, by: fixture.first)
@@ -93,7 +95,7 @@ import World
 
     // MARK: Locks
 
-    /// Whichever relay of several the wrong numbers went to, and whether it was started again in between.
+    /// Wrong numbers at any of several relays, with a restart between them.
     @Test(arguments: StoreKind.all) func wrongNumbersLockTheUser(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind, policies: ["guesses": "4"])
         let rig = fixture.rig
@@ -101,7 +103,7 @@ import World
         try rig.execute("UPDATE user SET email = 'ada@example.com' WHERE username = 'ada'")
         let (other, restarted) = (try rig.another(), try rig.another())
         for relay in [rig.relay, other, restarted] { try await fail(fixture, by: fixture.first, on: relay) }
-        // Another phone's failures are its own.
+        // Another phone has a separate count.
         try await fail(fixture, by: fixture.second)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'locked'") == 0)
         _ = rig.sink.drain()
@@ -131,13 +133,13 @@ import World
             try await relay.unlock(username: "ada", by: fixture.shop, as: relay.operations.new())
         }
         try await rig.on(unlock)
-        // Once more: there is nothing to do.
+        // A repetition has nothing to do.
         try await rig.on(unlock)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state <> 'active'") == 0)
         #expect(try rig.count("SELECT sum(failures) FROM device") == 0)
         let noted = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome = 'website'"
         #expect(try rig.count(noted) == 1)
-        // At once, without a pause.
+        // At once, without a delay.
         let asked = try await fixture.ask()
         #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first) == .success)
         await #expect(throws: Refusal.notFound) {
@@ -147,7 +149,7 @@ import World
         }
     }
 
-    /// What was lifted once is not lifted again by the same change.
+    /// A repeated unlock does not lift a later lock.
     @Test(arguments: StoreKind.all) func repeatedUnlockLiftsNothingElse(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind, policies: ["guesses": "1"])
         let rig = fixture.rig
@@ -194,7 +196,7 @@ import World
                     """) == 1, "\(kind)")
         }
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE event = 'user.frozen'") == 2)
-        // Its website cannot wave that away; an operator can.
+        // The website cannot lift the freeze; an operator can.
         await #expect(throws: Refusal.self) {
             try await rig.on { relay in
                 try await relay.unlock(username: "ada", by: fixture.shop, as: relay.operations.new())
@@ -212,7 +214,7 @@ import World
         let rig = fixture.rig
         let first = try await fixture.ask()
         await rig.settled()
-        // As if two had been asked at once by a version that allowed it.
+        // A second open challenge, as an earlier version of the relay would have allowed it.
         try rig.execute(
             """
             INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at,
@@ -222,7 +224,7 @@ import World
         let seven = try #require(ChallengeID([UInt8](repeating: 0, count: 15) + [7]))
         let ticket = rig.relay.heldRequests.ticket(for: .challenge(seven))
         #expect(try await rig.decide(.fraud, first.challenge, by: fixture.first) == .failure)
-        // Whoever waited for the other one is woken.
+        // The request that is held for the other challenge is woken.
         await withCheckedContinuation { continuation in ticket.arm { continuation.resume() } }
         let other = try await rig.on { relay in try await relay.result(seven, to: fixture.shop) }
         #expect(other.result == .failure && other.reason == .frozen && other.proof == nil)
@@ -239,11 +241,11 @@ import World
         }
         #expect(try await fixture.reported(asked).result == .wait)
         #expect(try fixture.refusals(.revoked, by: fixture.first, about: asked.challenge) == 1)
-        // But saying no is heard.
+        // But the phone may deny.
         #expect(try await rig.decide(.deny, asked.challenge, by: fixture.first) == .failure)
     }
 
-    /// A lock or freeze is reported once.
+    /// A lock or freeze creates one event.
     @Test(arguments: StoreKind.all, [UserState.locked, .frozen])
     func operatorTakeoverOfALockCreatesNoEvent(kind: StoreKind, state: UserState) async throws {
         let fixture = try await TwoWebsitesFixture(kind)

@@ -110,7 +110,7 @@ import World
         }
         await rig.settled()
         rig.time.advance(by: .seconds(60))
-        // Before anybody wrote it down …
+        // Before the expiry is recorded …
         let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(reported.result == .failure && reported.reason == .expired)
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
@@ -119,7 +119,7 @@ import World
                     asked.challenge, PhoneAnswer(approves: true, number: asked.number), by: phone)
             }
         }
-        // … and after the outbox did.
+        // … and after the outbox has recorded it.
         _ = try await rig.on { relay in await relay.processDueEntries() }
         await rig.settled()
         let after = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
@@ -172,7 +172,7 @@ import World
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
         }
         try rig.execute("UPDATE device SET state = 'revoked'")
-        // The credential was looked up before the revocation: the guard looks again.
+        // The credential was looked up before the revocation, so the guard checks again.
         await #expect(throws: Refusal.self) {
             try await rig.on { relay in
                 try await relay.answer(
@@ -201,7 +201,7 @@ import World
         #expect(rig.pushes.sent.count == 1)
         let reported = try await rig.on { relay in try await relay.result(first.challenge, to: shop) }
         #expect(reported.result == .wait)
-        // It was sent and settled; whoever asks once more is not a reason to ring the phone again.
+        // The push was sent and settled. A repeated request does not push again.
         #expect(rig.pushes.sent.map(\.challenge) == [first.challenge])
     }
 

@@ -3,7 +3,7 @@ import World
 
 @testable import Relay
 
-/// When a message is tried again.
+/// The back-off of messages.
 struct MessageBackoffTests {
     private let now = Timestamp(seconds: 1_800_000_000)
 
@@ -26,7 +26,7 @@ struct MessageBackoffTests {
     @Test func lastAttemptPrecedesTheNextFactor() {
         #expect(next(3, deadline: 90) == .seconds(30))
         #expect(next(4, deadline: 50) == .seconds(45))
-        // That try was just now, or its time is over.
+        // The last attempt was just now, or the deadline has passed.
         #expect(next(4, deadline: 5) == .seconds(60))
         #expect(next(4, deadline: -20) == .seconds(60))
     }

@@ -9,7 +9,7 @@ import World
 
 @testable import Relay
 
-/// Codes leave by mail and text message, and what came of each stands in the step, in the log and in the audit.
+/// Codes by mail and text message. The step, the log and the audit record each outcome.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct MessageTests {
     static let kinds = [(StoreKind.memory, MessageKind.mail), (.file, .sms), (.mariadb, .mail)]
 
@@ -41,7 +41,7 @@ import World
             post.rig.registry.number("twoefay_messages_total{kind=\"\(kind.rawValue)\",outcome=\"accepted\"}") == 1)
     }
 
-    /// The next code is another one, and what was sent is known by its counter alone.
+    /// Every message has a new code, and the store identifies a sent code only by its counter.
     @Test(arguments: StoreKind.all) func everyMessageHasItsOwnCode(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
         try await post.send()
@@ -51,7 +51,7 @@ import World
         let counters = try post.rig.count(
             "SELECT count(*) FROM sent_code WHERE challenge_id = x'\(post.asked.challenge)' AND counter IN (0, 1)")
         #expect(counters == 2)
-        // The factor went on meanwhile: nothing is written, so nothing leaves.
+        // The factor's counter has advanced meanwhile: no entry is written, so nothing is sent.
         try await post.carry(try await post.write(counter: 1))
         #expect(post.messages.sent.count == 2)
         #expect(try post.left() == 0)
@@ -74,7 +74,7 @@ import World
             #expect(try post.left() == 0)
             #expect(try post.audits("outcome = '\(step.reason ?? "")'") == 1)
             #expect(post.rig.sink.drain().filter { $0.contains(line) }.count == 1)
-            // The push is another step.
+            // The push is a different step.
             let reported = try await post.rig.on { [post] relay in
                 try await relay.result(post.asked.challenge, to: post.shop)
             }
@@ -93,7 +93,7 @@ import World
         #expect(post.messages.sent.count == 1)
         try await post.rig.round(after: .seconds(2))
         #expect(post.messages.sent.count == 2)
-        // Not before the time that the server named.
+        // Not before the time that the server requested.
         try await post.rig.round(after: .seconds(9))
         #expect(post.messages.sent.count == 2)
         try await post.rig.round(after: .seconds(4))
@@ -104,7 +104,7 @@ import World
         #expect(post.rig.registry.number("twoefay_messages_total{kind=\"mail\",outcome=\"retry\"}") == 2)
     }
 
-    /// Somebody may have it: it goes out once more, under the same id, and then counts as sent.
+    /// The message may have been delivered. It is sent once more under the same id, and then counts as sent.
     @Test(arguments: StoreKind.all) func ambiguousMessageIsSentOnceMore(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
         post.messages.answer(.retry(after: nil, reason: "busy"), .ambiguous("no answer"), .ambiguous("no answer"))
@@ -117,7 +117,7 @@ import World
         #expect(try post.left() == 0)
     }
 
-    /// A server that is not there for as long as the code counts.
+    /// The server is down for the whole lifetime of the code.
     @Test(arguments: StoreKind.all) func codeIsRetriedUntilItExpires(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store, living: 60)
         post.messages.answerOtherwise { _ in .retry(after: nil, reason: "no connection") }
@@ -129,12 +129,12 @@ import World
         #expect(step.at <= end - .seconds(3))
         #expect(try post.left() == 0)
         #expect((4...6).contains(post.messages.sent.count), "\(post.messages.sent.count)")
-        // Nothing is sent that nobody can use.
+        // No code is sent that has too little time left.
         for _ in 0..<10 { try await post.rig.round(after: .seconds(1)) }
         #expect((4...6).contains(post.messages.sent.count))
     }
 
-    /// The relay was away for too long.
+    /// The relay was down for too long.
     @Test(arguments: StoreKind.all) func unsentMessageExpires(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
         let entry = try await post.write()
@@ -147,7 +147,7 @@ import World
         #expect(post.rig.sink.drain().contains { $0.contains("event=mail.expired") })
     }
 
-    /// The challenge has its end while the message is on its way, or before.
+    /// The challenge ends while the message is in flight, or before.
     @Test(arguments: StoreKind.all) func lateMessageOutcomeChangesNothing(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
         post.messages.hold()
@@ -165,7 +165,7 @@ import World
         #expect(post.messages.sent.count == 1)
     }
 
-    /// The lease is over, and the mail server has not answered yet.
+    /// The lease has ended, and the mail server has not answered yet.
     @Test(arguments: StoreKind.all) func messageInFlightIsNotResent(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
         post.messages.hold()
@@ -181,7 +181,7 @@ import World
         #expect(try post.audits() == 1)
     }
 
-    /// It was accepted while the store was away: that is not lost, and nothing is sent again.
+    /// The message was accepted while the store was down: the outcome is not lost, and nothing is sent again.
     @Test func unrecordedMessageOutcomeIsNotResent() async throws {
         let place = try await StoreKind.file.fresh()
         let rig = try await RelayRig(over: place, time: TestTime())
@@ -210,14 +210,15 @@ import World
         #expect(try post.left() == 0)
     }
 
-    /// A relay that died with a message in hand: the other sends it under the same id, once its beat has stood still.
+    /// A relay died during an attempt. Another one sends the message under the same id, after the heartbeat has
+    /// stood still.
     @Test(arguments: StoreKind.all) func messageOfADeadRelayIsSentByAnother(store: StoreKind) async throws {
         let post = try await CodeMessageFixture(store)
         let rig = post.rig
         let dying = try rig.relay(over: rig.store)
         for relay in [dying, rig.relay] { try await rig.on { _ in await relay.runHeartbeat() } }
         let entry = try await post.write(of: dying)
-        // It lives: its row is its own, due or not.
+        // The relay is alive, so no other takes its entry, even if it is due.
         for _ in 0..<6 {
             rig.time.advance(by: .seconds(9))
             for relay in [dying, rig.relay] { try await rig.on { _ in await relay.runHeartbeat() } }
@@ -235,8 +236,8 @@ import World
         #expect(try await post.step().state == .sent)
     }
 
-    /// Between nine and ten minutes past nothing takes mails. Whoever asked then gets the code afterwards, each one once,
-    /// as long as it counts; text messages go out meanwhile.
+    /// The mail server is down from 9:00 to 9:10. Codes that were requested then are sent afterwards, each once,
+    /// while they are valid. Text messages are sent meanwhile.
     @Test(arguments: StoreKind.all) func mailServerOutageLosesNoCode(store: StoreKind) async throws {
         let rig = try await RelayRig(store)
         let shop = try await rig.website("shop", policies: ["number": "0"])
@@ -255,14 +256,14 @@ import World
             for _ in 0..<12 { try await rig.round(after: .seconds(5)) }
         }
         for _ in 0..<15 { try await rig.round(after: .seconds(5)) }
-        // The first asked at nine, and its time was over when the server came back.
+        // The first code was requested at 9:00, and had expired when the server was back.
         #expect(try await posts[0].step().state == .undeliverable)
         for post in posts.dropFirst() {
             let settled = "outcome = 'accepted' AND challenge_id = x'\(post.asked.challenge)'"
             #expect(try post.audits(settled) == 1)
         }
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind IN ('mail', 'sms')") == 0)
-        // One id a code, however often it was tried.
+        // One id for each code, whatever the number of attempts.
         for post in posts where post.kind == .mail {
             let mine = rig.mails.sent.filter { $0.expiresAt == post.asked.expiresAt }
             #expect(Set(mine.map(\.id)).count == 1 && mine.count > 3, "\(mine.count)")
@@ -280,7 +281,7 @@ import World
         #expect(try post.audits("challenge_id IS NULL AND user_id = x'\(post.ada)'") == 1)
     }
 
-    /// The relay has no courier, the factor was removed, or its secret is another's.
+    /// The relay has no courier, the factor was removed, or its secret cannot be read.
     @Test(arguments: StoreKind.all) func messageWithoutContentIsUndeliverable(store: StoreKind) async throws {
         for change in ["DELETE FROM factor", "UPDATE factor SET secret = x'00'", "UPDATE factor SET digits = 3"] {
             let post = try await CodeMessageFixture(store)

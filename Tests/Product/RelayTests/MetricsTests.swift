@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import World
 
-/// What an operator sees of the five verbs without reading a log.
+/// The metrics of the five verbs.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct MetricsTests {
     private func ended(_ rig: RelayRig, _ result: String, _ reason: String, _ proof: String) -> Double? {
         rig.registry.number(
@@ -26,7 +26,7 @@ import World
         _ = rig.relay.ticket(for: ada, knowing: [one, two])
         _ = rig.relay.ticket(for: bob, knowing: [])
         #expect(held == 3)
-        // The newest of a phone wins.
+        // The newest request of a phone replaces the earlier one.
         _ = rig.relay.ticket(for: ada, knowing: [two])
         #expect(held == 3)
         website.cancel()
@@ -62,7 +62,7 @@ import World
         #expect(rig.registry.number("\(asked){factor=\"push\"}") == 4)
         #expect(rig.registry.number("twoefay_pushes_total{outcome=\"accepted\"}") == 4)
         #expect(rig.registry.number("twoefay_pushes_total{outcome=\"token_dead\"}") == 0)
-        // Nothing is counted twice, and nothing else is counted.
+        // Each end is counted once, and nothing else is counted.
         let ends = String(decoding: rig.registry.exposition(), as: UTF8.self).split(separator: "\n")
             .filter { $0.hasPrefix("twoefay_challenges_ended_total{") && !$0.hasSuffix(" 0") }
         #expect(ends.count == 4 && ends.allSatisfy { $0.hasSuffix(" 1") }, "\(ends)")
@@ -164,7 +164,7 @@ import World
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop")
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        // Of RFC 4226: none of its first codes is this one.
+        // A code that is none of the first codes of RFC 4226.
         try rig.addFactor(.hotp, of: phone.user, at: shop)
         let asked = try await rig.on { relay in
             try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
@@ -183,7 +183,7 @@ import World
         }
     }
 
-    /// What was open ends with the trust in who could answer, or with its user.
+    /// The open challenge ends when the phone that could answer it stops working, or with the deletion of the user.
     @Test(arguments: ["suspend", "unbind", "revoke", "forget"])
     func challengesEndedByUnbindingAreCounted(how: String) async throws {
         let rig = try await RelayRig(.memory)

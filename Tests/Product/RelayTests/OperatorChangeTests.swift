@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// What an operator has taken out of use, only an operator brings back.
+/// An operator's locks, suspensions and revocations, which only an operator can undo.
 @Suite struct OperatorChangeTests {
     private static let websites = ["answers": "website", "further-factors": "website"]
 
@@ -38,19 +38,19 @@ import World
                 try await relay.change(device, ofUser: "ada", name: name, state: state, by: ada.website)
             }
         }
-        // The website's own suspension is the website's to lift, …
+        // The website can lift its own suspension, …
         try await put(.suspended, nil)
         #expect(try await stoppedBy(device, rig) == .website)
         try await put(.active, nil)
         #expect(try await stoppedBy(device, rig) == nil)
-        // … until an operator makes it theirs.
+        // … until an operator takes it over.
         try await put(.suspended, nil)
         #expect(try await rig.byOperator(.suspended, device))
         try await put(.suspended, "Old")
         #expect(try await stoppedBy(device, rig) == .operator)
         #expect(await isForbidden { try await put(.active, nil) })
         #expect(await isForbidden { try await put(.active, "New") })
-        // Not even the name: nothing is done of what is refused.
+        // Nothing of a refused request is applied, not even the name.
         #expect(try await ada.devices().map(\.name) == ["Old"])
         #expect(try rig.devices(.suspended) == 1)
         await #expect(throws: Refusal.unauthenticated) { try await ada.credential(phone, device) }
@@ -79,7 +79,7 @@ import World
         let unbind: @Sendable () async throws -> Void = {
             try await rig.on { relay in try await relay.unbind(device, ofUser: "ada", by: ada.website) }
         }
-        // What the website has unbound itself it may bind again.
+        // The website may bind a phone again that it has unbound itself.
         try await unbind()
         #expect(try await stoppedBy(device, rig) == .website)
         #expect(try await bind("two") == device)
@@ -89,7 +89,7 @@ import World
         let events = "SELECT count(*) FROM audit WHERE event IN ('device.bound', 'device.changed')"
         let before = try rig.count(events)
         #expect(await isForbidden { _ = try await bind("three") })
-        // Nor by unbinding it first.
+        // To unbind the phone first does not help.
         try await unbind()
         #expect(try await stoppedBy(device, rig) == .operator)
         #expect(await isForbidden { _ = try await bind("three") })
@@ -97,7 +97,7 @@ import World
         #expect(try rig.count("SELECT count(*) FROM device WHERE push_token = 'three'") == 0)
         #expect(try rig.count(events) == before)
 
-        // The operator lets it, since there is no key to be bound anew.
+        // The operator permits it, because the phone has no key that could be replaced.
         #expect(try await rig.byOperator(.active, device))
         #expect(try await stoppedBy(device, rig) == nil)
         #expect(try rig.devices(.active) == 0)
@@ -141,12 +141,12 @@ import World
         #expect(try await state(fixture) == (.locked, .operator))
         try await fixture.unlock()
         #expect(try await state(fixture) == (.active, nil))
-        // The user's own is the website's to lift …
+        // The website can lift a lock that the user caused …
         try await failed(fixture)
         #expect(try await state(fixture) == (.locked, .phone))
         try await unlock(fixture)
         #expect(try await state(fixture) == (.active, nil))
-        // … until an operator makes it theirs, once.
+        // … until an operator takes it over, once.
         try await failed(fixture)
         #expect(try await fixture.lock())
         #expect(try await !fixture.lock())
@@ -156,14 +156,14 @@ import World
         #expect(try fixture.rig.count("\(unlocked) 'operator'") == 1)
     }
 
-    /// Under `further-factors: website` the website may lift a freeze, which must be no way around a lock.
+    /// Under `further-factors: website` the website may lift a freeze. This must not lift an operator's lock.
     @Test(arguments: StoreKind.all, [true, false])
     func fraudReportDoesNotLiftAnOperatorLock(kind: StoreKind, lockedFirst: Bool) async throws {
         let fixture = try await TwoWebsitesFixture(kind, policies: ["further-factors": "website"])
         let asked = try await fixture.ask()
         _ = try await fixture.rig.decide(.deny, asked.challenge, by: fixture.first)
         if lockedFirst { #expect(try await fixture.lock()) }
-        // It is heard of a login that has its end.
+        // The report counts for a login that has ended.
         await #expect(throws: Refusal.alreadyDecided(result: "failure")) {
             try await fixture.rig.decide(.fraud, asked.challenge, by: fixture.first)
         }

@@ -9,7 +9,7 @@ import World
 
 @testable import Relay
 
-/// What becomes of pushes, which is one thing, and what becomes of their challenges, which is another.
+/// The outcomes of pushes, which are independent of the results of their challenges.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct PushDeliveryTests {
     private static let gone = DeliveryOutcome.unregistered(since: nil, reason: "Unregistered")
     private static let broken = DeliveryOutcome.misconfigured(.message, reason: "PayloadEmpty")
@@ -23,7 +23,7 @@ import World
         await rig.settled()
     }
 
-    /// The step is the better of the two, whichever was first; each push has its own audit row and log line.
+    /// The step has the better of the two outcomes, in either order. Each push has its own audit row and log line.
     @Test(
         arguments: StoreKind.all,
         [
@@ -59,7 +59,7 @@ import World
         }
     }
 
-    /// It is there to be shown to people, whatever the push service says.
+    /// People may see the reason, so it must be safe whatever the push service sends.
     @Test(arguments: StoreKind.all) func reasonIsShortAndPrintable(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         let evil = "a\u{202e}b\n\u{e9}" + String(repeating: "x", count: 100)
@@ -70,7 +70,7 @@ import World
         #expect(reason == "a?b??" + String(repeating: "x", count: 59))
     }
 
-    /// Whoever cannot be pushed to can look, and answer.
+    /// A phone that gets no push can poll and answer.
     @Test(arguments: StoreKind.all) func answerCountsWithoutADeliveredPush(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         fixture.rig.pushes.answer(Self.broken, Self.broken)
@@ -85,7 +85,7 @@ import World
         #expect(reported.steps.map(\.reason) == ["PayloadEmpty", "late"])
     }
 
-    /// The push service took it when the user had answered already, or when somebody else had settled it.
+    /// The push service accepted the push after the user had answered, or after another relay had settled it.
     @Test(arguments: StoreKind.all) func lateOutcomeChangesNothing(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         fixture.rig.pushes.answer(
@@ -108,7 +108,7 @@ import World
         #expect(try fixture.rig.count("SELECT count(*) FROM device WHERE push_token = ''") == 0)
     }
 
-    /// Two relays had it: one was taken for dead, and lived.
+    /// Two relays held the push: one was declared dead, but was alive.
     @Test(arguments: StoreKind.all) func pushIsSettledOnce(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
@@ -167,7 +167,7 @@ import World
         #expect(rig.pushes.sent.count == 2)
     }
 
-    /// The clock is past the end when its turn comes: that is nobody's mistake.
+    /// The challenge has expired when the push is due. That is no fault.
     @Test(arguments: StoreKind.all) func unsentPushExpires(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
@@ -186,12 +186,12 @@ import World
         let lines = rig.sink.drain()
         #expect(lines.contains { $0.contains("level=info event=push.expired") && $0.contains("milliseconds=300000") })
         #expect(!lines.contains { $0.contains("level=error") })
-        // The challenge itself has its own end, and the step keeps its.
+        // The challenge expires by itself, and the step keeps its state.
         let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
         #expect(reported.reason == .expired && reported.steps == steps)
     }
 
-    /// Its turn comes again when there is nothing left to push to.
+    /// The push is due again when the phone has no token any more.
     @Test(arguments: StoreKind.all, ["push_token = ''", "state = 'suspended'"])
     func pushWithoutTokenIsUndeliverable(kind: StoreKind, change: String) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
@@ -208,7 +208,7 @@ import World
         #expect(try fixture.rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 0)
     }
 
-    /// The lease is over, and the push service has not answered yet.
+    /// The lease has ended, and the push service has not answered yet.
     @Test(arguments: StoreKind.all) func pushInFlightIsNotResent(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")
@@ -224,7 +224,7 @@ import World
         #expect(await rig.pushes.next().challenge == first.challenge)
         rig.time.advance(by: Relay.lease + .seconds(1))
         try await rig.on { relay in await relay.processDueEntries() }
-        // What the round would have sent stands in front of this.
+        // A push of the outbox round would arrive before this one.
         let second = try await ask(bob)
         #expect(await rig.pushes.next().challenge == second.challenge)
         rig.pushes.release()
@@ -237,7 +237,7 @@ import World
         }
     }
 
-    /// Its answer came while the store was away: that is not lost, and the phone is not asked again.
+    /// The answer arrived while the store was down: the outcome is not lost, and the phone gets no second push.
     @Test func unrecordedOutcomeIsNotResent() async throws {
         let place = try await StoreKind.file.fresh()
         let rig = try await RelayRig(over: place, time: TestTime())
@@ -268,7 +268,7 @@ import World
         #expect(rig.sink.drain().filter { $0.contains("event=push.accepted") }.count == 1)
     }
 
-    /// The pushes go with their phones, and the last of them says so.
+    /// The pushes end with their phones, and the last one ends the step.
     @Test(arguments: StoreKind.all) func pushToAnUnboundPhoneIsUndeliverable(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         fixture.rig.pushes.answer(
@@ -284,7 +284,7 @@ import World
         #expect(reported.result == .wait && reported.steps.first?.reason == "the phone was unbound or suspended")
     }
 
-    /// A relay that was started without one finds what another left.
+    /// A relay that has no push service finds an entry of another relay.
     @Test(arguments: StoreKind.all) func pushWithoutAServiceIsUndeliverable(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")

@@ -8,7 +8,8 @@ import World
 
 @testable import Relay
 
-/// Recovery codes are given once, replace earlier ones, and lift what the user's own answers have brought about.
+/// Recovery codes: shown once, replaced by new ones, and able to lift a lock or freeze that the user's own answers
+/// caused.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RecoveryUnlockTests {
     private func person(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws -> Person {
         let rig = try await RelayRig(kind)
@@ -35,7 +36,7 @@ import World
         #expect(Set(first).isDisjoint(with: second))
         #expect(try ada.rig.count("SELECT count(*) FROM recovery_code") == 10)
         #expect(try ada.rig.count("SELECT count(*) FROM factor") == 1)
-        // They are no factor that makes others need an approval.
+        // They are no factor that makes further factors require an approval.
         #expect(try await !ada.isProved)
         try stop(ada, .frozen)
         #expect(try await !ada.unlock(by: first[0]))
@@ -60,7 +61,7 @@ import World
         let noted = "SELECT count(*) FROM audit WHERE event = 'user.unlocked' AND outcome = 'code'"
         #expect(try ada.rig.count(noted) == 1)
         #expect(try ada.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 1)
-        // It is used up; what comes again is what was done.
+        // The code is used up; a repetition of the request returns the first result.
         try stop(ada, state)
         #expect(try await ada.unlock(by: codes[3], as: ada.rig.relay.operations.again(operation.id)))
         #expect(try await self.state(ada) == state)
@@ -78,7 +79,7 @@ import World
             for _ in 0..<12 { group.addTask { try? await ada.unlock(by: codes[0]) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        // Whoever comes later finds nobody to unlock.
+        // Later requests find nothing to unlock.
         #expect(lifted.allSatisfy { $0 == true })
         #expect(try ada.rig.count("SELECT count(*) FROM audit WHERE event = 'user.unlocked'") == 1)
         #expect(try ada.rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 1)

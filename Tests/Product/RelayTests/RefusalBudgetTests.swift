@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// However much a phone sends that is refused, the store has little of it to write: others want to be answered too.
+/// The limit on the audit rows for refused answers of one phone, so that a flood does not delay other requests.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RefusalBudgetTests {
     private func post(
         _ text: String, _ asked: OpenedChallenge, by phone: RelayRig.BoundPhone, _ fixture: TwoWebsitesFixture
@@ -25,7 +25,7 @@ import World
         for _ in 0..<40 { await post("yes", try await fixture.ask(), by: fixture.first, fixture) }
         #expect(try written(fixture) == 30)
         #expect(fixture.rig.sink.drain().count { $0.contains("event=decision.refused") } == 40)
-        // Another phone has its own.
+        // Another phone has a separate limit.
         let asked = try await fixture.ask()
         await post("yes", asked, by: fixture.second, fixture)
         #expect(try written(fixture) == 31)
@@ -35,7 +35,7 @@ import World
         #expect(try await fixture.rig.decide(.approve, asked.challenge, number: "47", by: fixture.first) == .success)
     }
 
-    /// A flood of the same leaves room for what is not the same.
+    /// A flood of equal answers leaves room for different ones.
     @Test(arguments: StoreKind.all) func repeatedRefusalsDoNotHideNewOnes(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         let asked = try await fixture.ask()

@@ -9,17 +9,17 @@ import TestSupport
 import Testing
 import World
 
-/// Every way in which a decision can be wrong: it is refused, log, metrics and audit say why, it counts against nobody,
-/// and nothing changes. Then the right decision is taken, as if nothing had been.
+/// Every way in which a decision can be wrong. It is refused; log, metrics and audit name the fault; no failure is
+/// counted, and nothing changes. Then the right decision is accepted as usual.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RefusedDecisionTests {
-    /// One wrong decision about Ada's open challenge.
+    /// A wrong decision about Ada's open challenge.
     private struct Wrong {
         let name: String
         let fault: DecisionFault
         var sender: RelayRig.BoundPhone
         var challenge: ChallengeID
         var answer: PhoneAnswer
-        /// What the audit names: nothing of what is not the sender's.
+        /// Whether the audit names the challenge: it names only challenges of the sender.
         var isKnown = true
     }
 
@@ -50,7 +50,7 @@ import World
                 }
             }
             let about = wrong.isKnown ? wrong.challenge : nil
-            // Twice refused, once in the audit.
+            // Refused twice, and audited once.
             #expect(fixture.counted(wrong.fault) == counted + 2, "\(wrong.name)")
             #expect(try fixture.refusals(wrong.fault, by: wrong.sender, about: about) == 1, "\(wrong.name)")
             let lines = rig.sink.drain().filter { $0.contains("event=decision.refused") }
@@ -239,7 +239,7 @@ import World
 
     // MARK: Two forms, and the wrong form
 
-    /// As RFC 7518 has it: a signature names nobody, so it may have two forms.
+    /// Both forms of a signature (RFC 7518) are the same answer, because the signature does not identify it.
     @Test func bothSignatureFormsAreAccepted() async throws {
         let fixture = try await TwoWebsitesFixture(.memory)
         for turn in [true, false] {
@@ -252,7 +252,7 @@ import World
         }
     }
 
-    /// An answer in the form of another policy.
+    /// An answer in the form that another policy requires.
     @Test(arguments: [Answers.certificate, .website]) func challengePolicyDecides(answers: Answers) async throws {
         let fixture = try await TwoWebsitesFixture(.memory, policies: ["answers": answers.rawValue])
         let asked = try await fixture.rig.on { relay in

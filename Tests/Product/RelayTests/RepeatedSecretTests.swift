@@ -15,8 +15,8 @@ import World
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RepeatedSecretTests {
     // MARK: Two relays
 
-    /// The first relay stood still between the beginning of the request and its change. It was taken for dead, and
-    /// another one has run the request meanwhile.
+    /// The first relay stood still between the start of the request and its change. It was declared dead, and
+    /// another relay has run the request meanwhile.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func lateRunReturnsTheStoredSecret(kind: StoreKind, verb: SecretVerb) async throws {
         let scene = try await StoredSecretFixture(try await RelayRig(kind))
@@ -45,7 +45,7 @@ import World
         }
     }
 
-    /// Number and nonce are drawn too, and stand in the challenge.
+    /// Number and nonce are random too, and are stored in the challenge.
     @Test(arguments: [StoreKind.file, .mariadb]) func twoRelaysOpenTheSameChallenge(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop("shop", ["number": "6"])
@@ -62,7 +62,7 @@ import World
             let (one, other) = (try await first, try await second)
             #expect(one == other && one.number?.utf8.count == 6)
         }
-        // The same operation never draws the same at another installation with the same key.
+        // The same operation at another installation with the same key has other random values.
         #expect(try rig.count("SELECT count(DISTINCT nonce) FROM challenge") == 3)
     }
 
@@ -85,7 +85,7 @@ import World
             throw RigFailure("it is not taken up")
         }
         #expect(try await scene.run(verb, as: again, at: other) == first)
-        // Now it was shown, and nothing is left that it could be shown from.
+        // The secret was shown, and nothing is left from which it could be shown again.
         try await scene.rig.on { _ in
             try await other.finish(request, again, status: 201, body: [], holdsSecret: true)
         }
@@ -110,7 +110,7 @@ import World
         #expect(await refusal { try await scene.run(.totp, as: again) } == .shownOnce)
     }
 
-    /// Nobody can repeat a request without an Idempotency-Key, so nothing is kept for it.
+    /// A request without an Idempotency-Key cannot be repeated, so no secret is stored for it.
     @Test(arguments: SecretVerb.allCases) func secretOfAnUnrepeatableOperationIsNotStored(verb: SecretVerb) async throws
     {
         let scene = try await StoredSecretFixture(try await RelayRig(.memory))
@@ -119,7 +119,7 @@ import World
         try await scene.check(given, of: verb)
     }
 
-    /// A refused run stores nothing, and stands in nobody's way.
+    /// A refused run stores nothing and blocks nothing.
     @Test(arguments: StoreKind.all) func refusedOperationStoresNoSecret(kind: StoreKind) async throws {
         let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let fresh = scene.rig.relay.operations.new(isRepeatable: true)
@@ -133,7 +133,7 @@ import World
 
     // MARK: A lost COMMIT
 
-    /// A connection that ends once, at the COMMIT of a change: before it was done, or after.
+    /// A connection that is lost once, at the COMMIT of a change: before or after the COMMIT is done.
     private final class LostCommit: Sendable {
         private let isAfter: Bool
         private let state = Mutex<(isDue: Bool, count: Int)>((false, 0))
@@ -200,7 +200,7 @@ import World
         #expect(await ada.bind(phone, ada.code).refusal == .unauthenticated)
     }
 
-    /// The same key with a further activation code is the same phone, under a new revocation code.
+    /// The same key with another activation code is the same phone, with a new revocation code.
     @Test(arguments: StoreKind.all) func reboundPhoneGetsANewRevocationCode(kind: StoreKind) async throws {
         let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let (rig, ada) = (scene.rig, scene.ada)
@@ -209,7 +209,7 @@ import World
         let code = try await ada.furtherCode()
         let second = try #require(await ada.bind(phone, code).bound)
         #expect(second.device == first.device && second.revocationCode != first.revocationCode)
-        // The old one is void, and is not shown again.
+        // The old code is void, and is not shown again.
         #expect(await ada.bind(phone, ada.code).refusal == .unauthenticated)
         for (revocation, active) in [(first.revocationCode, Int64(1)), (second.revocationCode, 0)] {
             try await rig.on { try await $0.revoke(code: revocation, from: "203.0.113.9") }

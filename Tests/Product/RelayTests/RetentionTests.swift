@@ -7,7 +7,7 @@ import World
 
 @testable import Relay
 
-/// One of several relays takes out of the store what nobody needs any more, and says so.
+/// The deletion of expired rows by one of several relays, with its log lines.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RetentionTests {
     private static let day = Duration.seconds(86_400)
 
@@ -22,7 +22,7 @@ import World
             try await beat(fixture.rig, other)
         }
 
-        /// Who looks last sees that the first has moved.
+        /// Runs the heartbeats in this order, so that the last relay sees that the first one is alive.
         func beat(_ rigs: RelayRig...) async throws {
             for rig in rigs { try await rig.on { relay in await relay.runHeartbeat() } }
         }
@@ -61,7 +61,7 @@ import World
         for table in ["challenge", "step", "activation"] {
             #expect(try rig.count("SELECT count(*) FROM \(table)") == 0)
         }
-        // Nobody was harmed: the same user is asked again, and no earlier login is reported.
+        // The user is not affected: the user can be asked again, and no earlier login is reported.
         #expect(try rig.count("SELECT count(*) FROM audit") == audit)
         let again = try await scene.ask()
         #expect(try await scene.reported(again).result == .wait)
@@ -115,7 +115,7 @@ import World
         }
         try await scene.other.on { relay in await relay.deleteExpiredRows() }
         #expect(try scene.logins == 0)
-        // One that comes back finds it taken.
+        // The relay that comes back finds the lease taken.
         try await scene.login()
         scene.rig.time.advance(by: Self.day * 31)
         try await scene.beat(scene.other, scene.rig)

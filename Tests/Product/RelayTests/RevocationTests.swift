@@ -7,8 +7,7 @@ import World
 
 @testable import Relay
 
-/// The connections of every relay are told of an identity whose right to call was taken away by any
-/// process.
+/// The end of connections, at every relay, whose key or certificate was revoked by any process.
 struct RevocationTests {
     private static func store(_ rig: RelayRig, _ query: @escaping @Sendable (Operation) -> Query<Bool>) async throws {
         let (store, operation) = (rig.store, rig.relay.operations.new())
@@ -40,7 +39,7 @@ struct RevocationTests {
         try await rig.on { await $0.watchRevocations() }
         #expect(reported.take() == [])
         let time = rig.time
-        // Another website's key stays.
+        // Connections with the key of another website stay.
         let key = try #require(try await rig.on { try await $0.store.keys(of: shop.id) }).keys
         #expect(key.count == 1)
         try await Self.store(rig) { Websites.revokeKeys(of: shop.id, key[0], at: time.now(), as: $0) }
@@ -53,12 +52,12 @@ struct RevocationTests {
         }
         #expect(reported.take() == [.website(name: "bank", keys: [])])
         #expect(try await rig.on { try await $0.store.website(named: "bank", key: key[0]) } == nil)
-        // Enabled again it has its key.
+        // After it is enabled again, the website has its key.
         try await Self.store(rig) { Websites.set(bank.id, isDisabled: false, at: time.now(), as: $0) }
         #expect(try await rig.on { try await $0.store.keys(of: bank.id) }?.keys.count == 1)
     }
 
-    /// A change whose transaction was held up is seen after later ones.
+    /// A change in a delayed transaction becomes visible after later ones.
     @Test func lateRevocationIsNotMissed() {
         var marks = RevocationCursor()
         func at(_ second: Int64) -> Instant { Instant(nanoseconds: second * 1_000_000_000) }
@@ -66,14 +65,14 @@ struct RevocationTests {
         marks.looked(to: 5000, at: at(0))
         #expect(marks.start == 4000)
         for second in Int64(1)...10 { marks.looked(to: 5000 + second, at: at(second)) }
-        // Ten seconds are in doubt.
+        // Changes of the last ten seconds may still appear.
         #expect(marks.start == 4000)
         let first = marks.isNew(5003)
         let again = marks.isNew(5003)
         #expect(first && !again)
         for second in Int64(11)...40 { marks.looked(to: 5000 + second, at: at(second)) }
         #expect(marks.start == 5030)
-        // Time in which nothing ran does not count: the transactions were halted, too.
+        // Time in which the relay stood still does not count: the transactions stood still, too.
         marks.looked(to: 5041, at: at(4000))
         #expect(marks.start == 5032)
     }

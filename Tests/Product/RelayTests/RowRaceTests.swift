@@ -11,10 +11,10 @@ import World
 
 private let zeros = String(repeating: "00", count: 16)
 
-/// Somebody writes to the store after a transaction has checked its rows and before it changes them. SQLite lets nobody
-/// write in that time.
+/// An attacker who writes to the store after a transaction has checked its rows and before it changes them. SQLite
+/// lets nobody write in that time.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RowRaceTests {
-    /// A store on the same tables, whose first change finds what `plant` has written since the rows were checked.
+    /// Returns a store on the same tables. Before its first change, `plant` writes after the check of the rows.
     private func store(of rig: RelayRig, plant: @escaping @Sendable () throws -> Void) throws -> Store {
         let isPlanted = Mutex(false)
         return try Store.watched(at: rig.url, rows: RelayRig.rowAuthenticator()) {
@@ -41,7 +41,7 @@ private let zeros = String(repeating: "00", count: 16)
         try await plantedRequestIsNotSigned(rig, try await rig.request())
     }
 
-    /// A script whose own row is not written signs nobody else's in its place.
+    /// A script that does not write its own row must not sign a row of another writer in its place.
     @Test func unwrittenRowIsNotSigned() async throws {
         let rig = try await RelayRig(.mariadb)
         let request = try await rig.request()
@@ -58,7 +58,7 @@ private let zeros = String(repeating: "00", count: 16)
         #expect(try await !isSigned("idempotency", rig))
     }
 
-    /// Another relay may write the same row in that time: its row is genuine.
+    /// Another relay may write the same row in that time. That row is genuine.
     @Test func rowWrittenByAnotherRelayMidTransactionIsAccepted() async throws {
         let rig = try await RelayRig(.mariadb)
         let request = try await rig.request()
@@ -69,7 +69,7 @@ private let zeros = String(repeating: "00", count: 16)
         #expect(try await isSigned("idempotency", rig))
     }
 
-    /// The code of somebody who has read a digest of which they know the code.
+    /// The attacker plants a recovery code that they know.
     @Test func recoveryCodeForgedMidTransactionUnlocksNobody() async throws {
         let rig = try await RelayRig(.mariadb)
         let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
@@ -91,7 +91,7 @@ private let zeros = String(repeating: "00", count: 16)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 0)
     }
 
-    /// A code that was sent to confirm an address: the script changes nothing in its row.
+    /// The code confirms an address, and the script changes nothing in its row.
     @Test func sentCodeForgedMidTransactionConfirmsNothing() async throws {
         let rig = try await RelayRig(.mariadb)
         let shop = try await rig.shop()
@@ -137,7 +137,7 @@ extension RelayRig {
         }
     }
 
-    /// SQL that writes a row of that request under an operation that nobody began.
+    /// Returns SQL that writes a row of the request under an operation that no relay has started.
     fileprivate func row(of request: IdempotentRequest) -> String {
         """
         INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)

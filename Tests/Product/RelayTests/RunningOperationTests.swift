@@ -3,7 +3,7 @@ import Testing
 
 @testable import Relay
 
-/// What a relay remembers of the requests that run in it, and of those of whose end the store does not know.
+/// The requests that run in a relay, and those whose end the store does not know yet.
 struct RunningOperationTests {
     private let running = RunningOperations()
     private let repeatable: IdempotentRequest
@@ -22,7 +22,7 @@ struct RunningOperationTests {
         running.leave([try id(number): repeatable], hadBegun: hadBegun)
     }
 
-    /// The remaining operations, as they are reported to the store.
+    /// Takes the remaining operations, as they are reported to the store.
     private func all() -> [OperationID] {
         var all: [OperationID] = []
         while true {
@@ -51,7 +51,7 @@ struct RunningOperationTests {
         }
     }
 
-    /// Else it would run, and be released as one that has ended.
+    /// Otherwise it would run while it is released as ended.
     @Test func operationCannotBeResumedDuringRelease() throws {
         let one = try id(1)
         for hadBegun in [true, false] {
@@ -69,7 +69,7 @@ struct RunningOperationTests {
         }
     }
 
-    /// However many fail to begin while the store is away, what has ended is remembered.
+    /// Requests that fail to start while the store is down do not displace those that have ended.
     @Test func failedStartsDoNotEvictStartedOperations() throws {
         for number in 1...RunningOperations.most + 1 { try leave(number, hadBegun: false) }
         // Rounds that fail meanwhile.

@@ -7,11 +7,10 @@ import World
 
 @testable import Relay
 
-/// The stored secret of an operation opens only for what it was drawn for: the same operation, verb,
-/// user and website.
+/// The sealed secret of an operation. It opens only for the same operation, verb, user and website.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct SealedSecretTests {
-    /// Two verbs never run under one operation. If the store says that they did, the secret of one
-    /// answers only that one.
+    /// Two verbs never run under one operation. If the store contains such a case, the secret of one verb does not
+    /// answer the other.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func theSecretOfAnotherVerbIsNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
         let scene = try await StoredSecretFixture(try await RelayRig(kind))
@@ -25,7 +24,7 @@ import World
         #expect(try await scene.run(verb, as: again) == given)
     }
 
-    /// The same for two users of one website, and of two.
+    /// The same for two users, of one website and of different websites.
     @Test(arguments: StoreKind.all, [SecretVerb.activate, .totp, .recovery])
     func theSecretOfAnotherUserIsNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
         let scene = try await StoredSecretFixture(try await RelayRig(kind))
@@ -47,7 +46,7 @@ import World
         #expect(try await scene.run(verb, as: scene.rig.relay.operations.again(operation.id)) == given)
     }
 
-    /// Sealed values that somebody has exchanged between two rows open in neither.
+    /// Two sealed values that were exchanged between their rows open in neither.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func exchangedSecretsAreNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
         let scene = try await StoredSecretFixture(try await RelayRig(kind))
@@ -65,8 +64,8 @@ import World
         }
     }
 
-    /// The revocation code of one phone is not another's, and a row that a binding did not write is
-    /// none.
+    /// The secret of one phone's revocation code does not open for another phone, and a row that no binding wrote
+    /// does not open at all.
     @Test(arguments: StoreKind.all) func theSecretOfAnotherPhoneIsNotOpened(kind: StoreKind) async throws {
         let scene = try await StoredSecretFixture(try await RelayRig(kind))
         let bob = try await Person.registered("bob", at: scene.shop, scene.rig)
@@ -78,7 +77,7 @@ import World
         #expect(await bob.bind(other, bob.code).refusal == .broken)
     }
 
-    /// A secret that was sealed under an older master key is opened by a relay that uses a newer one.
+    /// A relay with a newer master key opens a secret that was sealed under an older one.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func theSecretOutlivesARekey(kind: StoreKind, verb: SecretVerb) async throws {
         let scene = try await StoredSecretFixture(try await RelayRig(kind))

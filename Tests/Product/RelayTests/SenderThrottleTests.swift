@@ -46,10 +46,10 @@ import World
         let admitted = try senders.admit("a", at: later)
         #expect(admitted != nil)
         #expect(!isAdmitted(senders, "a", later))
-        // It was right: the next one may come.
+        // The code was right, so the next one is admitted.
         senders.right("a", admitted: admitted, at: later)
         #expect(isAdmitted(senders, "a", later))
-        // A right one takes back no pause but its own.
+        // A right code ends only its own pause.
         senders.wrong("a", admitted: admitted, at: later)
         senders.right("a", admitted: admitted, at: later)
         #expect(!isAdmitted(senders, "a", later))
@@ -57,12 +57,12 @@ import World
 
     @Test func burstCountsOnlyItsFirstRequests() throws {
         let senders = SenderThrottle()
-        // All of them were let in before the first one was found to be wrong.
+        // All of them were admitted before the first one was found to be wrong.
         let admitted = try (0..<1000).map { _ in try senders.admit("a", at: start) }
         for until in admitted { senders.wrong("a", admitted: until, at: start) }
         #expect(!isAdmitted(senders, "a", start + .milliseconds(4_999)))
         let one = try senders.admit("a", at: start + .seconds(5))
-        // The last one of the burst comes while that is looked at.
+        // The last code of the burst arrives while that one is checked.
         senders.wrong("a", admitted: nil, at: start + .seconds(5))
         senders.right("a", admitted: one, at: start + .seconds(5))
         #expect(isAdmitted(senders, "a", start + .seconds(5)))
@@ -74,7 +74,7 @@ import World
         for number in 0..<10_000 {
             senders.wrong("sender-\(number)", admitted: nil, at: start)
             #expect(senders.count <= 100)
-            // Whoever goes on is remembered.
+            // A sender that continues is remembered.
             if number % 40 == 0 { senders.wrong("old", admitted: nil, at: start) }
         }
         #expect(!isAdmitted(senders, "old", start))

@@ -6,9 +6,9 @@ import World
 
 @testable import Relay
 
-/// What /auth says of the tries under a challenge.
+/// The steps of a challenge, as /auth returns them.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct StepTests {
-    /// The ways in which a challenge ends, each with what it makes of a step that was under way.
+    /// The ways in which a challenge ends, with the resulting state of a step in progress.
     enum End: String, CaseIterable {
         case approved, denied, fraud, wrongNumber, expired, cancelled, superseded, locked, lateFraud
 
@@ -46,7 +46,7 @@ import World
     @Test(arguments: StoreKind.all, End.allCases)
     func stepEndsWithItsChallenge(kind: StoreKind, end way: End) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
-        // One that ended before, which nothing changes any more.
+        // A challenge that ended earlier and does not change any more.
         let before = try await fixture.ask()
         _ = try await fixture.rig.decide(.deny, before.challenge, by: fixture.first)
         let asked = try await fixture.ask()
@@ -59,7 +59,7 @@ import World
         #expect(try await fixture.reported(before).steps.map(\.state) == [.answered])
     }
 
-    /// The same before anything was sent, and after it was seen.
+    /// The same before the push was sent, and after it was seen.
     @Test(arguments: StoreKind.all, [StepState.queued, .seen])
     func activeStepsAreSkippedAtTheEnd(kind: StoreKind, state: StepState) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
@@ -85,7 +85,7 @@ import World
 }
 
 extension TwoWebsitesFixture {
-    /// A challenge of Ada's that has another end than fraud.
+    /// Returns Ada's earlier challenge, which ended with a denial.
     fileprivate func earlier(than asked: OpenedChallenge) async throws -> ChallengeID {
         let sql = Statement("SELECT id FROM challenge WHERE decision = 'deny'")
         let rows = try rig.store.runBlocking(Script("test", reads: [BoundStatement(sql)]))

@@ -8,7 +8,7 @@ import World
 
 @testable import Relay
 
-/// An app counts once its first code has shown that it has the secret.
+/// Authenticator apps. An app is active once its first code has proved that it has the secret.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct TOTPTests {
     private func person(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws -> Person {
         let rig = try await RelayRig(kind)
@@ -25,7 +25,7 @@ import World
         #expect(setup.expiresAt == ada.rig.time.now() + .seconds(600))
         #expect(try await ada.factors().map(\.state) == [.waiting])
         #expect(try await !ada.isProved)
-        // What is kept is sealed.
+        // The stored secret is sealed.
         let secret = try #require(Base32.decode(setup.secret))
         #expect(try ada.rig.count("SELECT count(*) FROM factor WHERE secret LIKE '%\(Hex.encode(secret))%'") == 0)
         #expect(try ada.rig.count("SELECT count(*) FROM factor WHERE sealed_by = '1' AND length(secret) > 20") == 1)
@@ -100,7 +100,7 @@ import World
         let confirming = ada.rig.relay.operations.new()
         let code = try ada.code(setup.secret)
         #expect(try await !ada.confirm(ada.wrong(code), as: confirming))
-        // It was heard, and is not heard again.
+        // The wrong code was counted, and its repetition is not counted again.
         #expect(try await !ada.confirm(ada.wrong(code), as: ada.rig.relay.operations.again(confirming.id)))
         #expect(try await ada.factors().first?.failures == 1)
         ada.rig.time.advance(by: .seconds(5))
@@ -117,7 +117,7 @@ import World
             let code = try ada.code(setup.secret)
             #expect(try await !ada.confirm(ada.wrong(code)))
             guard failures < 3 else { break }
-            // Nothing is looked at now, and nothing counted.
+            // No code is checked now, and nothing is counted.
             #expect(await refusal { try await ada.confirm(code) } == .limited(retryAfter: .seconds(5 * failures)))
             #expect(try await ada.factors().first?.failures == failures)
             rig.time.advance(by: .seconds(5 * failures))
@@ -125,7 +125,7 @@ import World
         let code = try ada.code(setup.secret)
         #expect(await refusal { try await ada.confirm(code) } == .codesLocked)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'codes.locked' AND proof = 'code'") == 1)
-        // Neither a new secret nor the website's word alone opens them again.
+        // Neither a new secret nor the website alone unlocks codes.
         let other = try await ada.addTOTP()
         #expect(await refusal { try await ada.confirm(try ada.code(other.secret)) } == .codesLocked)
         guard case .approvalRequired = await refusal({ try await ada.unlock() }) else { throw RigFailure("unlocked") }
@@ -134,7 +134,7 @@ import World
         #expect(try await ada.confirm(try ada.code(other.secret)))
     }
 
-    /// A new secret is no way around the pause.
+    /// A new secret does not end the delay.
     @Test(arguments: StoreKind.all) func replacedSecretKeepsItsFailures(kind: StoreKind) async throws {
         let ada = try await person(kind)
         #expect(try await !ada.confirm(ada.wrong(try ada.code(try await ada.addTOTP().secret))))
@@ -154,7 +154,7 @@ import World
         try await ada.drop(.totp)
         #expect(try await ada.factors().isEmpty)
         #expect(try ada.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.dropped'") == 1)
-        // For ever after, a further one needs the user's approval.
+        // From now on every further factor needs the user's approval.
         #expect(try await ada.isProved)
     }
 
@@ -174,7 +174,7 @@ import World
         let ada = try await person(kind)
         let code = ada.wrong(try ada.code(try await ada.addTOTP().secret))
         let results = await atOnce(20) { try await ada.confirm(code) }
-        // The first counts, and the others come while its pause lasts; whoever had read before it reads again.
+        // The first code counts, and the others arrive during the delay. A request that read earlier reads again.
         #expect(results.filter { (try? $0.get()) == false }.count == 1)
         #expect(results.filter { $0.refusal == .limited(retryAfter: .seconds(5)) }.count == 19)
         #expect(try await ada.factors().first?.failures == 1)
@@ -189,7 +189,8 @@ import World
             let refusals = await [confirmed, dropped]
             #expect(refusals[1] == nil)
             let states = try await ada.factors().map(\.state)
-            // Whichever came first: a drop in front finds something that waits, one behind something that counts.
+            // In either order: the removal finds a waiting factor before the confirmation, or an active one after
+            // it.
             #expect(states.isEmpty)
             #expect(refusals[0] == nil || refusals[0] == .conflict([Self.nothing]))
             #expect(try ada.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.dropped'") == 1)
@@ -215,7 +216,7 @@ import World
         let first = await refusal { try await ada.addTOTP() }
         guard case .approvalRequired(let challenge, _) = first else { throw RigFailure("\(String(describing: first))") }
         #expect(await refusal { try await ada.addTOTP(approval: challenge) } == first)
-        // An approval of something else is none of this.
+        // An approval of another change is not accepted.
         let token = Secret(Array(repeating: 1, count: 20))
         try await ada.decide(challenge, .approve, by: phone)
         #expect(await refusal { try await ada.addHOTP(token, approval: challenge) } == Relay.noApproval)
@@ -224,7 +225,7 @@ import World
         #expect(refusals.filter { $0.refusal == Relay.noApproval }.count == 3)
         #expect(try ada.rig.count("SELECT count(*) FROM factor WHERE approval = x'\(challenge)'") == 1)
 
-        // What rests on a phone's word ends with the phone.
+        // A factor that a phone approved ends with the phone.
         try await ada.rig.on { relay in try await relay.unbind(by: phone) }
         #expect(try await ada.factors().isEmpty)
     }

@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import World
 
-/// Decisions that are right in themselves and come too early, too late, or once more.
+/// Correct decisions that arrive too early, too late, or again.
 @Suite(.timeLimit(.minutes(5))) struct UntimelyDecisionTests {
-    /// By somebody who knew all that the relay was going to make up: right in every point, but for its time.
+    /// A decision that predicts all values of a later challenge: correct in every point except its time.
     @Test(arguments: StoreKind.all) func earlyDecisionIsRefused(kind: StoreKind) async throws {
         let (fixture, oracle) = (try await TwoWebsitesFixture(kind), try await TwoWebsitesFixture(.memory))
         let operation = fixture.rig.relay.operations.new()
@@ -29,10 +29,10 @@ import World
         #expect(fixture.counted(.unknown) == 2)
         #expect(try fixture.refusals(.unknown, by: fixture.first, about: nil) == 1)
         #expect(try await fixture.state(earlier) == untouched)
-        // Nothing of it was kept for when it would be right.
+        // The early decision was not kept.
         let asked = try await fixture.ask(as: operation.id)
         #expect(asked.challenge == foreseen.challenge)
-        // A nonce follows from nothing, so nobody can really foresee it.
+        // The nonce is random, so in reality it cannot be predicted.
         let nonce = try #require(Base64URL.decode(shown.nonce))
         #expect(try await fixture.rig.shown(asked.challenge, to: fixture.first.credential).nonce != shown.nonce)
         try fixture.rig.execute("UPDATE challenge SET nonce = x'\(Hex.encode(nonce))' WHERE id = x'\(asked.challenge)'")
@@ -46,7 +46,7 @@ import World
         await fixture.rig.settled()
         let signed = try await fixture.rig.signed(.approve, asked.challenge, number: "47", by: fixture.first)
         fixture.rig.time.advance(by: .seconds(300))
-        // Whoever looks first writes the expiry down.
+        // The first read after the expiry records it.
         #expect(try await fixture.reported(asked).reason == .expired)
         let untouched = try await fixture.state(asked)
         for _ in 0..<2 {
@@ -75,14 +75,15 @@ import World
         }
         #expect(try fixture.refusals(.decided, by: fixture.first, about: asked.challenge) == 1)
         #expect(try await fixture.state(asked) == decided)
-        // And not for the next challenge either.
+        // It is not valid for the next challenge either.
         let next = try await fixture.ask()
         await #expect(throws: Refusal.self) { try await fixture.rig.post(answer, next.challenge, by: fixture.first) }
         #expect(try fixture.refusals(.challenge, by: fixture.first, about: next.challenge) == 1)
         #expect(try await fixture.reported(next).result == .wait)
     }
 
-    /// The relay's clock and the nonce decide about lateness: `iat` is the phone's own, and kept for the record.
+    /// The relay's clock and the nonce decide whether a decision is late. `iat` is the phone's own time, and only
+    /// recorded.
     @Test(arguments: StoreKind.all, [-86_400 * 365, 86_400 * 365])
     func phoneClockIsIgnored(kind: StoreKind, seconds: Int64) async throws {
         let fixture = try await TwoWebsitesFixture(kind)

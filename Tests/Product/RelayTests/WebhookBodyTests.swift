@@ -13,7 +13,7 @@ import World
 
 /// The exact content of webhooks, and their signature.
 @Suite(.mayBlock) struct WebhookBodyTests {
-    /// What one website gets of what happens to Ada.
+    /// A website with its webhooks about Ada.
     private struct Fixture {
         let rig: RelayRig
         let shop: Website
@@ -35,7 +35,7 @@ import World
             rig.relay.replace(nil)
         }
 
-        /// The next that comes, as the website reads it.
+        /// Returns the next webhook as the website reads it.
         func reported() async throws -> (type: String?, timestamp: String?, data: JSONObject?) {
             let before = rig.webhooks.sent.count
             rig.relay.replace(rig.webhooks)
@@ -81,7 +81,7 @@ import World
         #expect(second.data == expected)
     }
 
-    /// In the original's form it has no key, and no name.
+    /// A phone that was bound in the original's form has no key and no name.
     @Test func deviceEventOfAKeylessPhoneHasNullKey() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.shop("shop", ["answers": "website"], webhook: "https://shop.example/hook")
@@ -111,7 +111,7 @@ import World
         let reported = try webhooks.map { try JSONReader.read($0.body) }
         #expect(reported.map { $0.object?["type"] } == ["login.decided", "user.frozen"])
         #expect(reported.map { $0.object?["timestamp"]?.string } == [at.rfc3339, at.rfc3339])
-        // Its webhook-id is the challenge's own: it ends once.
+        // Its webhook-id is the challenge's id, because a challenge ends once.
         #expect(webhooks.first?.id.text == challenge.text)
         let row = try await rig.on { [shop = scene.shop] relay in try await relay.result(challenge, to: shop) }
         var expected = row.json()
@@ -138,7 +138,7 @@ import World
         #expect(reported.data == ["token": .string(scene.ada.token.text), "reason": "locked"])
     }
 
-    /// A phone of whom nothing is left says nothing to anybody.
+    /// An event about a deleted phone is not sent.
     @Test func eventAboutADeletedUserHasNoBody() async throws {
         let scene = try await Fixture(.memory)
         try scene.rig.execute(
@@ -150,7 +150,7 @@ import World
         #expect(scene.rig.sink.drain().contains { $0.contains("event=webhook.void") })
     }
 
-    /// The end of a challenge is reported by webhook however late it is, as it is to a website that asks.
+    /// The end of a challenge is reported even long afterwards, like the answer to a website that asks.
     @Test func loginDecidedOutlivesTheResultLifetime() async throws {
         let scene = try await Fixture(.memory)
         _ = try await scene.reported()

@@ -7,7 +7,7 @@ import World
 
 @testable import Relay
 
-/// Every webhook is delivered, whatever its website does, and no other website waits for it.
+/// The delivery of webhooks: every webhook arrives, whatever its website does, and no other website waits for it.
 @Suite(.mayBlock) struct WebhookDeliveryTests {
     @Test(arguments: StoreKind.all) func loginDecidedIsSentAtOnce(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
@@ -48,14 +48,14 @@ import World
         website.answer(.unanswered(.timeout))
         rig.webhooks.release()
         await rig.settled()
-        // None of them again at once.
+        // None of them is sent again at once.
         #expect(Set(rig.webhooks.sent.map(\.id)).count == rig.webhooks.sent.count)
         website.answer(.answered(status: 200))
         for _ in 0..<8 { try await rig.webhookRound(after: .seconds(60)) }
         #expect(try website.arrived.count == 6 && scene.left() == 0)
     }
 
-    /// One website hangs, and very much is waiting for it.
+    /// One website hangs, and many webhooks wait for it.
     @Test func hangingEndpointDelaysNoOther() async throws {
         let slow = try await WebhookFixture(.memory)
         let rig = slow.rig
@@ -77,7 +77,7 @@ import World
             let reported = try await quick.cancelled()
             rig.time.advance(by: .seconds(1))
             try await rig.on { relay in await relay.deliverWebhooks() }
-            // Not `settled`: the other website still has four.
+            // Not `settled`, because the other website still has four in flight.
             #expect(await bank.next().id.text == reported.text)
         }
         #expect(rig.webhooks.sent.count == 4)
@@ -85,7 +85,7 @@ import World
         try await rig.on { relay in await relay.stopWebhooks() }
         rig.webhooks.release()
         await rig.settled()
-        // The relay ends: what was under way is known, and nothing else leaves.
+        // The relay ends: the webhooks in flight get their outcomes, and no other is sent.
         #expect(try rig.webhooks.sent.count == 4 && slow.left() == 9_996)
     }
 
@@ -105,7 +105,7 @@ import World
         #expect(try scene.left() == 0)
     }
 
-    /// Both secrets, while the website changes over.
+    /// Both secrets are used while the website changes its secret.
     @Test(arguments: StoreKind.all) func eachAttemptIsSignedWithTheValidSecrets(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
@@ -132,7 +132,7 @@ import World
         }
     }
 
-    /// The key is missing here: that is nothing of the website's, and costs it nothing.
+    /// This relay lacks the key. That is no fault of the website, and counts no attempt.
     @Test(arguments: StoreKind.all) func webhookWithoutReadableSecretIsNotSent(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
@@ -143,7 +143,7 @@ import World
         for _ in 0..<30 { try await rig.webhookRound(after: .seconds(1)) }
         #expect(website.came.isEmpty)
         #expect(try scene.left("attempts = 0") == 3)
-        // Somebody sees it, and is not flooded.
+        // The log shows it, with few lines.
         #expect((1...4).contains(scene.lines(of: "webhook.sealed").count))
         try rig.execute("UPDATE webhook_endpoint SET secrets = x'\(sealed)'")
         for _ in 0..<2 { try await rig.webhookRound(after: WebhookQueues.pause) }
@@ -167,7 +167,7 @@ import World
         #expect(try scene.rig.webhooks.sent.isEmpty && scene.left() == 0)
     }
 
-    /// Where none is set up, what happens waits for one.
+    /// Without a courier, webhooks wait for one.
     @Test func webhookWaitsWithoutACourier() async throws {
         let scene = try await WebhookFixture(.memory)
         scene.rig.relay.replace(nil)

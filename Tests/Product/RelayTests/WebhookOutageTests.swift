@@ -10,7 +10,7 @@ import World
 /// A website that does not accept its webhooks: the relay retries, pauses or disables the endpoint, and
 /// loses no webhook.
 @Suite(.mayBlock) struct WebhookOutageTests {
-    /// It is back, and everything comes: under the ids that were tried before, and what belongs together in its order.
+    /// After the outage every webhook arrives, under its earlier id, and those of one challenge in order.
     @Test(arguments: [StoreKind.memory, .mariadb]) func dayLongOutageLosesNoWebhook(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
@@ -26,7 +26,7 @@ import World
         #expect(try scene.left() == 24 + 2 * 3)
         #expect(try scene.left("dead_at IS NOT NULL") == 0)
         website.answer(.answered(status: 204))
-        // The next to be tried finds it well, and then there is no waiting.
+        // The next attempt succeeds, and then all webhooks are due at once.
         var rounds = 0
         while try scene.left() > 0, rounds < 12 * 13 {
             try await rig.webhookRound(after: .seconds(300))
@@ -40,7 +40,7 @@ import World
             let reported = website.arrived.filter { $0.challenge == challenge }.map(\.type)
             #expect(reported == ["login.decided", "user.frozen"])
         }
-        // What was tried before was tried as the same, and said the same.
+        // The earlier attempts had the same id and the same body.
         #expect(Set(website.came.map(\.id)) == Set(website.arrived.map(\.id)))
         #expect(website.came.count > 2 * website.arrived.count)
         for webhook in website.arrived {
@@ -52,7 +52,7 @@ import World
         #expect(!lines.contains { $0.contains("event=webhook.disabled") })
     }
 
-    /// It takes one of them in the middle and is away again: that is no reason to give up what waits.
+    /// The website accepts one webhook and is down again. The others lose no attempt by that.
     @Test func briefRecoveryConsumesNoAttempts() async throws {
         let scene = try await WebhookFixture(.memory)
         let rig = scene.rig
@@ -67,9 +67,9 @@ import World
             FROM outbox, n WHERE kind = 'webhook'
             """)
         for _ in 0..<(10 * 12) { try await rig.webhookRound(after: .seconds(300)) }
-        // Each has two tries left, and the next of them is hours away.
+        // Each has two attempts left, and the next one is hours away.
         #expect(try scene.left("attempts = 6 AND dead_at IS NULL") == 50)
-        // The relay may send by itself as soon as a login ends, but not before its answer is known.
+        // The relay may send a webhook as soon as a login ends. The courier's answer must be set before that.
         rig.relay.replace(nil)
         let stray = try await scene.cancelled().text
         rig.webhooks.answerOtherwise { .answered(status: $0.id.text == stray ? 200 : 500) }
@@ -108,7 +108,7 @@ import World
         #expect(try website.arrived.count == 6 && scene.left() == 0)
     }
 
-    /// By two relays: one of them says so, once.
+    /// With two relays, one of them reports it, once.
     @Test(arguments: [StoreKind.memory, .mariadb]) func endpointDownForThreeDaysIsDisabled(kind: StoreKind) async throws
     {
         let scene = try await WebhookFixture(kind)
@@ -133,7 +133,7 @@ import World
         website.answer(.answered(status: 200))
         for _ in 0..<24 { try await rig.webhookRound(after: .seconds(3600)) }
         #expect(website.came.count == tried && website.arrived.isEmpty)
-        // What is not dead by then waits for the operator.
+        // Webhooks that are not dead by then wait for the operator.
         let waiting = try scene.left("dead_at IS NULL")
         #expect(try waiting > 0 && scene.left() == 4 * 24)
         #expect(try await scene.enable())
@@ -145,13 +145,14 @@ import World
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
         let dead = try await scene.cancelled().text
-        // Others arrive: it is this one that the website does not like.
+        // The website accepts all other webhooks, and refuses only this one.
         rig.webhooks.answerOtherwise { .answered(status: $0.id.text == dead ? 400 : 200) }
         for round in 0..<(48 * 6) {
             if round % 36 == 35 { try await scene.cancelled() }
             try await rig.webhookRound(after: .seconds(600))
         }
-        // And one that does not count: the first of the others arrived while nothing else had, so all was due at once.
+        // One more attempt does not count: when the first of the others arrived after an outage, all webhooks
+        // became due at once.
         #expect(rig.webhooks.sent.filter { $0.id.text == dead }.count == 8 + 1)
         #expect(scene.counted("delivered") == 8 && rig.webhooks.sent.count == 16 + 1)
         #expect(try scene.left("dead_at IS NOT NULL AND webhook_due_at IS NULL AND reason = 'answered 400'") == 1)
@@ -164,7 +165,7 @@ import World
         #expect(rig.registry.number("twoefay_webhook_dead_letters") == 1)
     }
 
-    /// Who asked for rest was the place that the website had.
+    /// The old URL had requested the pause.
     @Test(arguments: StoreKind.all) func newWebhookURLIsUsedAtOnce(kind: StoreKind) async throws {
         let scene = try await WebhookFixture(kind)
         let rig = scene.rig
@@ -179,7 +180,7 @@ import World
         try rig.execute("UPDATE website SET webhook_url = 'https://shop.example/new' WHERE id = x'\(scene.shop.id)'")
         try await rig.webhookRound(after: .seconds(1))
         #expect(website.arrived.map(\.url) == ["https://shop.example/new"])
-        // The first waits as long as it was to; the operator's tool makes it due.
+        // The first webhook waits until its planned time; the operator's tool makes it due.
         #expect(try scene.left("attempts = 1") == 1)
     }
 
@@ -198,7 +199,7 @@ import World
             try await rig.webhookRound(after: .seconds(60))
         }
         #expect(website.came.count == tried)
-        // At the latest when each has waited a quarter longer than it was asked to.
+        // By then each has waited for the requested time and a quarter more.
         for _ in 0..<4 { try await rig.webhookRound(after: .seconds(60)) }
         #expect(try website.arrived.count == 15 && scene.left() == 0)
     }

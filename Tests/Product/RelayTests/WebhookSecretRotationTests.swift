@@ -8,7 +8,7 @@ import Testing
 
 @testable import Relay
 
-/// The master key is changed: what webhooks are signed with opens before and after.
+/// A change of the master key: the secrets of webhooks open before and after it.
 @Suite(.timeLimit(.minutes(10)), .mayBlock) struct WebhookSecretRotationTests {
     private static let insert = Statement(
         "INSERT INTO webhook_endpoint VALUES (?, ?, '1', NULL, 'active', NULL, NULL, NULL, 0, ?)")
@@ -29,7 +29,7 @@ import Testing
         let before = try Sealer(keys: [Self.old])
         var websites: [WebsiteID] = []
         for number in 0..<120 { websites.append(try await rig.website("shop-\(number)").id) }
-        // What stands in another website's row does not open.
+        // A secret from another website's row does not open.
         let foreign = websites[7]
         var steps: [BoundStatement] = []
         for website in websites {

@@ -10,7 +10,7 @@ import World
 
 /// The store fails, or a relay dies, between an attempt and the record of its outcome.
 @Suite(.mayBlock) struct WebhookStoreOutageTests {
-    /// A way to the store that can be cut.
+    /// A connection to the store that can be cut.
     private final class Way: Sendable {
         private let isCut = Mutex(false)
 
@@ -23,7 +23,7 @@ import World
             }
         }
 
-        /// Its store is gone as soon as something has left.
+        /// Returns a courier that cuts the connection as soon as it has sent something.
         func courier(before other: RecordedWebhooks) -> any WebhookCourier { Courier(way: self, other: other) }
 
         private struct Courier: WebhookCourier {
@@ -53,7 +53,7 @@ import World
         #expect(rig.webhooks.sent.count == 1)
         #expect(scene.lines(of: "webhook.delivered").isEmpty)
         way.cut(false)
-        // Its lease has to be over before anybody looks at it.
+        // The lease must end before the relay processes the webhook again.
         for _ in 0..<4 {
             #expect(try scene.left() == 1)
             rig.time.advance(by: .seconds(7))
@@ -69,11 +69,11 @@ import World
         store.close()
     }
 
-    /// What happens to a webhook whose failure could not be written.
+    /// The events after a failure that could not be written.
     enum Meanwhile: CaseIterable {
         case nothing, triedByOthers, replayed, anHour
 
-        /// As the store has them when it is called again.
+        /// The number of failures in the store before the next attempt.
         var failures: Int {
             switch self {
             case .nothing: 1
@@ -83,7 +83,8 @@ import World
         }
     }
 
-    /// The failure is written when the row's turn comes again, unless that is another try by now, or too long ago.
+    /// The failure is written when the entry is processed again, unless another attempt was made meanwhile or it is
+    /// too old.
     @Test(arguments: Meanwhile.allCases) func failureDuringAStoreOutageIsRecordedForItsAttempt(meanwhile: Meanwhile)
         async throws
     {
@@ -111,14 +112,14 @@ import World
         rig.time.advance(by: Relay.webhookLease + .seconds(1))
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
-        // Its pause is over in any case. What comes of this one cannot be written either.
+        // The pause is over in any case. The outcome of this attempt cannot be written either.
         #expect(website.came.count == 2)
         #expect(try scene.left("attempts = \(meanwhile.failures) AND holder IS NOT NULL") == 1)
         #expect(scene.lines(of: "webhook.failed").count == (meanwhile == .nothing ? 1 : 0))
         store.close()
     }
 
-    /// Nobody knows whether it arrived: it is sent again, as the same.
+    /// The webhook may have arrived, so it is sent again under the same id.
     @Test(arguments: [StoreKind.file, .mariadb]) func webhookOfADeadRelayIsResent(kind: StoreKind) async throws {
         let place = try await kind.fresh()
         let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
@@ -131,10 +132,10 @@ import World
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(rig.webhooks.sent.map(\.id.text) == [challenge.text])
-        // As long as it could be alive, it is left to it.
+        // While the relay may be alive, its entry is left alone.
         try await rig.webhookRound(after: .seconds(1))
         #expect(rig.webhooks.sent.count == 1)
-        // A jump of the clock is no silence of the other's: it looks every second.
+        // The relay polls every second, because a jump of the clock does not count as silence of the other relay.
         for _ in 0..<10 {
             rig.time.advance(by: .seconds(1))
             try await rig.on { relay in await relay.runHeartbeat() }
@@ -145,7 +146,7 @@ import World
         #expect(sent[0].id == sent[1].id && sent[0].body == sent[1].body)
         #expect(sent[0].field("webhook-id") == sent[1].field("webhook-id"))
         #expect(try scene.left() == 0)
-        // A death is no failure of the website's.
+        // The death of a relay is no failure of the website.
         #expect(scene.counted("failed") == 0)
         store.close()
     }

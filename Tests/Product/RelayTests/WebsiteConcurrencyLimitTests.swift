@@ -10,7 +10,7 @@ import World
 struct WebsiteConcurrencyLimitTests {
     private let time = TestTime()
 
-    /// A loop on which requests of websites begin, end when the test ends them, and are recorded.
+    /// A loop on which requests of websites start, are recorded, and end when the test ends them.
     private final class Fixture: Sendable {
         let loop: EventLoop
         let turns: WebsiteConcurrencyLimit
@@ -38,7 +38,7 @@ struct WebsiteConcurrencyLimitTests {
             settle()
         }
 
-        /// What has begun since the last time.
+        /// Returns the requests that started since the last call.
         func begunSince() -> [String] {
             begun.withLock { begun in
                 defer { begun = [] }
@@ -62,7 +62,7 @@ struct WebsiteConcurrencyLimitTests {
         scene.send("shop", 0..<1)
         scene.send("flood", 0..<100)
         #expect(scene.begunSince() == ["shop 0"] + names("flood", 0..<WebsiteConcurrencyLimit.limit))
-        // Another website begins at once, however many wait.
+        // Another website's request starts at once, however many wait.
         scene.send("shop", 1..<2)
         #expect(scene.begunSince() == ["shop 1"])
         for number in WebsiteConcurrencyLimit.limit..<100 {
@@ -93,7 +93,7 @@ struct WebsiteConcurrencyLimitTests {
         _ = scene.begunSince()
         time.advance(by: WebsiteConcurrencyLimit.memory)
         scene.send("flood", 20..<30)
-        // Those that have waited begin, too.
+        // The requests that have waited start, too.
         #expect(Set(scene.begunSince()) == Set(names("flood", WebsiteConcurrencyLimit.limit..<30)))
     }
 }

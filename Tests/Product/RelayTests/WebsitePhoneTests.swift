@@ -8,7 +8,7 @@ import World
 
 @testable import Relay
 
-/// Phones without a key, which their website keeps.
+/// Phones without a key, which their website has bound.
 @Suite struct WebsitePhoneTests {
     private static let websites = ["answers": "website", "further-factors": "website"]
 
@@ -57,14 +57,14 @@ import World
         #expect(try announced(rig) == [2, 1])
     }
 
-    /// As one that was stolen: its website, or whoever acts for it, must not bind it again.
+    /// For a stolen phone: its website, or an attacker with the website's key, must not bind it again.
     @Test(arguments: StoreKind.all) func operatorTakesOverAPhoneUnboundByItsWebsite(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let club = try await rig.shop("club", Self.websites, webhook: "https://club.example/hook")
         let ada = try await Person.registered("ada", at: club, rig)
         let device = try await ada.bound("one")
         try await rig.on { relay in try await relay.unbind(device, ofUser: "ada", by: club) }
-        // There is nothing to be given back.
+        // There is nothing to resume.
         #expect(try await !rig.byOperator(.active, device))
         #expect(try await rig.byOperator(.revoked, device))
         #expect(try await !rig.byOperator(.revoked, device))

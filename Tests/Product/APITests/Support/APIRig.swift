@@ -10,14 +10,15 @@ import Storage
 import TestSupport
 import World
 
-/// The API over a real relay over a real store: requests are values, driven on the relay's loop as a connection would.
+/// The API over a real relay and a real store. Requests are values, which run on the relay's loop as in a
+/// connection.
 final class APIRig: Sendable {
     let relay: RelayRig
     let api: API
 
     /// - Parameters:
-    ///   - kind: of the store; in memory, or in a file where statements are noted.
-    ///   - statements: where everything is noted that the API has the store run.
+    ///   - kind: the kind of store; by default in memory, or a file if statements are recorded.
+    ///   - statements: records the statements that the API makes the store run.
     init(
         dependencies: [Dependency] = [], deadline: Duration = .seconds(10), _ kind: StoreKind? = nil,
         noting statements: Statements? = nil, quotas: Quotas = Quotas()
@@ -38,7 +39,7 @@ final class APIRig: Sendable {
         api = Self.api(over: relay.relay, relay)
     }
 
-    /// Another relay over the same store, for which the store is away where `isAway` says so of a statement.
+    /// Returns another relay over the same store, whose store fails for the statements that `isAway` selects.
     func beside(isAway: @escaping @Sendable (String) -> Bool) throws -> APIRig {
         let store = try Store.watched(at: relay.url, rows: RelayRig.rowAuthenticator()) {
             (steps, session) throws(SessionFailure) in
@@ -69,7 +70,7 @@ final class APIRig: Sendable {
     /// A caller without a certificate.
     var stranger: Site { Site(rig: self, certificate: nil) }
 
-    /// Until the request is answered or held.
+    /// Starts the request, and returns when it is answered or held.
     func start(_ request: Request) async -> Outcome {
         await relay.loop.perform { [api] in
             switch api.handle(request) {
@@ -79,7 +80,7 @@ final class APIRig: Sendable {
         }
     }
 
-    /// Until the request is answered; a held one until it is woken.
+    /// Sends the request, and returns its answer. A held request is answered when it is woken.
     func send(_ request: Request) async -> Response {
         switch await start(request) {
         case .response(let response): response
@@ -87,7 +88,7 @@ final class APIRig: Sendable {
         }
     }
 
-    /// Waits for what the request waits for, and for its answer.
+    /// Waits until the held request is woken, and returns its answer.
     func end(_ hold: Hold) async -> Response {
         switch await wake(hold) {
         case .response(let response): response
@@ -95,13 +96,13 @@ final class APIRig: Sendable {
         }
     }
 
-    /// Waits for what the request waits for, and for what comes of it.
+    /// Waits until the held request is woken, and returns the outcome.
     func wake(_ hold: Hold) async -> Outcome {
         await withCheckedContinuation { continuation in hold.wait.arm { continuation.resume() } }
         return await relay.loop.perform { await hold.finish() }
     }
 
-    /// As a connection does when the time is over.
+    /// Ends the wait, as a connection does when the time is over.
     func giveUp(_ hold: Hold) async -> Response {
         hold.wait.cancel()
         return switch await relay.loop.perform({ await hold.finish() }) {
@@ -133,7 +134,7 @@ struct Site: Sendable {
         await rig.send(request(method, path, body, fields: fields))
     }
 
-    /// A body as it stands.
+    /// Posts a body of raw bytes.
     func post(_ path: String, raw: [UInt8], type: String? = "application/json") async -> Response {
         var fields = Fields()
         if let type { fields.add("content-type", type) }
@@ -149,7 +150,7 @@ struct Site: Sendable {
         return (token, code)
     }
 
-    /// A user with a phone that proved its key.
+    /// Registers a user and binds a phone that proved its key.
     func enrol(_ username: String) async throws -> (token: String, phone: Site) {
         let (token, code) = try await register(username)
         let phone = try TestPhone(pushToken: "push-of-\(token)")
@@ -168,7 +169,7 @@ struct Site: Sendable {
         return (token, Site(rig: rig, certificate: phone.certificate(device: id)))
     }
 
-    /// The challenge and the number of a new login.
+    /// Starts a login, and returns its challenge and number.
     func login(_ username: String) async throws -> (challenge: String, number: String?) {
         let response = await send("POST", "/login", ["username": .string(username)])
         guard let challenge = response["challenge"]?.string else {
@@ -179,7 +180,7 @@ struct Site: Sendable {
 }
 
 extension ClientCertificate {
-    /// What TLS says of the certificate that `RelayRig.website` registers.
+    /// Returns the certificate that `RelayRig.website` registers, as TLS reports it.
     static func website(_ name: String) -> ClientCertificate {
         ClientCertificate(
             authority: .websites, uris: ["twoefay:website:\(name)"],
@@ -193,14 +194,14 @@ extension Response {
     subscript(name: String) -> JSONValue? { json[name] }
     var code: String? { self["code"]?.string }
 
-    /// What is said to be wrong, as `parameter code`.
+    /// The reported faults, as `parameter code`.
     var faults: [String] {
         (self["errors"]?.array ?? []).map {
             "\($0.object?["parameter"]?.string ?? "") \($0.object?["code"]?.string ?? "")"
         }
     }
 
-    /// Everything but what differs between any two answers.
+    /// The answer without the field that differs between any two answers.
     var withoutID: Response {
         Response(status: status, fields: Fields(fields.all.filter { $0.name != "request-id" }), body: body)
     }

@@ -4,7 +4,7 @@ import Relay
 import TestSupport
 
 extension Site {
-    /// An active code factor, as if it had been enrolled.
+    /// Adds an active code factor, as if it had been enrolled.
     @discardableResult func give(
         _ kind: Factor, to username: String, at website: String, address: String? = nil
     ) async throws -> CodeFactor {

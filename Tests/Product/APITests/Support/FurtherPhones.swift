@@ -8,7 +8,7 @@ extension Site {
         certificate?.uris.first.map { String($0.dropFirst("twoefay:website:".count)) } ?? ""
     }
 
-    /// What /verify says to a new phone with that code.
+    /// Sends /verify for a new phone with that code.
     func verify(_ phone: TestPhone, token: String, code: String, from remote: String = "192.0.2.1") async throws
         -> Response
     {

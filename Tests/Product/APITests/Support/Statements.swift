@@ -2,11 +2,11 @@ import Storage
 import Synchronization
 import TestSupport
 
-/// What a store was made to run, in order.
+/// The statements that a store has run, in order.
 final class Statements: Sendable {
     private let run = Mutex<[String]>([])
 
-    /// Since it was taken last.
+    /// Returns the statements since the last call.
     func take() -> [String] {
         run.withLock { run in
             defer { run = [] }

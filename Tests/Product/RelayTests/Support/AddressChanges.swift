@@ -3,7 +3,7 @@ import Domain
 import Relay
 import TestSupport
 
-/// What a website does with its user's addresses.
+/// The website's changes of its user's addresses.
 extension Person {
     func change(
         _ approval: ChallengeID? = nil, _ edit: (inout UserChange) -> Void
@@ -31,7 +31,7 @@ extension Person {
     }
 }
 
-/// What somebody reads in a message that is to confirm an address.
+/// Returns the code from a message that confirms an address.
 func addressCode(_ message: Message) throws -> String {
     guard case .code(let code) = message.content, code.purpose == .address else { throw RigFailure("no code") }
     return String(decoding: code.digits.reveal(), as: UTF8.self)

@@ -6,20 +6,20 @@ import World
 
 @testable import Relay
 
-/// Ada at the shop: with a phone or without, and with the code factors that a test gives her.
+/// A user, Ada, at the shop, with or without a phone, and with the code factors that a test adds.
 struct CodeLoginFixture {
-    /// Of RFC 4226, appendix D: what the rig's secret makes of the counters from 0.
+    /// The codes of the rig's secret for the counters from 0 (RFC 4226, appendix D).
     static let codes = [
         "755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489",
     ]
-    /// None of these.
+    /// A code that is none of these.
     static let wrong = "000000"
 
     let rig: RelayRig
     let shop: Website
     let ada: UserToken
     let id: UserID
-    /// Nil where she has none.
+    /// Ada's phone; nil if she has none.
     let phone: RelayRig.BoundPhone?
 
     init(_ kind: StoreKind, policies: [String: String] = [:], hasPhone: Bool = true) async throws {
@@ -62,12 +62,12 @@ struct CodeLoginFixture {
         try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
     }
 
-    /// What was tried, as people would say it: `push expired, totp sent`.
+    /// Returns the steps as text: `push expired, totp sent`.
     func steps(_ asked: OpenedChallenge) async throws -> String {
         try await reported(asked).steps.map { "\($0.factor) \($0.state)" }.joined(separator: ", ")
     }
 
-    /// The outbox is looked into after so long.
+    /// Processes the outbox after a pause.
     func later(_ pause: Duration) async throws {
         rig.time.advance(by: pause)
         try await rig.on { relay in await relay.processDueEntries() }
@@ -91,7 +91,7 @@ struct CodeLoginFixture {
         }
     }
 
-    /// The same without an error that a test would have to catch.
+    /// Submits a code, and returns a refusal as a value.
     func outcome(of code: String, _ asked: OpenedChallenge) async -> Result<ChallengeResult, Refusal> {
         do {
             return .success(try await handIn(code, asked))
@@ -106,14 +106,14 @@ struct CodeLoginFixture {
             counter: UInt64(OTP.step(at: rig.time.now(), period: 30) + offset), algorithm: .sha1, digits: 6)
     }
 
-    /// The user's wrong codes in a row, over all factors.
+    /// The user's consecutive wrong codes, over all factors.
     var budget: Int64 { get throws { try rig.count("SELECT code_failures FROM user") } }
 
     var areCodesLocked: Bool {
         get throws { try rig.count("SELECT count(*) FROM user WHERE codes_locked_at IS NOT NULL") == 1 }
     }
 
-    /// As `twoefay user unlock` does it.
+    /// Unlocks the user, as `twoefay user unlock` does.
     func unlockByOperator() async throws -> Bool {
         let (store, now) = (rig.store, rig.time.now())
         return try await rig.on { [id] relay in

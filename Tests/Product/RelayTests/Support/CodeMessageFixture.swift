@@ -6,7 +6,7 @@ import World
 @testable import Relay
 @testable import Storage
 
-/// Ada has been asked at the shop, and is to be sent a code: RFC 4226 says which.
+/// A login of Ada's at the shop, for which a code is sent. The codes are those of RFC 4226.
 struct CodeMessageFixture {
     static let codes = ["755224", "287082"]
 
@@ -51,9 +51,9 @@ struct CodeMessageFixture {
             """)
     }
 
-    /// Its row is there, leased to a relay.
+    /// Writes the outbox entry, leased to a relay.
     ///
-    /// - Parameter counter: as the factor has it by then.
+    /// - Parameter counter: the factor's counter at that time.
     func write(counter: Int64 = 0, of relay: Relay? = nil, forLogin: Bool = true) async throws -> OutboxEntryID {
         let (relay, store, now) = (relay ?? rig.relay, rig.store, rig.time.now())
         let operation = relay.operations.new()
@@ -75,7 +75,7 @@ struct CodeMessageFixture {
 
     private static let audit = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'test')")
 
-    /// It leaves at once, as after every login.
+    /// Sends the message at once, as after every login.
     func carry(_ entry: OutboxEntryID) async throws {
         try await rig.on { relay in relay.startDelivery(entry) }
         await rig.settled()
@@ -101,7 +101,7 @@ struct CodeMessageFixture {
 }
 
 extension RelayRig {
-    /// The outbox is looked into when so much time has passed.
+    /// Processes the outbox after a pause.
     func round(after pause: Duration) async throws {
         time.advance(by: pause)
         try await on { relay in await relay.processDueEntries() }
@@ -110,7 +110,7 @@ extension RelayRig {
 }
 
 extension Message {
-    /// What is to be typed; nil where there is nothing.
+    /// The digits of the code; nil if the message has none.
     var code: String? {
         guard case .code(let code) = content else { return nil }
         return String(decoding: code.digits.reveal(), as: UTF8.self)

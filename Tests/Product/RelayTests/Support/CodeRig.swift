@@ -5,16 +5,16 @@ import Storage
 import TestSupport
 import World
 
-/// What a person's app shows, and what a website does with it.
+/// The user's authenticator app, and the website's requests about factors.
 extension Person {
-    /// The code that an app with this secret shows now, or so many steps before or after.
+    /// Returns the code that an app with this secret shows now, or `steps` time steps later.
     func code(_ secret: String, steps: Int64 = 0, digits: Int = 6) throws -> String {
         guard let key = Base32.decode(secret) else { throw RigFailure("no base32: \(secret)") }
         let step = OTP.step(at: rig.time.now(), period: 30) + steps
         return OTP.code(secret: Secret(key), counter: UInt64(step), algorithm: .sha1, digits: digits)
     }
 
-    /// One that is certainly another.
+    /// Returns a code that is certainly different.
     func wrong(_ code: String) -> String { String(code.map { $0 == "9" ? "0" : "9" }) }
 
     func addTOTP(
@@ -34,7 +34,7 @@ extension Person {
         }
     }
 
-    /// An app that counts.
+    /// Adds an active app, and returns its secret.
     func withTOTP() async throws -> String {
         let setup = try await addTOTP()
         guard try await confirm(try code(setup.secret)) else { throw RigFailure("not confirmed") }
@@ -75,7 +75,7 @@ extension Person {
         }
     }
 
-    /// As `twoefay user unlock` does it.
+    /// Unlocks the user, as `twoefay user unlock` does.
     func unlockByOperator() async throws {
         let (store, now) = (rig.store, rig.time.now())
         let unlocked = try await rig.on { relay in
@@ -107,7 +107,7 @@ extension Person {
     }
 }
 
-/// The refusal of a request; nil if it succeeded.
+/// Runs a request, and returns its refusal; nil if it succeeded.
 func refusal<Value>(_ call: () async throws -> Value) async -> Refusal? {
     do {
         _ = try await call()

@@ -33,7 +33,7 @@ struct Person: Sendable {
     let website: Website
     let username: String
     let token: UserToken
-    /// Of the registration.
+    /// The activation code from the registration.
     let code: String
 
     static func registered(
@@ -47,7 +47,7 @@ struct Person: Sendable {
         return Person(rig: rig, website: website, username: username, token: token, code: activation.code)
     }
 
-    /// Without an approval, as long as none is needed.
+    /// Requests another activation code, without an approval if none is needed.
     func furtherCode(_ approval: ChallengeID? = nil, as operation: Operation? = nil) async throws -> String {
         let operation = operation ?? rig.relay.operations.new()
         return try await rig.on { relay in
@@ -55,7 +55,7 @@ struct Person: Sendable {
         }
     }
 
-    /// Why there is no code.
+    /// Requests an activation code, and returns the refusal; nil if there is a code.
     func refusedCode(_ approval: ChallengeID? = nil, as operation: Operation? = nil) async -> Refusal? {
         do {
             _ = try await furtherCode(approval, as: operation)
@@ -74,7 +74,7 @@ struct Person: Sendable {
         }
     }
 
-    /// A phone that need not wait.
+    /// Binds a phone that does not have to wait.
     func bound(_ phone: TestPhone, _ code: String) async throws -> PhoneCredential {
         let bind = await bind(phone, code)
         guard let bound = bind.bound else { throw RigFailure("not bound: \(bind)") }
@@ -109,7 +109,7 @@ struct Person: Sendable {
         try await rig.on { relay in try await relay.result(challenge, to: website) }
     }
 
-    /// What the phones of this person were asked last, by push.
+    /// Returns the challenge of the last push.
     func lastAsked() throws -> ChallengeID {
         guard let push = rig.pushes.sent.last else { throw RigFailure("nothing was asked") }
         return push.challenge
@@ -117,7 +117,7 @@ struct Person: Sendable {
 }
 
 extension RelayRig {
-    /// A website whose users answer with certificates.
+    /// Adds a website whose users answer with client certificates.
     func shop(_ name: String = "shop", _ policies: [String: String] = [:], webhook: String? = nil) async throws
         -> Website
     {
@@ -125,7 +125,7 @@ extension RelayRig {
             name, policies: ["answers": "certificate"].merging(policies) { $1 }, webhook: webhook)
     }
 
-    /// As `twoefay` gives it to people who have no phone left to approve with.
+    /// Returns an activation code from an operator, for a user who has no phone left to approve it.
     func operatorsCode(for username: String, of website: String) async throws -> String {
         let (store, operation, now) = (store, relay.operations.new(), time.now())
         return try await on { _ in
@@ -142,7 +142,8 @@ extension RelayRig {
         }
     }
 
-    /// As `twoefay device` does it. False when there is nothing to do, or the phone is in no state to be changed so.
+    /// Changes a phone, as `twoefay device` does. Returns false if there is nothing to change, or if its state does
+    /// not permit it.
     func byOperator(_ state: DeviceState, _ device: DeviceID) async throws -> Bool {
         let (store, now) = (store, time.now())
         return try await on { relay in

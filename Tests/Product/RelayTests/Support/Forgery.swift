@@ -5,9 +5,9 @@ import JSON
 import TestSupport
 import World
 
-/// Compact JWS that no honest phone makes.
+/// Compact JWS that no correct phone makes.
 enum Forgery {
-    /// These texts, whatever they are, signed like a JWS.
+    /// Signs any two texts like a JWS.
     static func signed(header: String, payload: String, key: P256PrivateKey) throws -> String {
         let input = encode(header) + "." + encode(payload)
         return input + "." + Base64URL.encode(try key.sign(Array(input.utf8)))
@@ -25,7 +25,7 @@ enum Forgery {
         String(decoding: Base64URL.decode(parts(compact)[1]) ?? [], as: UTF8.self)
     }
 
-    /// The same r and s as X.509 writes them.
+    /// Returns the JWS with its signature in DER, as in X.509.
     static func inDER(_ compact: String) -> String {
         let parts = parts(compact)
         let raw = Base64URL.decode(parts[2]) ?? []
@@ -38,7 +38,7 @@ enum Forgery {
         return parts[0] + "." + parts[1] + "." + Base64URL.encode([0x30, UInt8(body.count)] + body)
     }
 
-    /// The same signature with n - s in place of s, which every verifier takes for as good.
+    /// Returns the JWS with n - s in place of s, which every verifier accepts as well.
     static func withOtherS(_ compact: String) -> String {
         let parts = parts(compact)
         let raw = Base64URL.decode(parts[2]) ?? []
@@ -52,7 +52,7 @@ enum Forgery {
         return parts[0] + "." + parts[1] + "." + Base64URL.encode(raw[..<32] + other)
     }
 
-    /// n of P-256 (FIPS 186-4, D.1.2.3).
+    /// The order n of P-256 (FIPS 186-4, D.1.2.3).
     private static let order: [UInt8] =
         Hex.decode("ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551") ?? []
 }

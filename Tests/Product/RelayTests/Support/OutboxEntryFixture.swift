@@ -6,13 +6,13 @@ import World
 
 @testable import Relay
 
-/// Three users of one shop, and one due row of the outbox about each of them.
+/// Three users of one shop, and one due outbox entry about each of them.
 struct OutboxEntryFixture {
     enum Kind: String, CaseIterable {
         case webhook, push, mail, sms, next, expiry
     }
 
-    /// A word that no relay knows, and the row of the outbox that cannot be read because of it.
+    /// An unknown value in a row that makes an outbox entry unreadable.
     enum Unreadable: CaseIterable {
         case challengeOfWebhook, stepOfWebhook, stepOfNext, factorOfSMS
 
@@ -25,7 +25,7 @@ struct OutboxEntryFixture {
         }
     }
 
-    /// One row that a row of the outbox relies on, and a value that somebody writes there.
+    /// A row on which an outbox entry relies, and a forged value for it.
     struct Relied {
         let table: String
         let column: String
@@ -58,7 +58,7 @@ struct OutboxEntryFixture {
             }
         }
         self.rows = rows
-        // Until the rows are due: a code by text message is leased to the relay that wrote it.
+        // Waits until the entries are due: a code by text message is leased to the relay that wrote it.
         let wait: [Kind: Duration] = [.sms: .seconds(41), .next: .seconds(31), .expiry: .seconds(301)]
         rig.time.advance(by: wait[kind] ?? .zero)
     }
@@ -81,7 +81,7 @@ struct OutboxEntryFixture {
         return (phone.user, asked.challenge)
     }
 
-    /// What is due is done when so much time has passed: more than a lease.
+    /// Processes the due entries after a pause that is longer than a lease.
     func round(after pause: Duration = .seconds(16)) async throws {
         if kind == .webhook { try await rig.webhookRound(after: pause * 2) } else { try await rig.round(after: pause) }
     }
@@ -94,15 +94,15 @@ struct OutboxEntryFixture {
         try rig.count("SELECT count(*) FROM outbox WHERE \(isSecond) AND \(condition)") == 1
     }
 
-    /// Whether the second one is in the outbox no more.
+    /// Whether the second entry is no longer in the outbox.
     func isSettled() throws -> Bool { try !second("1 = 1") }
 
-    /// Which of the three were done.
+    /// Returns which of the three entries were processed.
     func done() throws -> [Bool] {
         try rows.map { row in
             switch kind {
             case .webhook: rig.webhooks.sent.contains { $0.id.text == row.id }
-            // The first time the push service was busy.
+            // At the first attempt the push service was busy.
             case .push: rig.pushes.sent.count { $0.id.text == row.id } > 1
             case .mail: rig.mails.sent.contains { $0.id.text == row.id }
             case .sms: rig.texts.sent.contains { $0.id.text == row.id }
@@ -118,7 +118,7 @@ struct OutboxEntryFixture {
         }
     }
 
-    /// What 'outbox list --dead' shows.
+    /// Returns the rows of `outbox list --dead`.
     func dead() async throws -> [OutboxAdmin.Row] {
         var wanted = OutboxAdmin.Filter()
         wanted.onlyDead = true
@@ -126,7 +126,7 @@ struct OutboxEntryFixture {
         return try await rig.on { _ in try await store.run(query) }
     }
 
-    /// A row that the second one relies on.
+    /// Returns a row on which the second entry relies.
     func relied() throws -> Relied {
         guard let challenge = rows[1].challenge else {
             return Relied(
@@ -136,7 +136,7 @@ struct OutboxEntryFixture {
             table: "challenge", column: "policy", forged: #"{"number":"none"}"#, condition: "id = x'\(challenge)'")
     }
 
-    /// Makes the second one unreadable, and readable again.
+    /// Returns SQL that makes the second entry unreadable, and SQL that reverts that.
     func unreadable(_ what: Unreadable) throws -> (change: String, back: String) {
         let challenge = rows[1].challenge?.text ?? ""
         let (table, condition) =

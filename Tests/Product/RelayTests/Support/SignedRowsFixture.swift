@@ -9,7 +9,7 @@ import World
 
 /// A store with a row in every signed table, all of them genuine.
 struct SignedRowsFixture {
-    /// A column, and what somebody might write there.
+    /// A column, and a value that an attacker might write there.
     struct Column {
         let name: String
         let change: String
@@ -73,8 +73,7 @@ struct SignedRowsFixture {
         ],
     ]
 
-    /// Columns that help nobody to an approval, and rights, which only a relay or the tool gives
-    /// back.
+    /// Columns that cannot help to obtain an approval, and rights, which only a relay or the tool can restore.
     static let harmless: [String: [String]] = [
         "website": ["state", "created_at", "operation", "mac"],
         "website_key": ["created_at", "mac"],
@@ -101,7 +100,7 @@ struct SignedRowsFixture {
 
     let rig: RelayRig
 
-    /// Makes one row in each table: two rows would get the same id when ids are changed.
+    /// Makes one row in each table, because a change of ids would give two rows the same id.
     init(_ kind: StoreKind) async throws {
         rig = try await RelayRig(kind)
         let shop = try await rig.shop()
@@ -130,7 +129,7 @@ struct SignedRowsFixture {
 }
 
 extension RelayRig {
-    /// The rows that a relay takes for somebody else's, by table and key.
+    /// Returns the rows that are not genuine, by table and key.
     func notGenuine() async throws -> [String] {
         let (store, authenticator) = (store, try Self.rowAuthenticator())
         return try await on { _ in
@@ -143,7 +142,7 @@ extension RelayRig {
         }
     }
 
-    /// The rows for which something was refused so far, as the log names them.
+    /// The rows that caused a refusal so far, as the log names them.
     var forgeries: [String] {
         sink.lines.filter { $0.contains("event=row.forged") }.compactMap { line in
             line.split(separator: "row=\"").dropFirst().first.map { String($0.prefix { $0 != "\"" }) }

@@ -9,11 +9,11 @@ import World
 
 @testable import Relay
 
-/// A verb that gives its website a secret to show once.
+/// A verb that returns a secret to its website once.
 enum SecretVerb: CaseIterable {
     case register, activate, totp, recovery
 
-    /// Returns the texts that the website is given to show.
+    /// Runs the verb, and returns the texts that the website gets.
     func run(
         at relay: Relay, _ website: Website, as operation: Domain.Operation, username: String = "ada"
     ) async throws -> [String] {
@@ -39,7 +39,7 @@ enum SecretVerb: CaseIterable {
     }
 }
 
-/// Ada at a shop that needs nobody's approval.
+/// A user, Ada, at a shop that needs no approval.
 struct StoredSecretFixture {
     let rig: RelayRig
     let ada: Person
@@ -87,7 +87,7 @@ struct StoredSecretFixture {
         get throws { try rig.count("SELECT count(*) FROM operation_secret") }
     }
 
-    /// Exchanges the sealed values of the two rows that are there.
+    /// Exchanges the sealed values of the two existing rows.
     func exchange() throws {
         let rows = try ["min", "max"].map { end in
             let row = "operation = (SELECT \(end)(operation) FROM operation_secret)"
@@ -101,8 +101,7 @@ struct StoredSecretFixture {
         }
     }
 
-    /// How often the log has said since the last time that the secret of this operation does not
-    /// open.
+    /// Returns how many new log lines say that the secret of this operation does not open.
     func sealedElsewhere(_ operation: Domain.Operation) -> Int {
         rig.sink.drain().count { $0.contains("event=operation.sealed ") && $0.contains(operation.id.text) }
     }

@@ -36,9 +36,9 @@ struct TwoWebsitesFixture {
         carl = (others.1.phone, others.1.credential)
     }
 
-    /// Asks Ada.
+    /// Opens a challenge for Ada.
     ///
-    /// - Parameter operation: what the challenge's id follows from.
+    /// - Parameter operation: the operation from which the challenge's id is derived.
     func ask(
         number: String? = "47", request: String? = "r-1", amount: String = "12.50 EUR", as operation: OperationID? = nil
     ) async throws -> OpenedChallenge {
@@ -55,7 +55,7 @@ struct TwoWebsitesFixture {
         try await rig.on { [shop] relay in try await relay.result(asked.challenge, to: shop) }
     }
 
-    /// Everything that a refused decision must leave as it is.
+    /// Returns everything that a refused decision must not change.
     func state(_ asked: OpenedChallenge) async throws -> State {
         let store = rig.store
         let row = try await rig.on { [first] _ in
@@ -78,7 +78,7 @@ struct TwoWebsitesFixture {
         let events: Int64
     }
 
-    /// How often the audit says that a decision of that phone was refused for that.
+    /// Returns how many audit rows record a decision of that phone that was refused for this fault.
     func refusals(_ fault: DecisionFault, by phone: RelayRig.BoundPhone, about challenge: ChallengeID?) throws -> Int64
     {
         let about = challenge.map { "= x'\($0)'" } ?? "IS NULL"
@@ -89,12 +89,12 @@ struct TwoWebsitesFixture {
             """)
     }
 
-    /// How often the metrics say so of any phone.
+    /// Returns the metric for this fault, over all phones.
     func counted(_ fault: DecisionFault) -> Double? {
         rig.registry.number("twoefay_decisions_refused_total{reason=\"\(fault.rawValue)\"}")
     }
 
-    /// Nobody asks Ada until somebody unlocks her: what an operator does.
+    /// Locks Ada, as an operator does.
     func lock() async throws -> Bool {
         let (user, store) = (first.credential.user, rig.store)
         return try await rig.on { [rig] relay in
@@ -102,7 +102,7 @@ struct TwoWebsitesFixture {
         }
     }
 
-    /// The user is active again, with no failures: what an operator does.
+    /// Unlocks Ada and clears her failures, as an operator does.
     func unlock() async throws {
         let store = rig.store
         let unlocked = try await rig.on { [first, rig] relay in
@@ -115,7 +115,7 @@ struct TwoWebsitesFixture {
 }
 
 extension RelayRig {
-    /// One more phone of a user, under the operator's word.
+    /// Binds another phone of a user, with an operator's activation code.
     func further(of username: String, _ user: UserToken, at website: Website) async throws -> BoundPhone {
         let code = try await operatorsCode(for: username, of: website.name)
         let phone = try TestPhone(pushToken: "push-\(username)-\(code)")
@@ -125,7 +125,7 @@ extension RelayRig {
         return (phone, try await on { relay in try await relay.device(bound.device, key: key, isCertified: true) })
     }
 
-    /// A login that is the same operation however often it is asked for.
+    /// Returns a login that is the same operation at each call.
     func oneLogin(of user: UserToken, by website: Website) -> @Sendable (Relay) async throws -> OpenedChallenge {
         let operation = relay.operations.new()
         return { relay in
@@ -134,7 +134,7 @@ extension RelayRig {
         }
     }
 
-    /// One more relay over the same store: another node, or this one after a restart.
+    /// Returns another relay over the same store: another node, or this one after a restart.
     func another() throws -> Relay {
         try Self.relay(
             over: store, push: nil,

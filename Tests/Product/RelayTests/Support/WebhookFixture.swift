@@ -12,7 +12,7 @@ import World
 @testable import Relay
 
 extension RelayRig {
-    /// Websites are called when so much time has passed, until nothing is left to be done at that moment.
+    /// Sends the webhooks that are due after a pause, until nothing is left to send at that moment.
     func webhookRound(after pause: Duration) async throws {
         time.advance(by: pause)
         try await on { relay in await relay.deliverWebhooks() }
@@ -31,7 +31,7 @@ struct WebhookFixture {
 
     init(_ kind: StoreKind) async throws { try await self.init(try await RelayRig(kind)) }
 
-    /// The webhook about the bound phone was delivered already.
+    /// Creates a website. The webhook about the bound phone has already been delivered.
     init(_ rig: RelayRig, _ name: String = "shop", url: String = WebhookFixture.url) async throws {
         self.rig = rig
         shop = try await rig.shop(
@@ -42,7 +42,7 @@ struct WebhookFixture {
         try rig.execute("DELETE FROM outbox WHERE kind = 'webhook'")
     }
 
-    /// A login with an end.
+    /// Opens a login and cancels it.
     @discardableResult func cancelled(by relay: Relay? = nil) async throws -> ChallengeID {
         try await rig.on { [ada, shop] own in
             let relay = relay ?? own
@@ -76,7 +76,7 @@ struct WebhookFixture {
 
     func lines(of event: String) -> [String] { rig.sink.drain().filter { $0.contains("event=\(event) ") } }
 
-    /// As an operator has it changed.
+    /// Sets the signing secrets, as an operator's command does.
     func signed(with secrets: WebhookSecrets) async throws {
         let sealer = try RelayRig.sealer()
         let sealed = WebhookEndpoints.Secrets(
@@ -92,7 +92,7 @@ struct WebhookFixture {
         guard changed else { throw RigFailure("the secrets were not changed") }
     }
 
-    /// What an operator does.
+    /// Enables the endpoint, as an operator does.
     func enable() async throws -> Bool {
         try await rig.on { [rig, shop] relay in
             let now = rig.time.now()
@@ -118,10 +118,10 @@ final class Receiver: WebhookCourier {
     init(_ webhooks: RecordedWebhooks) { webhooks.answerOtherwise { [self] in answer($0) } }
     init() {}
 
-    /// From now on.
+    /// Sets the outcome from now on.
     func answer(_ outcome: WebhookOutcome) { state.withLock { $0.outcome = outcome } }
 
-    /// All that was tried, and what of it was delivered.
+    /// All attempts, and those that were delivered.
     var came: [WebhookRequest] { state.withLock { $0.came } }
     var arrived: [WebhookRequest] { state.withLock { $0.arrived } }
 
@@ -136,7 +136,7 @@ final class Receiver: WebhookCourier {
     func send(_ webhook: WebhookRequest) async -> WebhookOutcome { answer(webhook) }
 }
 
-/// One courier to each website, by how its address begins.
+/// A courier that chooses another courier for each website, by the beginning of its URL.
 struct Switchboard: WebhookCourier {
     let all: [String: any WebhookCourier]
 
