@@ -2,8 +2,8 @@ import JSON
 import TestSupport
 import Testing
 
-/// What happens to an account is told by mail, in the words of the user's language, whatever website and phone do.
-@Suite("News by mail", .timeLimit(.minutes(15)), .mayBlock) struct AccountEventMailTests {
+/// Mails about events of an account, in the user's language, whatever the website and the phone do.
+@Suite("Mails about account events", .timeLimit(.minutes(15)), .mayBlock) struct AccountEventMailTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func accountEventMailsReachARealMailbox(_ kind: StoreKind) async throws
     {
         let server = try await AioSMTPServer(user: "relay", password: "password of news")
@@ -21,7 +21,7 @@ import Testing
             let policies = ["--display-name", "Bücher & Mehr", "--guesses", "1"]
             let shop = try await scene.website("shop", policies, answers: nil)
             var count = 0
-            /// The next mail, to that person, about that; it says each of these.
+            /// Expects the next mail: to this person, with this subject and these texts.
             func news(_ name: String, _ subject: String, _ parts: String...) async throws {
                 count += 1
                 let mail = try #require(try await DeliveredMail.inMaildir(server.maildir, count).last)

@@ -2,8 +2,8 @@ import JSON
 import TestSupport
 import Testing
 
-/// An address logs in once a code that came there has confirmed it, and not before.
-@Suite("An address of the user's", .timeLimit(.minutes(15)), .mayBlock) struct AddressLoginTests {
+/// Addresses of users: an address can be used for logins once a code sent to it has confirmed it, and not before.
+@Suite("A user's address", .timeLimit(.minutes(15)), .mayBlock) struct AddressLoginTests {
     private func play(
         _ kind: StoreKind, _ policies: [String] = [],
         _ story: (Fixture, Party, TestGateway, TestMailServer) async throws -> Void
@@ -37,9 +37,9 @@ import Testing
             #expect(Set(changed["waiting"]?.array?.compactMap(\.string) ?? []) == [mail, number])
             let (mailed, texted) = (try await mails.code(1, to: mail), try await texts.code(1))
             #expect(texts.asked[0].query["text"]?.hasPrefix("\(texted) bestätigt diese Nummer für shop, ") == true)
-            // What waits logs nobody in.
+            // A waiting address cannot be used for a login.
             #expect(try await CodeLogin(shop, "ana.new").told()["reason"] == "undeliverable")
-            // Each address by its own code.
+            // Each address needs its own code.
             #expect(try await confirm(shop, "ana.new", number, mailed).text == #"{"confirmed":false}"#)
             // The delay is longer than the next requests take.
             try scene.relay.execute("UPDATE user SET code_failures = code_failures + 8")
@@ -51,7 +51,7 @@ import Testing
                 "UPDATE user SET code_failures = code_failures - 8, code_failed_at = '2026-01-01 00:00:00.000'")
             #expect(try await confirm(shop, "ana.new", mail, mailed).text == #"{"confirmed":true}"#)
             #expect(try await confirm(shop, "ana.new", mail, mailed).status == 409)
-            // Sent again, the earlier code is as good.
+            // After a resend the earlier code is still valid.
             #expect(try await confirm(shop, "ana.new", number).status == 202)
             let again = try await texts.code(2)
             #expect(again != texted)
@@ -62,18 +62,18 @@ import Testing
             #expect(texts.asked.last?.query["to"] == number)
             let byMail = try await CodeLogin(shop, "ana.new", ["factors": ["mail"]])
             try await byMail.succeeds(by: "mail", worth: "low", try await mails.code(2, to: mail))
-            // It is hers alone.
+            // No other user can have the address.
             try await shop.register("ben.new", with: [:])
             let taken = try await shop.curl("PATCH", "/user/ben.new", ["email": .string(mail)])
             #expect(taken.status == 409 && taken.faults.count == 1, "\(taken)")
-            // Taken away, it logs nobody in.
+            // A removed address cannot be used for a login.
             #expect(try await shop.curl("PATCH", "/user/ana.new", ["email": .null])["email"] == .null)
             let without = try await CodeLogin(shop, "ana.new", ["factors": ["mail"]])
             #expect(try await without.told()["reason"] == "undeliverable")
         }
     }
 
-    /// Where the website's word is not enough, even what it gave at the beginning waits.
+    /// If the website's word is not enough, even an address from /register has to be confirmed.
     @Test func registeredAddressWaitsWhenThePolicyRequiresConfirmation() async throws {
         try await play(.file, ["--addresses", "confirmed"]) { _, shop, _, mails in
             let mail = "ana.waits@example.org"
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// Whoever has the password alone gives nobody a new address.
+    /// A person who has only the password cannot add an address.
     @Test func newAddressNeedsPhoneApproval() async throws {
         try await play(.file) { scene, shop, _, mails in
             let (token, code) = try await shop.register("kim.bound", with: [:])

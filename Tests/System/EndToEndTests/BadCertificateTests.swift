@@ -6,14 +6,14 @@ import TestSupport
 import Testing
 import World
 
-/// Callers whose certificate is not what it should be, each in one respect alone.
+/// Clients whose certificate is wrong in exactly one respect.
 @Suite("Bad certificates", .timeLimit(.minutes(15)), .mayBlock) struct BadCertificateTests {
     private struct Names {
         static let shop = CertificateRequest.Name.uri("twoefay:website:shop")
         static let bank = CertificateRequest.Name.uri("twoefay:website:bank")
     }
 
-    /// The website's own registered key, under another certificate.
+    /// A request for a certificate over the website's own registered key.
     private static func request(
         _ key: P256PublicKey, names: [CertificateRequest.Name] = [Names.shop],
         usages: [CertificateRequest.Usage] = [.clientAuth], from: Duration = .seconds(-60), to: Duration = .seconds(600)
@@ -45,7 +45,7 @@ import World
             for (name, certificate) in bad {
                 let party = try scene.holder(name, try certificate.pem(), key)
                 for version in ["1.2", "1.3"] {
-                    // Not even what needs no certificate: whoever shows a bad one has something in mind.
+                    // Even a route without authentication refuses a caller that presents a bad certificate.
                     for path in ["/user/bob", "/health"] {
                         let status = try await party.refusal("GET", path, arguments: ["--tls-max", version])
                         #expect(Party.broken.contains(status), "\(name) in TLS \(version): curl ended with \(status)")
@@ -156,7 +156,7 @@ import World
             try revoke([try Certificate(pem: try TextFile.bytes(relay.directory("bank.pem"))).serial])
             relay.signal(SIGHUP)
             try await relay.logged("event=daemon.reloaded")
-            // A reload reaches each loop by itself, some perhaps after the log has told of it.
+            // Each loop applies the reload by itself, and some may do so after the log line.
             var status: Int32 = 0
             for _ in 0..<20 where status == 0 { status = try await bad.refusal("GET", "/user/bob") }
             #expect(Party.broken.contains(status), "curl ended with \(status)")

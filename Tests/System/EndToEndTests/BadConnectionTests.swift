@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// Connections that go wrong below the requests.
+/// Connections with faults below the requests.
 @Suite("Bad connections", .timeLimit(.minutes(15)), .mayBlock) struct BadConnectionTests {
     @Test func clientWithoutHTTP2OrModernTLSIsRefused() async throws {
         try await Fixture.play { scene in
@@ -34,7 +34,8 @@ import Testing
             for text in texts {
                 let wire = try Wire(to: scene.relay.port)
                 wire.send(text)
-                // What waits for more of a record is shown out when the handshake's time is over, not here.
+                // A connection in the middle of a record ends when the handshake's time is over, which takes too
+                // long for this test.
                 guard text.utf8.first != 0x16 else { continue }
                 let rest = try #require(wire.rest(), "not shown out after \(text.prefix(20))")
                 // An alert at most.
@@ -59,7 +60,7 @@ import Testing
         }
     }
 
-    /// Through openssl's own client, which sends what it is given and then goes.
+    /// Uses openssl's own client, which sends the given bytes and then disconnects.
     @Test func abortedRequestLeavesNothingBehind() async throws {
         try await Fixture.play { scene in
             let shop = try await scene.website("shop", ["--answers", "website"])
@@ -108,7 +109,7 @@ import Testing
                 #expect(try await shop.curl("GET", "/health").status == 200, "after \(what)")
             }
             #expect(try await shop.curl("GET", "/user/half").status == 404)
-            // The same without a fault is heard, even though nobody waits for the answer.
+            // The same without a fault is processed, although the client does not wait for the answer.
             _ = try await send(begin + post + Frames.data(body, flags: 1))
             try await relay.logged("event=user.registered")
             #expect(try await shop.curl("GET", "/user/half").status == 200)

@@ -2,14 +2,14 @@ import JSON
 import TestSupport
 import Testing
 
-/// Requests that cannot be right: each has its status, and says what is wrong where.
+/// Invalid requests: each gets its status and names the fault.
 @Suite("Bad requests", .timeLimit(.minutes(15)), .mayBlock) struct BadRequestTests {
     private struct Case {
         var path = "/register"
         let body: String
         let status: Int
         let code: String
-        /// Where and what; empty where no single field is at fault.
+        /// The parameter and the fault; empty if no single parameter is wrong.
         var faults: [String] = []
     }
 
@@ -74,7 +74,7 @@ import Testing
             }
             let twice = try await shop.curl("POST", "/register", raw: #"{"email":"a","email":"b"}"#)
             #expect(twice["detail"]?.string?.contains("email") == true, "\(twice)")
-            // Nothing of it made a user.
+            // None of the requests created a user.
             #expect(try await shop.curl("GET", "/user/b").status == 404)
             #expect(try await shop.curl("GET", "/user/bob").status == 404)
         }
@@ -148,7 +148,7 @@ import Testing
             let other = try await shop.curl("POST", "/register", ["username": "eve.twice"], fields: key)
             #expect(other.status == 422)
             #expect(other["code"] == "idempotency_mismatch")
-            // The key is of this website and this route.
+            // The key is separate for each website and route.
             #expect(try await bank.curl("POST", "/register", bob, fields: key).status == 201)
 
             let token: JSONObject = ["token": try #require(first["token"])]

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// deploy/haproxy.cfg, by the program that it is for.
+/// The file deploy/haproxy.cfg, run by HAProxy itself.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct BalancerTests {
     @Test(.enabled(if: Balancer.isInstalled)) func haproxyExampleWorks() async throws {
         let directory = try TemporaryDirectory()
@@ -13,14 +13,14 @@ import Testing
         let right = try await Child(Balancer.program, check, environment: environment).ended()
         #expect(right.status == 0, "\(right.errors)")
         #expect(!(right.output + right.errors).lowercased().contains("warning"), "\(right.errors)")
-        // It does look: without the authority nothing can be checked.
+        // HAProxy really checks the file: without the authority the check fails.
         var without = environment
         without["TWOEFAY_CA"] = directory("nothing.pem")
         let wrong = try await Child(Balancer.program, check, environment: without).ended()
         #expect(wrong.status != 0)
     }
 
-    /// Wrong codes of one caller make nobody else wait who comes through the same balancer.
+    /// Wrong codes of one client do not delay other clients behind the same balancer.
     @Test(.enabled(if: Balancer.isInstalled)) func clientsBehindABalancerAreDistinguished() async throws {
         try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { scene in
             let balancer = try Balancer(before: scene.relay)
@@ -30,7 +30,8 @@ import Testing
                 "GET", "/health", arguments: ["--retry", "60", "--retry-connrefused", "--retry-delay", "1"])
             #expect(up.status == 200)
 
-            // With each wrong one the pause grows, up to a minute: sooner or later it is longer than a call takes.
+            // Each wrong code lengthens the pause, up to a minute, so at some point the pause is longer than a
+            // request.
             var said: [Int] = []
             while said.count < 30, said.last != 429 { said.append(try await guesser.caller.guess().status) }
             #expect(said.last == 429 && Set(said.dropLast()) == [401], "\(said)")
@@ -39,15 +40,15 @@ import Testing
             let slowed = scene.relay.log.split(separator: "\n").filter { $0.contains("event=code.wrong") }
             #expect(!slowed.isEmpty && slowed.allSatisfy { $0.contains("remote=127.0.0.3") }, "\(slowed)")
 
-            // Whom the balancer speaks for proves who they are to the relay itself, as ever.
+            // The clients of the balancer still authenticate to the relay itself.
             let shop = try await scene.website("shop").through(balancer.port, from: "127.0.0.4")
             #expect(try await shop.register("bob.behind").token.isEmpty == false)
-            // Its own questions of how the relay does were answered.
+            // The balancer's own health checks were answered.
             #expect(!scene.relay.log.contains("event=connection.refused"))
         }
     }
 
-    /// Neither past the balancer nor through it.
+    /// Neither directly nor through the balancer.
     @Test(.enabled(if: Balancer.isInstalled)) func proxyHeaderFromOthersIsRefused() async throws {
         try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { scene in
             let balancer = try Balancer(before: scene.relay)
@@ -61,7 +62,7 @@ import Testing
                 liar.set(Self.introducing([192, 0, 2, 66]))
                 let status = try await party.refusal("POST", "/verify", arguments: ["--max-time", "20"])
                 #expect(Party.broken.contains(status), "curl ended with \(status)")
-                // What came back is an alert at most: the handshake was not even begun.
+                // The answer is an alert at most: the handshake was not even started.
                 let answer = try #require(liar.passed.last?.toClient)
                 #expect(answer.count <= 7, "\(answer)")
             }
@@ -69,7 +70,7 @@ import Testing
         }
     }
 
-    /// The same header from where it is to come from, in one piece with what TLS begins with.
+    /// The same header from the right address, in one write with the first bytes of TLS.
     @Test func trustedProxyMustSendTheProxyHeader() async throws {
         let relay = try await RunningRelay.start(change: { try $0.set("proxies", to: "127.0.0.1, 10.0.0.0/8") })
         let proxy = try Interposer(to: relay.port)
@@ -81,7 +82,7 @@ import Testing
         for _ in 0..<5 { #expect(try await caller.guess().status == 401) }
         let said = try await relay.logged("event=code.wrong")
         #expect(said.contains("remote=192.0.2.66"))
-        // From another address, which is no proxy's and need not say whose it is.
+        // Another address is not a proxy, and sends no header.
         caller = relay.caller()
         caller.address = "127.0.0.9"
         #expect(try await caller.guess().status == 401)
@@ -95,7 +96,7 @@ import Testing
 }
 
 extension CurlCaller {
-    /// An activation code that nobody gave.
+    /// Tries an activation code that does not exist.
     fileprivate func guess() async throws -> Answer {
         try await curl(
             "POST", "/verify",

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 import World
 
-/// What a website does about the factors of a login by hand, and what the phone still does beside it.
-@Suite("A factor begun by hand", .timeLimit(.minutes(15)), .mayBlock) struct FactorRouteTests {
-    /// A relay that sends both kinds of codes, and a website.
+/// Factors of a login that the website begins by request, while the phone can still answer.
+@Suite("A factor begun by the website", .timeLimit(.minutes(15)), .mayBlock) struct FactorRouteTests {
+    /// A relay that sends codes by text message and by mail, and a website.
     private struct FactorFixture {
         let scene: Fixture
         let shop: Party
@@ -19,7 +19,7 @@ import World
             return try await shop.register(name, with: about)
         }
 
-        /// Makes all that was sent long ago: the next sending need not wait.
+        /// Moves all earlier steps into the past, so that the next message need not wait.
         func later() throws { try scene.relay.execute("UPDATE step SET at = '2026-01-01 00:00:00.000'") }
 
         func sent(_ kind: String, _ login: CodeLogin, number: Int = 1) async throws {
@@ -50,7 +50,7 @@ import World
             try await stage.sent("sms", login)
             let other = try await login.begin("mail")
             #expect(other.status == 202 && other["factor"] == "mail" && other["state"] == "queued", "\(other)")
-            // Once more, but not at once.
+            // Again, but not at once.
             let soon = try await login.begin("mail")
             #expect(soon.status == 429 && soon["code"] == "limited", "\(soon)")
             #expect(soon.field("retry-after").flatMap { Int($0) }.map { (1...20).contains($0) } == true)
@@ -60,7 +60,7 @@ import World
             #expect(try await login.begin("mail").status == 202)
             try await stage.sent("mail", login, number: 2)
             #expect(try await login.told().steps == "sms expired, mail expired, mail sent")
-            // The first, after the third was sent; the others are used up with it.
+            // The first code, after the third was sent. Its use also uses up the others.
             let codes = [
                 try await stage.texts.code(1), try await stage.mails.code(1, to: "ana.again@example.org"),
                 try await stage.mails.code(2, to: "ana.again@example.org"),
@@ -75,7 +75,7 @@ import World
                 let over = try await login.begin(factor)
                 #expect(over.status == 409 && over["code"] == "already_decided", "\(over)")
             }
-            // Nor are they good for the login after.
+            // They are not valid for the next login either.
             let next = try await CodeLogin(stage.shop, "ana.again")
             try await stage.sent("sms", next)
             #expect(try await next.handIn(codes[2])["login"] == "failure")
@@ -109,9 +109,9 @@ import World
             let login = try await CodeLogin(stage.shop, "ana.bound", ["factors": ["sms", "totp"]])
             #expect(login.factor == "sms")
             let answers: [(factor: String, status: Int, code: String)] = [
-                // Not of the website's, and not of this login.
+                // Factors that the website does not accept, or this login does not accept.
                 ("push", 403, "forbidden"), ("recovery", 403, "forbidden"), ("mail", 403, "forbidden"),
-                // Allowed, but the user has none; and no factor at all.
+                // An allowed factor that the user does not have, and an unknown factor.
                 ("totp", 409, "conflict"), ("pigeon", 400, "invalid"),
             ]
             for (factor, status, code) in answers {
@@ -124,7 +124,7 @@ import World
             let unknown = try await stage.shop.curl(
                 "POST", "/challenge/00000000000000000000000000000000/factor", ["factor": "sms"])
             #expect(unknown.status == 404)
-            // What the login is to be worth leaves out what is worth less.
+            // The minimum assurance of a login excludes weaker factors.
             let worth = try await CodeLogin(stage.shop, "ana.bound", ["min_assurance": "restricted"])
             #expect(worth.factor == "sms")
             #expect(try await worth.begin("mail").status == 403)
@@ -135,14 +135,14 @@ import World
             #expect(told["login"] == "failure" && told["reason"] == "undeliverable" && told.steps.isEmpty, "\(told)")
             #expect(try await more.begin("sms").status == 409)
             #expect(stage.texts.asked.count == 2 && stage.mails.said.isEmpty)
-            // Taken back: nothing more is sent.
+            // After the cancellation nothing more is sent.
             let gone = try await CodeLogin(stage.shop, "ana.bound")
             #expect(try await stage.shop.curl("DELETE", "/challenge/\(gone.challenge)").status == 204)
             #expect(try await gone.begin("mail").status == 409)
         }
     }
 
-    /// The phone answers after the website has gone on to a mail.
+    /// The phone answers after the website has begun a mail.
     @Test(arguments: [StoreKind.file, .mariadb]) func phoneCanStillAnswerAfterAFactorChange(_ kind: StoreKind)
         async throws
     {
@@ -160,7 +160,7 @@ import World
                 let told = try await login.told()
                 #expect(told["login"] == "wait" && told["factor"] == "mail", "\(told)")
                 #expect(told.steps == "push expired, mail sent")
-                // A mail that tells of the phone is among them.
+                // A mail about the bound phone is among them.
                 while true {
                     mails += 1
                     let mail = try await stage.mails.mail(mails)
@@ -179,7 +179,7 @@ import World
             #expect(told.steps == "push expired, mail skipped, push answered (late)")
             #expect(told.stepTimes.count == 3 && told.stepTimes == told.stepTimes.sorted())
             #expect(try await approved.handIn(unused).status == 409)
-            // A no stops all of it, the right code too.
+            // A denial ends everything, including the right code.
             let (denied, late) = try await gone()
             let no = try await phone.party.curl("POST", "/failure", ["challenge": .string(denied.challenge)])
             #expect(no["login"] == "failure", "\(no)")
@@ -187,7 +187,7 @@ import World
             #expect(ended["login"] == "failure" && ended["reason"] == "denied", "\(ended)")
             #expect(try await denied.handIn(late).status == 409)
             #expect(try await denied.begin("mail").status == 409)
-            // And the code leaves the phone nothing to say.
+            // After the code has succeeded, the phone cannot answer any more.
             let (coded, right) = try await gone()
             try await coded.succeeds(by: "mail", worth: "low", right)
             let after = try await phone.party.curl("POST", "/failure", ["challenge": .string(coded.challenge)])

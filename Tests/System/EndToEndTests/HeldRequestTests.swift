@@ -2,14 +2,14 @@ import JSON
 import TestSupport
 import Testing
 
-/// Requests that wait, and what another process does meanwhile.
+/// Held requests, and changes by another process meanwhile.
 @Suite("A held request", .timeLimit(.minutes(15)), .mayBlock) struct HeldRequestTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func operatorLockEndsTheHeldRequest(_ kind: StoreKind) async throws {
         try await Fixture.play(kind) { scene in
             let shop = try await scene.website("shop", ["--number", "0", "--answers", "website"])
             var held: [Child] = []
             var tokens: [String] = []
-            // The first would be answered first, were it only that their time is over.
+            // If only the time-out answered them, the first would be answered first.
             for (count, name) in ["carol.first", "bob.second"].enumerated() {
                 let (token, _) = try await shop.register(name)
                 _ = try await shop.curl("POST", "/verify", ["id_token": .string(token), "dev_token": "aabbccdd"])
@@ -24,7 +24,7 @@ import Testing
             let told = try await shop.end(held[1])
             #expect(told["login"] == "failure" && told["reason"] == "locked", "\(told)")
             #expect(told.field("preference-applied") == "wait=60")
-            // That one waits still, and is woken by its own answer.
+            // The other request is still held, and is woken by its own answer.
             #expect(held[0].written.output.isEmpty)
             #expect(try await shop.curl("POST", "/success", ["token": .string(tokens[0])]).status == 200)
             #expect(try await shop.end(held[0])["login"] == "success")

@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import World
 
-/// Tokens that others have made the secrets of: what they show, which oathtool says, logs their users in.
-@Suite("A token of the user's own", .timeLimit(.minutes(15)), .mayBlock) struct ImportedTokenTests {
-    /// Of RFC 4226, appendix D.
+/// Imported tokens: their codes, as oathtool computes them, log their users in.
+@Suite("An imported token", .timeLimit(.minutes(15)), .mayBlock) struct ImportedTokenTests {
+    /// The secret of RFC 4226, appendix D.
     private static let secret = "3132333435363738393031323334353637383930"
     private static let longSecret = String(repeating: "0123456789abcdef", count: 4)
 
-    /// What a token of the time shows.
+    /// Returns the code that oathtool shows with these arguments.
     private func shown(_ arguments: String...) async throws -> String {
         let shown = try await Child.run("oathtool", arguments)
         #expect(shown.status == 0, "\(shown.errors)")
@@ -20,7 +20,7 @@ import World
         try await shown("--hotp", "--digits=\(digits)", "--counter=\(count)", Self.secret)
     }
 
-    /// A relay whose website has these users, and a place for files.
+    /// Runs a test with a relay whose website has these users, and with a directory for files.
     private func play(
         _ kind: StoreKind, _ users: [String], _ story: (Fixture, Party, TemporaryDirectory) async throws -> Void
     ) async throws {
@@ -39,7 +39,8 @@ import World
         try await login.succeeds(by: factor, worth: "substantial", code)
     }
 
-    /// The last that is done: the next one would have to wait.
+    /// Expects that a code is refused. It must be the last code of the user, because a further one would have to
+    /// wait.
     private func isRefused(_ shop: Party, _ user: String, _ code: String) async throws {
         let handedIn = try await CodeLogin(shop, user).handIn(code)
         #expect(handedIn.status == 200 && handedIn["login"] == "failure", "\(handedIn)")
@@ -69,7 +70,7 @@ import World
             for (user, package, unlock) in packages {
                 let loaded = try await load(package, for: user, unlock)
                 #expect(loaded.status == 0, "\(loaded.errors)")
-                // Figures of eight digits, all of RFC 4226's secret.
+                // Figures with eight digits, all with the secret of RFC 4226.
                 try await logsIn(shop, user, "hotp", "84755224")
                 try await logsIn(shop, user, "hotp", try await pressed(3, digits: 8))
                 try await isRefused(shop, user, "84755224")
@@ -80,7 +81,7 @@ import World
             let code = try await shown("--totp", "--digits=8", "--time-step-size=60s", Self.secret)
             try await logsIn(shop, "eve.timed", "totp", code)
             try await isRefused(shop, "eve.timed", code)
-            // What may not be used, or cannot be read, gives nobody a token, and nobody is let in with it.
+            // A token that is not valid or cannot be read is not imported, and its code is refused.
             for package in [PSKCFigures.figure2, PSKCFigures.figure4, PSKCFigures.figure8, PSKCFigures.figure10] {
                 #expect(try await load(package, for: "fay.late").status == 1)
             }
@@ -102,13 +103,13 @@ import World
 
                 """, to: files("tokens.csv"))
             try await scene.relay.tool("import", files("tokens.csv"), "--website", "shop")
-            // The fourth of RFC 4226's codes is the first that this one shows.
+            // The counter begins at the fourth code of RFC 4226.
             try await logsIn(shop, "ana.pressed", "hotp", "969429")
             try await isRefused(shop, "ana.pressed", "359152")
             let code = try await shown("--totp=sha256", "--digits=8", "--time-step-size=60s", Self.longSecret)
             try await logsIn(shop, "ben.timed", "totp", code)
             try await isRefused(shop, "ben.timed", code)
-            // A clock that is five minutes late is not believed.
+            // A clock that is five minutes late is outside the window.
             let late = Timestamp(seconds: SystemTime().now().seconds - 300).rfc3339.prefix(19)
             try await isRefused(shop, "cyd.old-clock", try await shown("--totp", "--now=\(late)Z", Self.secret))
         }
@@ -121,12 +122,12 @@ import World
                 let added = try await shop.curl("POST", "/user/\(user)/hotp", ["secret": .string("hex:\(Self.secret)")])
                 #expect(added.status == 201, "\(added)")
             }
-            // Pressed nine times for nobody, then once more than is looked for.
+            // Pressed nine times without a login, and then once beyond the window.
             try await logsIn(shop, "ana.pocket", "hotp", try await pressed(9))
             let far = [try await pressed(520), try await pressed(521)]
             let lost = try await CodeLogin(shop, "ben.far").handIn(far[0])
             #expect(lost.status == 200 && lost["login"] == "failure", "\(lost)")
-            // Two in a row find it again; the other way round, or with one between, they do not.
+            // Two consecutive codes resynchronise it. Codes in reverse order, or with a gap, do not.
             let path = "/user/ana.pocket/hotp/resync"
             func resync(_ codes: [String]) async throws -> CurlCaller.Answer {
                 for code in codes { scene.keep(code) }
@@ -135,7 +136,7 @@ import World
             let found = try await resync(far)
             #expect(found.text == #"{"resynced":true}"#, "\(found)")
             try await logsIn(shop, "ana.pocket", "hotp", try await pressed(522))
-            // Neither of the two is good for a login, nor are they for another time.
+            // Neither code is valid for a login, nor for another resynchronisation.
             #expect(try await resync(far).text == #"{"resynced":false}"#)
             let login = try await CodeLogin(shop, "ana.pocket")
             #expect(try await login.handIn(far[1]).status == 429)

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 import World
 
-/// What belongs to another website cannot be told from what does not exist: not by status, header or body.
-@Suite("What is another's", .timeLimit(.minutes(15)), .mayBlock) struct IsolationTests {
+/// Objects of another website get the same answer as unknown ones: status, header and body are equal.
+@Suite("Objects of another website", .timeLimit(.minutes(15)), .mayBlock) struct IsolationTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func foreignResourceIsIndistinguishableFromNotFound(_ kind: StoreKind)
         async throws
     {
@@ -44,13 +44,13 @@ import World
             try await ask("GET", "/no/such/path")
             for (what, answer) in answers { #expect(answer == answers[0].1, "\(what)") }
 
-            // Nothing of it touched what is the bank's.
+            // The bank's data is unchanged.
             #expect(try await bank.curl("POST", "/auth", ["token": .string(token)])["login"] == "wait")
             #expect(try await bank.curl("GET", "/user/alice.bank")["token"]?.string == token)
         }
     }
 
-    /// Whatever is posted about it, signed or not.
+    /// Any body about it, signed or not.
     @Test(arguments: [StoreKind.file, .mariadb], ["signed", "certificate"])
     func foreignResourceIsNotFoundForPhones(_ kind: StoreKind, answers: String) async throws {
         try await Fixture.play(kind) { scene in
@@ -68,7 +68,7 @@ import World
             let shown = TestPhone.Shown(
                 challenge: challenge, nonce: try #require(pending["nonce"]?.string),
                 context: try #require(pending["context"]?.string.flatMap { Base64URL.decode($0) }))
-            // What this phone would sign of it, and what the right one has signed.
+            // The decision that this phone would sign, and the one that the right phone signed.
             var bodies: [JSONObject] = [[:]]
             for signer in [phone, others] {
                 let signed = try signer.key.decision(

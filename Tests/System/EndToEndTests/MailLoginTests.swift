@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import World
 
-/// Codes that a real mail server was handed, read out of its mailbox as a person reads them, log in.
+/// Logins with codes that a real mail server delivered to a mailbox.
 @Suite("A code by mail", .timeLimit(.minutes(15)), .mayBlock) struct MailLoginTests {
-    /// What a mail says in one language.
+    /// The texts of a mail in one language.
     private struct Words: Sendable {
         let subject: String
         let lines: [String]
@@ -36,7 +36,7 @@ import World
         try await scene.website("shop", ["--display-name", "Bücher & Mehr"])
     }
 
-    /// The code, where the mail is to that person and says what it should.
+    /// Returns the code, after a check of the recipient and the texts.
     private func code(
         in mail: DeliveredMail?, to: String, _ words: Words, _ location: SourceLocation = #_sourceLocation
     ) throws -> String {
@@ -49,7 +49,7 @@ import World
         return try #require(mail.text.codeOfAMail, sourceLocation: location)
     }
 
-    /// What a website gives as a user's language, what the browser asks it for, and what the mail is written in.
+    /// The website's language for the user, the browser's languages, and the expected language of the mail.
     private static let people: [(name: String, language: String?, browser: String?, words: Words)] = [
         ("bob.german", "de", nil, .german), ("ann.austrian", "de-AT, de;q=0.8, en;q=0.5", nil, .german),
         ("eve.british", "en-GB", "de", .english), ("luc.french", "fr-FR, en;q=0.7, de;q=0.3", nil, .english),
@@ -92,7 +92,7 @@ import World
                 let mails = try await DeliveredMail.inMaildir(server.maildir, number + 1)
                 let code = try code(in: mails.last, to: address, person.words)
                 try await login.succeeds(by: "mail", worth: "low", code)
-                // Once.
+                // The code works only once.
                 #expect(try await login.handIn(code).status == 409)
             }
             try await afterAPushThatCameToNothing(scene, shop, apple, server, seen: Self.people.count)
@@ -100,7 +100,7 @@ import World
         await apple.service.stop()
     }
 
-    /// With a phone that no push reaches, the mail goes out by itself, and either answer counts.
+    /// A push that cannot be delivered is followed by the mail, and the answer of either counts.
     private func afterAPushThatCameToNothing(
         _ scene: Fixture, _ shop: Party, _ apple: TestAPNs, _ server: AioSMTPServer, seen: Int
     ) async throws {
@@ -120,7 +120,7 @@ import World
             #expect(pushed["factor"] == "push" && pushed["state"]?.string == state, "\(told)")
             #expect(told.steps.hasSuffix(", mail sent"))
             #expect(told.stepTimes.count == 2 && told.stepTimes == told.stepTimes.sorted())
-            // The other one says that there is a phone now.
+            // The other mail reports the new phone.
             let mails = try await DeliveredMail.inMaildir(server.maildir, seen + 2 * (number + 1))
                 .filter { $0.to == address }
             let subjects = [Words.german.subject, "Ein Telefon wurde Ihrem Konto bei Bücher & Mehr hinzugefügt"]
@@ -133,7 +133,7 @@ import World
     @Test(.enabled(if: PostfixServer.canRun)) func codeMailedThroughPostfixLogsIn() async throws {
         let server = try await PostfixServer()
         try await Fixture.play { text throws in
-            // It wants to hear a name with a domain.
+            // The server requires a name with a domain.
             try text.set("origin", to: "https://login.example.org:8080")
             try text.set("mail.url", to: "smtp://127.0.0.1:\(server.port)")
             try text.set("mail.from", to: "Anmeldung Zoë <login@shop.example.com>")
@@ -149,7 +149,7 @@ import World
                 let code = try code(in: mails.last, to: "bob@example.org", words)
                 try await login.succeeds(by: "mail", worth: "low", code)
             }
-            // A mailbox that the server does not have: the address is refused, and there is nothing else.
+            // The server has no such mailbox: the address is refused, and the user has no other factor.
             try await shop.register("zoe.postfix", with: ["email": "zoe@example.org"])
             let login = try await CodeLogin(shop, "zoe.postfix")
             try await scene.relay.logged("event=mail.refused challenge=\(login.challenge)")

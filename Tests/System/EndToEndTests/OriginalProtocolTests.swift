@@ -2,11 +2,11 @@ import JSON
 import TestSupport
 import Testing
 
-/// The conversation that the original documents, as it documents it: with curl.
-@Suite("The original conversation", .timeLimit(.minutes(15)), .mayBlock) struct OriginalProtocolTests {
+/// The protocol of the original, as its documentation shows it, with curl.
+@Suite("The original protocol", .timeLimit(.minutes(15)), .mayBlock) struct OriginalProtocolTests {
     static let stores: [StoreKind] = [.file, .mariadb]
 
-    /// A website that answers for its users itself.
+    /// Adds a website that answers for its users.
     private func shop(in scene: Fixture) async throws -> Party {
         try await scene.website("shop", ["--answers", "website", "--number", "0"])
     }
@@ -75,7 +75,7 @@ import Testing
             let bound = try await shop.curl("POST", "/verify", ["id_token": .string(token), "dev_token": "aabbccdd"])
             #expect(bound.text == #"{"login":"verified"}"#)
 
-            // With a body that says nothing, and without a body.
+            // With an empty body, and without a body.
             #expect(try await shop.curl("POST", "/login", [:], fields: ["token": token]).status == 201)
             #expect(try await shop.curl("POST", "/auth", fields: ["token": token])["login"] == "wait")
             #expect(try await shop.curl("POST", "/failure", fields: ["token": token]).text == #"{"login":"failure"}"#)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// The answer comes over another connection, even another process of curl's.
+    /// The answer arrives on another connection, from another curl process.
     @Test(arguments: stores) func authHoldsWithPreferWait(_ kind: StoreKind) async throws {
         try await Fixture.play(kind) { scene in
             let shop = try await shop(in: scene)

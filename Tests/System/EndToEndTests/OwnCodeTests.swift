@@ -3,9 +3,9 @@ import TestSupport
 import Testing
 import World
 
-/// What users keep for themselves: an app, whose part oathtool has, and recovery codes.
-@Suite("Codes of the user's own", .timeLimit(.minutes(15)), .mayBlock) struct OwnCodeTests {
-    /// What an app shows that was given this secret as people type it, so many seconds from now.
+/// Codes that users keep themselves: an app, played by oathtool, and recovery codes.
+@Suite("Codes from an app and recovery codes", .timeLimit(.minutes(15)), .mayBlock) struct OwnCodeTests {
+    /// Returns the code that an app with this secret shows, some seconds from now.
     private func shown(_ secret: String, in seconds: Int64 = 0) async throws -> String {
         let moment = Timestamp(seconds: SystemTime().now().seconds + seconds).rfc3339.prefix(19)
         let shown = try await Child.run("oathtool", ["--totp", "--base32", "--now=\(moment)Z", secret])
@@ -23,7 +23,7 @@ import World
             let codes = given["codes"]?.array?.compactMap(\.string) ?? []
             #expect(given.status == 201 && Set(codes).count == 10, "\(given)")
             for code in codes { scene.keep(code) }
-            // The app waits until it has shown that it has the secret.
+            // The app is waiting until its first code has proved that it has the secret.
             let made = try await shop.curl("POST", "/user/ana.app/totp", [:])
             let secret = try #require(made["secret"]?.string)
             #expect(try await CodeLogin(shop, "ana.app").asked["factor"] == .null)
@@ -32,10 +32,10 @@ import World
             #expect(confirmed.text == #"{"confirmed":true}"#, "\(confirmed)")
             let login = try await CodeLogin(shop, "ana.app")
             #expect(login.factor == "totp" && login.asked["login"] == "unverified")
-            // The next one it will show: the first is used up.
+            // The next code, because the first is used up.
             try await login.succeeds(by: "totp", worth: "substantial", try await shown(secret, in: 30))
 
-            // Another app needs a word of hers, as a recovery code is.
+            // Another app needs the user's approval, which a recovery code can give.
             let refused = try await shop.curl("POST", "/user/ana.app/totp", [:])
             #expect(refused.status == 403 && refused["code"] == "approval_required", "\(refused)")
             let approval = try #require(refused["challenge"]?.string)
@@ -48,7 +48,8 @@ import World
             #expect(second.status == 201 && second["secret"]?.string != secret, "\(second)")
             scene.keep(second["secret"]?.string)
 
-            // A wrong code locks all codes, recovery codes too. Without a phone an operator takes them again.
+            // A wrong code locks all codes, including recovery codes. Without a phone, an operator has to unlock
+            // them.
             func unlock() async throws { try await scene.relay.tool("user", "unlock", "ana.app", "--website", "shop") }
             #expect(try await CodeLogin(shop, "ana.app").handIn("000000")["reason"] == "locked")
             let locked = try await CodeLogin(shop, "ana.app")
@@ -60,7 +61,7 @@ import World
             #expect(locking.status == 403 && locking["code"] == "codes_locked", "\(locking)")
             try await unlock()
             #expect(try await shop.curl("GET", "/user/ana.app")["codes"] == "open")
-            // A recovery code lifts a freeze, and another one logs in; each of them once.
+            // A recovery code lifts a freeze, and another one logs in; each works once.
             try scene.relay.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
             let unlocked = try await shop.curl("POST", "/user/ana.app/unlock", ["otp": .string(codes[1])])
             #expect(unlocked.status == 204, "\(unlocked)")

@@ -4,8 +4,8 @@ import JSON
 import TestSupport
 import Testing
 
-/// The same with phones that prove who they are, each with a certificate from the relay.
-@Suite("A phone's conversation", .timeLimit(.minutes(15)), .mayBlock) struct PhoneProtocolTests {
+/// The same protocol with phones that authenticate by a certificate from the relay.
+@Suite("The protocol of a phone", .timeLimit(.minutes(15)), .mayBlock) struct PhoneProtocolTests {
     static let stores: [StoreKind] = [.file, .mariadb]
 
     @Test(arguments: stores) func phoneIsBoundAndAnswersWithItsCertificate(_ kind: StoreKind) async throws {
@@ -26,7 +26,7 @@ import Testing
             #expect(shown.output.contains("TLS Web Client Authentication\n"))
 
             let user = try await shop.curl("GET", "/user/bob.phone")
-            // There is no push service here.
+            // This relay has no push service.
             #expect(user["factors"] == [["kind": "pull", "state": "active"]])
             let device = try #require(user["devices"]?.array?.first?.object)
             #expect(device["device"]?.string == phone.device)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// On connections that stood before, too.
+    /// Also on connections that were opened earlier.
     @Test(arguments: stores) func revokedPhoneStopsWorkingAtOnce(_ kind: StoreKind) async throws {
         try await Fixture.play(kind) { scene in
             let relay = scene.relay
@@ -94,7 +94,7 @@ import Testing
                 #expect(refused["code"] == "unauthenticated")
                 #expect(try await phone.party.curl("POST", "/success", answer).status == 401)
             }
-            // A website as well, and even while its request is held.
+            // The same holds for a website, even while its request is held.
             let website = try await Connection(shop)
             let held = try shop.begin(
                 "POST", "/auth", ["challenge": answer["challenge"] ?? .null], fields: ["prefer": "wait=2"])

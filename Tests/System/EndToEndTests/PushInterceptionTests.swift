@@ -9,11 +9,11 @@ import TestSupport
 import Testing
 import World
 
-/// Somebody in the middle, between a relay and the push service.
-@Suite("Somebody in the middle of the pushes", .timeLimit(.minutes(15)), .mayBlock) struct PushInterceptionTests {
+/// An attacker in the middle, between a relay and the push service.
+@Suite("An attacker between relay and push service", .timeLimit(.minutes(15)), .mayBlock) struct PushInterceptionTests {
     private static let phoneToken = "feedfacecafebeef0123456789abcdef"
 
-    /// A push service, and somebody in the middle of the way to it.
+    /// A push service, and an interposer on the way to it.
     private final class Service: Sendable {
         let team: FakeTeam
         let apple: FakeAPNs
@@ -86,7 +86,7 @@ import World
         await service.stop()
     }
 
-    /// The same service, with a certificate of an authority that the relay was not told of.
+    /// A server with the same name, and with a certificate of an unknown authority.
     @Test func interceptorCannotImpersonateThePushService() async throws {
         let now = SystemTime().now()
         let service = try await Service(try FakeTeam(at: now))
@@ -106,7 +106,7 @@ import World
                 let told = try await scene.relay.logged("event=apns.disconnected")
                 #expect(told.contains("certificate"), "\(told)")
                 #expect(other.apple.acceptedCount == 0)
-                // Once nobody stands there any more, the push goes out.
+                // When the attacker is gone, the push is sent.
                 if other === stranger {
                     service.middle.lead(to: service.apple.port)
                     let push = try await service.apple.next()
@@ -136,7 +136,7 @@ import World
             let asked = try await shop.curl("POST", "/login", ["username": "bob.pushed"])
             for (index, attempt) in attempts.enumerated() {
                 service.middle.set(attempt)
-                // One after another: the line tries again by itself.
+                // One after the other, because the relay reconnects by itself.
                 try await scene.relay.logged("event=apns.disconnected", number: index + 1)
             }
             #expect(service.apple.acceptedCount == 0)

@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 import World
 
-/// Somebody in the middle, between a relay and those who call it.
-@Suite("Somebody in the middle", .timeLimit(.minutes(15)), .mayBlock) struct RelayInterceptionTests {
+/// An attacker in the middle, between a relay and its clients.
+@Suite("An attacker between client and relay", .timeLimit(.minutes(15)), .mayBlock) struct RelayInterceptionTests {
     private func through(_ middle: Interposer, _ party: Party) -> Party {
         var party = party
         party.caller.port = middle.port
@@ -47,7 +47,7 @@ import World
         }
     }
 
-    /// TLS 1.2 shows the client's certificate, and still nothing of what is said.
+    /// TLS 1.2 reveals the client's certificate, but none of the content.
     @Test func interceptorSeesNoPlaintextInTLS12() async throws {
         try await Fixture.play { scene in
             let middle = try Interposer(to: scene.relay.port)
@@ -65,7 +65,7 @@ import World
         }
     }
 
-    /// With every certificate that somebody could come by.
+    /// With every certificate that an attacker could obtain.
     @Test func interceptorCannotImpersonateTheRelay() async throws {
         try await Fixture.play { scene in
             let relay = scene.relay
@@ -115,7 +115,7 @@ import World
                     fooled.caller.port = port
                     let status = try await fooled.refusal("GET", "/user/bob.fooled")
                     #expect(status == 60, "\(what): curl ended with \(status)")
-                    // And as our own client sees it.
+                    // The same with Twoefay's own client.
                     await #expect(throws: Connection.Refused.self, "\(what)") { try await Connection(fooled) }
                 }
             }
@@ -199,7 +199,7 @@ import World
             middle.set(nil)
             #expect(try await hidden.curl("GET", "/user/bob.down").status == 200)
 
-            // There is no way in without TLS at all.
+            // The relay accepts nothing without TLS.
             var open = shop.caller
             open.port = scene.relay.port
             let clear = try await Child.run(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import World
 
-/// Codes that came as text messages through what others have written log in.
+/// Logins with codes that third-party gateways delivered as text messages.
 @Suite("A code by text message", .timeLimit(.minutes(15)), .mayBlock) struct SMSLoginTests {
     private static let german = " ist Ihr Anmeldecode für Bücher & Mehr, 5 Minuten gültig. Bitte nicht weitergeben."
     private static let english = " is your login code for Bücher & Mehr, valid for 5 minutes. Do not share it."
@@ -13,9 +13,9 @@ import World
         try await scene.website("shop", ["--display-name", "Bücher & Mehr"])
     }
 
-    /// Logs in two people, each in the other language.
+    /// Logs in two users with different languages.
     ///
-    /// - Parameter text: the one of that number that arrived, from 1 on.
+    /// - Parameter text: returns the message of a number, counted from 1.
     private func logIn(
         _ scene: Fixture, _ shop: Party, numbers: [String] = ["+4915112345671", "+4915112345672"],
         arrived text: (Int) async throws -> String
@@ -24,7 +24,7 @@ import World
         for (index, (name, language, words)) in people.enumerated() {
             try await shop.register(
                 name, with: ["phone": .string(numbers[index]), "language": .string(language)])
-            // Five minutes, and what a slow machine needs.
+            // Five minutes, and some time for a slow machine.
             let login = try await CodeLogin(shop, name, ["expires_in": 345])
             #expect(login.asked["login"] == "unverified" && login.factor == "sms")
             let text = try await text(index + 1)
@@ -60,7 +60,7 @@ import World
         }
     }
 
-    /// One that speaks SMPP, and whose answers others have written.
+    /// Sets an SMPP gateway in the settings; a third-party program answers.
     private func gateway(_ port: UInt16, mode: String, _ files: TemporaryDirectory, in text: inout String) throws {
         try TextFile.write("secret08\n", to: files("password"))
         try text.set(
@@ -70,7 +70,7 @@ import World
         try text.set("sms.allow", to: "[\"+49\"]")
     }
 
-    /// Debian's libnet-smpp-perl, to a session that sends and is told.
+    /// Debian's libnet-smpp-perl, with a session that sends and gets receipts.
     @Test(arguments: [StoreKind.file, .mariadb]) func codeSentThroughNetSMPPLogsIn(_ kind: StoreKind) async throws {
         let centre = try PerlGateway.start()
         let port = try #require(UInt16(try await centre.line(.output, with: "port ").dropFirst(5)))
@@ -83,20 +83,20 @@ import World
                 #expect(line.hasPrefix("submit 5 0 Shop 1 1 491511234567\(number) "), "\(line)")
                 return try #require(line.split(separator: " ").last.flatMap { Self.read(String($0)) }, "\(line)")
             }
-            // What became of both was told.
+            // Receipts for both messages arrived.
             try await scene.relay.logged("event=sms.receipt", number: 2)
         }
         let ended = await centre.ended()
         #expect(ended.status == 0 && ended.output.hasSuffix("unbind\n"), "\(ended)")
     }
 
-    /// By 23.038, as far as our texts go.
+    /// Decodes the GSM alphabet (23.038), as far as these texts need it.
     private static func read(_ hexadecimal: String) -> String? {
         guard let bytes = Hex.decode(hexadecimal) else { return nil }
         return String(decoding: bytes, as: UTF8.self).replacing("\u{7e}", with: "ü")
     }
 
-    /// Kannel's own, to a session that only sends.
+    /// Kannel's test gateway, with a session that only sends.
     @Test(.enabled(if: KannelSMSC.isInstalled, "Kannel's test centre is not installed"))
     func codeSentThroughKannelsSMSCLogsIn() async throws {
         let centre = try await KannelSMSC()

@@ -2,15 +2,15 @@ import JSON
 import TestSupport
 import Testing
 
-/// Which gateway a text message takes, and which is never sent: the website sees both, and so does who logs in.
-@Suite("The way of a text message", .timeLimit(.minutes(15)), .mayBlock) struct SMSRoutingTests {
+/// The choice of the gateway for a text message, and messages that are never sent, as the website sees both.
+@Suite("The routing of text messages", .timeLimit(.minutes(15)), .mayBlock) struct SMSRoutingTests {
     private func arrive(_ shop: Party, _ name: String, _ number: String, more: JSONObject = [:]) async throws {
         var about = more
         about.set("phone", .string(number))
         try await shop.register(name, with: about)
     }
 
-    /// Logs in with what a gateway was handed.
+    /// Logs in with the code that the gateway received.
     private func logIn(
         _ shop: Party, _ name: String, by gateway: TestGateway, _ number: Int,
         _ location: SourceLocation = #_sourceLocation
@@ -42,7 +42,8 @@ import Testing
                 #expect(gateway.asked.last?.query["to"] == number)
             }
             #expect(country.asked.count == 2 && network.asked.count == 2)
-            // What was begun, and what it cost, in millionths; a network that the settings name is counted by itself.
+            // The begun messages and their cost, in millionths. A network that the settings name is counted
+            // separately.
             try await scene.relay.logged("event=sms.accepted", number: 4)
             let tallies = [("", 4, 150_000), ("+49", 2, 150_000), ("+4917", 1, 0), ("+43", 1, 0)]
             for (scope, messages, cost) in tallies {
@@ -54,7 +55,7 @@ import Testing
         }
     }
 
-    /// The first is dead before anything is sent to it; a second message does not try it for long.
+    /// The first gateway is down before the first message; the second message does not try it for long.
     @Test func nextGatewayIsUsedWhenTheFirstIsDown() async throws {
         let (first, second) = (try await TestGateway.taking(), try await TestGateway.taking())
         await first.goDown()
@@ -72,7 +73,7 @@ import Testing
                 try await logIn(shop, "ana.failover", by: second, number)
                 try await scene.relay.logged("event=sms.accepted", number: number)
             }
-            // One that says what it is about is turned away from, too.
+            // A gateway that refuses the credentials is skipped, too.
             try await first.comeBack()
             first.answer { _ in .status(403, "Authorization failed for sendsms") }
             try await arrive(shop, "ben.failover", "+4915112345679")
@@ -81,7 +82,7 @@ import Testing
         }
     }
 
-    /// A limit of two, and numbers of people with whether each may have one more.
+    /// A limit of two, and numbers, with whether each may get one more message.
     struct Limit: Sendable, CustomTestStringConvertible {
         let name: String
         let kind: StoreKind
@@ -89,7 +90,7 @@ import Testing
         var testDescription: String { name }
 
         static let all = [
-            // The end of one user's, of one country's, of the day.
+            // The limit of a user, of a country, and of the day.
             Limit(
                 name: "user_day", kind: .file,
                 sendings: [
@@ -138,7 +139,7 @@ import Testing
         }
     }
 
-    /// What cannot be sent is said with its reason, and the mail that goes out in its place logs in.
+    /// A message that cannot be sent has its reason in the step, and the mail after it logs in.
     private func goesOnToMail(
         _ scene: Fixture, _ shop: Party, _ name: String, _ reason: String, _ mail: TestMailServer
     ) async throws {
@@ -160,7 +161,7 @@ import Testing
             let shop = try await scene.website("shop")
             try await arrive(shop, "ana.far", "+12025550123", more: ["email": "ana.far@example.org"])
             try await goesOnToMail(scene, shop, "ana.far", "not_allowed", mail)
-            // Who has nothing else is not let in, and the website sees why.
+            // A user without another factor cannot log in, and the website sees the reason.
             try await arrive(shop, "ben.far", "+12025550124")
             let login = try await CodeLogin(shop, "ben.far")
             #expect(try await login.told().steps == "sms refused (not_allowed)")

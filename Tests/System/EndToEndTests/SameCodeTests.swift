@@ -4,11 +4,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Codes that come many times at once, over real connections: what is right lets in once, and what is wrong counts once.
-@Suite("A code that comes many times", .timeLimit(.minutes(15)), .mayBlock) struct SameCodeTests {
+/// Codes that arrive many times at once, over real connections: a right one succeeds once, and a wrong one counts
+/// once.
+@Suite("A code that arrives many times at once", .timeLimit(.minutes(15)), .mayBlock) struct SameCodeTests {
     private static let connections = 200
 
-    /// Of RFC 4226, appendix D: the secret of a token, and what it shows first.
+    /// The secret of a token and its first codes (RFC 4226, appendix D).
     private static let secret = "hex:3132333435363738393031323334353637383930"
     private static let shown = ["755224", "287082", "359152"]
 
@@ -30,7 +31,7 @@ import Testing
         ["challenge": .string(login.challenge), "otp": .string(code)]
     }
 
-    /// One has let the user in, and the others are told that it is over.
+    /// One request has logged the user in, and the others learn that the challenge has ended.
     private func lettingInOnce(
         _ answers: [Response], _ scene: Fixture, _ login: CodeLogin, _ location: SourceLocation = #_sourceLocation
     ) async throws {
@@ -63,7 +64,7 @@ import Testing
                 scene.keep(code)
                 pieces.withLock { $0 = [] }
                 let answers = try await connection.sendTogether("POST", "/backup", body(login, code), times: 30)
-                // The first brought all of them; what followed at most said that the answers had come.
+                // The first piece has all of them; later pieces at most acknowledge the answers.
                 let sizes = pieces.withLock { $0 }
                 #expect(
                     sizes.first.map { $0 > 30 * 80 } == true && sizes.dropFirst().allSatisfy { $0 < 200 }, "\(sizes)")
@@ -83,7 +84,7 @@ import Testing
         async throws
     {
         try await play(kind) { scene, shop, gateway in
-            // One after the other: the relay gives each handshake ten seconds, and all of them share two cores.
+            // One after the other, because the relay gives each handshake ten seconds, and all share two cores.
             var lines: [Connection] = []
             for _ in 0..<Self.connections { lines.append(try await Connection(shop)) }
             for (factor, sent) in [("hotp", 0), ("sms", 1)] {
@@ -96,8 +97,8 @@ import Testing
         }
     }
 
-    /// Hands in waves of wrong codes. One code of each wave is checked; the third wave locks codes.
-    /// Enough codes were wrong before that the delay is longer than any wave takes.
+    /// Submits waves of wrong codes. One code of each wave is checked; the third wave locks codes. There were
+    /// enough earlier failures that the delay is longer than any wave takes.
     private func wrongOnes(_ scene: Fixture, _ shop: Party, _ lines: [Connection]) async throws {
         let login = try await CodeLogin(shop, "ana.token", ["factors": ["hotp"]])
         try scene.relay.execute("UPDATE factor SET failures = 5 WHERE kind = 'hotp'")
@@ -122,7 +123,7 @@ import Testing
         let next = try await CodeLogin(shop, "ana.token")
         #expect(next.asked["codes"] == "locked")
         #expect(try await next.told()["reason"] == "locked")
-        // There is no phone to approve of it. An operator takes codes again, and the next one was never used up.
+        // The user has no phone to approve an unlock. An operator unlocks codes, and the next code was never used.
         #expect(try await shop.curl("POST", "/user/ana.token/unlock").status == 403)
         try await scene.relay.tool("user", "unlock", "ana.token", "--website", "shop")
         try await CodeLogin(shop, "ana.token").succeeds(by: "hotp", worth: "substantial", Self.shown[1])

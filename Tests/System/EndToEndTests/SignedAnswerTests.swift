@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// What happens where nobody said how answers are given: phones sign them.
+/// The default policy for answers: phones sign them.
 @Suite("A phone signs", .timeLimit(.minutes(5)), .mayBlock) struct SignedAnswerTests {
     private func ask(_ shop: Party, _ username: String) async throws -> String {
         let asked = try await shop.curl("POST", "/login", ["username": .string(username), "request": "4711"])
@@ -23,7 +23,7 @@ import World
             let (challenge, answer) = try await phone.sign("approve", in: scene, number: "42")
             #expect(asked["challenge"]?.string == challenge)
 
-            // Not in the plain form, nor with both.
+            // Neither in the plain form nor in both forms.
             let plain: [(JSONObject, String)] = [
                 (["challenge": .string(challenge), "number": "42"], "answer missing"),
                 (["challenge": .string(challenge)], "answer missing"),
@@ -42,13 +42,13 @@ import World
             let told = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
             #expect(told["login"] == "success" && told["proof"] == "signed" && told["assurance"] == "high")
             #expect(told["receipt"]?.string == answer && told["device"]?.string == phone.device)
-            // By what the website has of this phone, and what it was told to have been shown.
+            // Verified with the phone's key that the website knows, and with the reported context.
             let receipt = try JWS.parse(try #require(told["receipt"]?.string))
             #expect(receipt.verify(phone.key.key.publicKey))
             let claims = try #require(try JSONReader.read(receipt.payload).object)
             let context = try #require(told["context"]?.string.flatMap { Base64URL.decode($0) })
             #expect(claims["context"]?.string == Base64URL.encode(SHA256.hash(context)))
-            // Once more: it has its end, and that is what the phone is told.
+            // Again: the challenge has ended, and the phone gets its result.
             let again = try await phone.party.curl("POST", "/success", body)
             #expect(again.status == 409 && again["code"] == "already_decided", "\(again)")
         }
@@ -101,7 +101,7 @@ import World
         }
     }
 
-    /// The phone's request lies at the relay until somebody logs in, and the website's until the phone has answered.
+    /// The phone's request is held until a login, and the website's until the phone has answered.
     @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenAChallengeOpens(_ kind: StoreKind)
         async throws
     {
@@ -135,7 +135,7 @@ import World
         }
     }
 
-    /// What the phone knows already is no reason to wake it; that it is over is.
+    /// A known challenge does not wake the phone; its end does.
     @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenTheChallengeEnds(_ kind: StoreKind)
         async throws
     {

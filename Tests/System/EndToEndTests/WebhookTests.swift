@@ -2,12 +2,12 @@ import JSON
 import TestSupport
 import Testing
 
-/// What a website is told by itself, by the real programs, to a receiver that others have written.
+/// Webhooks of the real programs to a third-party receiver.
 @Suite(
     "Webhooks to a receiver", .timeLimit(.minutes(15)), .mayBlock,
     .enabled(if: TestWebhookServer.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
 struct WebhookTests {
-    /// Plays with a shop that is told at that receiver, which knows the secret that `website add` has written.
+    /// Runs a test with a shop whose webhooks go to that receiver, which knows the secret from `website add`.
     private func play(
         _ kind: StoreKind, _ policies: [String] = [],
         _ story: (Fixture, Party, TestWebhookServer) async throws -> Void
@@ -44,7 +44,8 @@ struct WebhookTests {
             #expect(bound.data["jwk"]?.object != nil && bound.data["jwk"] == listed?["jwk"])
             #expect(bound.data["thumbprint"] == listed?["thumbprint"])
 
-            /// Asks and has the phone answer; what /auth then says is what the website is told.
+            /// Opens a login and answers it on the phone. Returns the webhook, after a comparison with the answer
+            /// of /auth.
             func decided(_ word: String, _ path: String) async throws -> TestWebhookServer.Event {
                 let asked = try await shop.curl("POST", "/login", ["username": "ada"])
                 let number = word == "approve" ? asked["number"]?.string : nil
@@ -79,12 +80,12 @@ struct WebhookTests {
             #expect(try await login.handIn("000000")["reason"] == "locked")
             let locked = try await receiver.event("codes.locked")
             #expect(locked.data["token"]?.string == other && locked.data["reason"] == "locked")
-            // The two come in any order, and both name the challenge: the id tells them apart.
+            // The two arrive in any order, and both name the challenge. The id distinguishes them.
             let challenge = try #require(locked.data["challenge"]?.string)
             let end = try await receiver.event("\"id\": \"\(challenge)\"")
             #expect(end.type == "login.decided" && end.data["reason"] == "locked")
 
-            // Each was taken at its first try, and is done.
+            // Each was accepted at its first attempt.
             try await scene.relay.logged("event=webhook.delivered", number: 7)
             let events = try receiver.events
             #expect(Set(events.map(\.id)).count == 7 && events.count == 7)
@@ -130,7 +131,7 @@ struct WebhookTests {
                     "\(state?["state"]?.string ?? "") \(state?["reason"]?.string ?? "") \(state?["waiting"]?.integer ?? -1)"
             }
             #expect(try await state() == "disabled unsubscribed 1")
-            // Nothing goes there by itself, but for the operator's own try.
+            // Nothing is sent there by itself, only the operator's test.
             let second = try await cancelled(shop, "ada")
             #expect(try await state() == "disabled unsubscribed 2")
             try receiver.answer(204)

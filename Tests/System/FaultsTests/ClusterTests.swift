@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 import World
 
-/// Two relays over three nodes of a database, with two hundred logins in flight all the time, while parts of it die: every
-/// website call gets its result, every result is told to the website, and no code lets in twice. How long nobody was served is
-/// printed, and nowhere expected.
+/// Two relays on a cluster of three nodes, with two hundred logins in flight, while parts of the cluster fail.
+/// Every website request gets its result, every result reaches the website's receiver, and no code is accepted
+/// twice. The test prints how long no client was served, and expects no value for it.
 @Suite(
     .serialized, .timeLimit(.minutes(30)), .mayBlock,
     .enabled(if: RunningCluster.isInstalled, "Galera or HAProxy is not installed; run: dev/need test"),
@@ -15,10 +15,10 @@ import World
 struct ClusterTests {
     private static let users = 200
     private static let tokens = 8
-    /// With each trial.
+    /// The number of users with an app in each trial.
     private static let apps = 4
 
-    /// What is done while logins flow, and what it is called.
+    /// A failure that is caused while logins are in progress, and its name.
     private struct Trial {
         let what: String
         let happen: @Sendable (RunningCluster, ClusterTraffic, NodeLink) async throws -> Void
@@ -41,25 +41,25 @@ struct ClusterTests {
         Trial(what: "freeze node2 and node3 for 10 s or more") { cluster, traffic, _ in
             try await cluster.freeze("node2", "node3")
             async let longEnough: Void = wait(.seconds(10))
-            // No relay has its store, and callers are led to such as live.
+            // No relay has its store, so HAProxy uses relays that are only alive.
             while try await cluster.astray() == 0 { try await look() }
             await longEnough
             try await cluster.start("node2", "node3")
             try await traffic.more(150)
-            // They are led anew when one has it.
+            // HAProxy moves the connections when a relay has its store again.
             while try await cluster.astray() > 0 { try await look() }
         },
         Trial(what: "cut relay1 off all nodes for 20 s") { cluster, traffic, link in
             link.cut()
             await wait(.seconds(20))
             link.mend()
-            // It is asked by one half of the callers, and answers again.
+            // Half of the clients use this relay, which answers again.
             try await cluster.start("relay1")
             try await traffic.more(150)
         },
     ]
 
-    /// Between two looks.
+    /// Waits before the next check.
     private static func look() async throws {
         try Task.checkCancellation()
         await wait(.milliseconds(200))
@@ -148,7 +148,7 @@ struct ClusterTests {
 
     // MARK: Migration
 
-    /// Three programs at once, each at a node of its own.
+    /// Runs three programs at once, each at a separate node.
     private func migratesAtAllNodesAtOnce(_ cluster: RunningCluster) async throws {
         try await cluster.sql("node1", "CREATE DATABASE fresh; GRANT ALL ON fresh.* TO twoefay@'127.0.0.1'")
         let text = try TextFile.read(cluster.settings("relay1"))
@@ -162,7 +162,7 @@ struct ClusterTests {
             for name in names { group.addTask { try await cluster.tool(["migrate"], as: name) } }
             try await group.waitForAll()
         }
-        // As `twoefay init` made them, who was alone.
+        // The tables must equal those of `twoefay init`, which ran alone.
         for name in names {
             let columns = try await ["fresh", "twoefay"].asyncMap { database in
                 try await cluster.sql(
@@ -178,7 +178,7 @@ struct ClusterTests {
 }
 
 extension Collection {
-    /// One after the other.
+    /// Maps the elements one after the other.
     fileprivate func asyncMap<Value>(_ change: (Element) async throws -> Value) async throws -> [Value] {
         var values: [Value] = []
         for element in self { values.append(try await change(element)) }

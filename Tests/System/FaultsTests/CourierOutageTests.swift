@@ -3,7 +3,8 @@ import JSON
 import TestSupport
 import Testing
 
-/// Whoever carries codes stands still or is away: others get theirs meanwhile, no code is lost, and none comes under two ids.
+/// Mail servers and gateways that hang or are down: other messages are not delayed, no code is lost, and no message
+/// has two ids.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct CourierOutageTests {
     private func scene(_ mails: HoldingMailServer, _ gateways: [(String, TestGateway)]) async throws -> Fixture {
         let list = gateways.map { name, gateway in
@@ -17,7 +18,7 @@ import Testing
         }
     }
 
-    /// A login of a new user, who has that address or that number.
+    /// Starts a login of a new user with that address or number.
     private func login(_ number: Int, by kind: String, in scene: Fixture) async throws -> String {
         var user: JSONObject = ["username": .string("user-\(number)")]
         if kind == "mail" {
@@ -54,7 +55,7 @@ import Testing
         let gateway = try await TestGateway { _ in .status(200) }
         let scene = try await scene(mails, [("one", gateway)])
         mails.freeze()
-        // More than there are connections.
+        // More mails than there are connections.
         var waiting: [String] = []
         for number in 0..<6 { waiting.append(try await login(number, by: "mail", in: scene)) }
         let other = try await login(6, by: "sms", in: scene)
@@ -88,7 +89,7 @@ import Testing
         for _ in 0..<4 { try await next() }
         #expect(first.asked.isEmpty && second.asked.count == 4)
         try await first.comeBack()
-        // It is left alone for some seconds, and then has all again.
+        // The gateway is not used for some seconds, and then gets all messages again.
         while first.asked.isEmpty { try await next() }
         let before = second.asked.count
         for _ in 0..<3 { try await next() }

@@ -3,11 +3,11 @@ import JSON
 import TestSupport
 import Testing
 
-/// SIGHUP: gateways, the mail server and the words are read again, for the messages to come.
+/// SIGHUP reloads gateways, the mail server and the templates, for later messages.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct CourierReloadTests {
     private static let number = "+4915112345678"
 
-    /// A user without a phone, and a login that sends a code.
+    /// Registers a user without a phone, and starts a login that sends a code.
     private func login(_ username: String, _ scene: Fixture, _ more: JSONObject) async throws -> Login {
         var body: JSONObject = ["username": .string(username)]
         for member in more.members { body.set(member.name, member.value) }
@@ -39,7 +39,7 @@ import Testing
         await first.isAsked(1)
         #expect(first.asked.first?.query["password"] == "before")
 
-        // What is wrong with the new ones is told, and changes nothing.
+        // A fault in the new settings is logged, and changes nothing.
         try scene.relay.change { try $0.set("sms.gateways", to: "[{name: one, kind: canal}]") }
         scene.relay.signal(SIGHUP)
         let told = try await scene.relay.logged("event=daemon.reload ")
@@ -60,7 +60,7 @@ import Testing
         let steps = try await scene.auth(refused.challenge).json["steps"]?.array?.first?.object
         #expect(steps?["factor"] == "sms" && steps?["state"] == "refused", "\(String(describing: steps))")
 
-        // None at all is a setting, too; and what was changed besides is said to wait.
+        // An empty list is valid, too. A change of another setting is logged as waiting for a restart.
         try scene.relay.change { settings in
             try settings.set("sms.gateways", to: "[]")
             settings =
@@ -84,7 +84,7 @@ import Testing
         }
         _ = try await login("anna", scene, ["email": "anna@example.org"])
         #expect(try await first.mail().to == ["<anna@example.org>"])
-        // The password is that of the wrong file.
+        // The password file holds the wrong password.
         try scene.relay.change { settings in
             try settings.set("mail.username", to: "relay")
             try settings.set("mail.password_file", to: "mail.password")
@@ -127,7 +127,7 @@ import Testing
         }
         #expect(try await told("anna", 1).hasPrefix("Bonjour "))
         try TextFile.write(says("Salut"), to: words)
-        // Nobody has said that they are to be read.
+        // The new texts are not used before SIGHUP.
         #expect(try await told("bert", 2).hasPrefix("Bonjour "))
         try await reload(scene, 1)
         #expect(try await told("carl", 3).hasPrefix("Salut "))

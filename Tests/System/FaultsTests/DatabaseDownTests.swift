@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 import World
 
-/// A database server that is killed, or hangs: requests are refused in time, memory does not grow, and all goes on by
-/// itself when it is back.
+/// A database server that is killed or hangs: requests are refused in time, memory does not grow, and the relay
+/// continues by itself after the recovery.
 @Suite(.serialized, .timeLimit(.minutes(15)), .mayBlock) struct DatabaseDownTests {
     enum Harm: String, CaseIterable, CustomTestStringConvertible {
         case killed, hung
@@ -28,7 +28,7 @@ import World
         }
     }
 
-    /// Nobody else's: other suites harm theirs too.
+    /// A separate server, because other suites stop theirs, too.
     private static let server = Result { try MariaDBServer() }
 
     private func scene() async throws -> (Fixture, MariaDBServer) {
@@ -61,11 +61,12 @@ import World
         #expect(ready.status == 503)
         #expect(ready.json["dependencies"]?.object?["store"]?.string == "missing", "\(ready)")
 
-        // As many at a time as four connections carry. The first wave makes what is needed, the next ones add nothing.
+        // As many requests at a time as four connections carry. The first wave allocates memory, and the next ones
+        // must add nothing.
         var lines: [ClientConnection] = []
         for _ in 0..<4 { lines.append(try await scene.shop.line()) }
         try await wave(400, over: lines)
-        // Under a sanitizer what is freed stays resident, so that its use is seen.
+        // Under a sanitizer, freed memory stays resident so that its use is detected.
         if !Sanitizer.isOn {
             let before = try scene.relay.residentBytes
             for _ in 0..<3 { try await wave(400, over: lines) }
@@ -79,7 +80,7 @@ import World
         try harm.end(server)
         try await scene.relay.logged("event=relay.recovered")
         var told = try await scene.auth(login.challenge)
-        // The lane for reading may be in the middle of a pause.
+        // The lane for reads may still be in a pause.
         while told.status == 503 { told = try await scene.auth(login.challenge) }
         #expect(told["login"] == "wait", "\(told)")
         #expect(try await scene.anyone.send("GET", "/ready").status == 200)

@@ -4,7 +4,8 @@ import TestSupport
 import Testing
 import World
 
-/// Out of descriptors: new connections are refused, those that stand live on, and it is over when there are some again.
+/// A process without free descriptors: new connections are refused, open ones continue, and the relay recovers when
+/// there are some again.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct DescriptorTests {
     @Test func descriptorExhaustionRefusesOnlyNewConnections() async throws {
         let scene = try await Fixture.start()
@@ -23,10 +24,10 @@ import World
         for line in lines {
             #expect(try await line.send("GET", "/user/anna").get().status == 200)
         }
-        // The phone's connection stands since it was enrolled? It does not: one of the others makes room for it.
+        // The phone has no open connection. One of the others is closed to make room for it.
         let full = scene.relay.openDescriptors
         await lines[0].close()
-        // The relay hears of it in its own time.
+        // The relay notices this after some time.
         while scene.relay.openDescriptors >= full { await Task.yield() }
         try await scene.finish(login, by: phone)
         try await scene.relay.limit("nofile", to: "\(before + 64)")

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// SIGTERM: what is begun ends, what is new is refused in a way that says so, and the process is gone soon.
+/// SIGTERM: requests in progress are finished, new ones get a clear refusal, and the process ends soon.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct DrainTests {
     @Test(arguments: KillTests.stores) func drainUnderLoadLosesNoRequest(_ store: StoreKind) async throws {
         let scene = try await Fixture.start(store)
@@ -32,7 +32,7 @@ import Testing
             #expect(ended.errors.contains("event=daemon.stopped"))
             try await group.waitForAll()
         }
-        // The website is told how things stand, and asks again.
+        // The website gets the current state, and asks again.
         let answer = try await held.get()
         #expect(answer.status == 200 && answer["login"] == "wait", "\(answer)")
         #expect(await holding.state != .open)
@@ -49,7 +49,7 @@ import Testing
         #expect(try await waiting.phone.approve(login)["login"] == "success")
     }
 
-    /// Logins over one connection each, until the relay takes no more.
+    /// Logins over one connection each, until the relay accepts no more.
     private final class Load: Sendable {
         let gate = Gate()
         private let acknowledged = Mutex<[String]>([])
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Begun requests end before the store is closed, also those whose clients give up at the first GOAWAY.
+    /// Requests in progress end before the store is closed, even if their clients give up at the first GOAWAY.
     @Test func noRequestMeetsAClosedStoreDuringDrain() async throws {
         let scene = try await Fixture.start()
         var tokens: [String] = []
@@ -93,7 +93,7 @@ import Testing
                 #expect(await scene.relay.stop().status == 0)
                 try await group.waitForAll()
             }
-            // Nobody was told that something is not available.
+            // No request was answered with a 5xx status.
             #expect(!load.result.lost.contains { $0.hasPrefix("5") }, "\(load.result.lost)")
             try await scene.relay.restart()
         }
@@ -102,7 +102,8 @@ import Testing
         #expect(!lines.contains { $0.contains("status=5") })
     }
 
-    /// What could not be sent any more is free for the next relay, which need not find out first that this one is gone.
+    /// Leases on entries that could not be sent are released, so the next relay need not first declare this one
+    /// dead.
     @Test(arguments: KillTests.stores) func leasedEntriesPassToTheNextRelayAtOnce(_ store: StoreKind) async throws {
         let apple = try await TestAPNs.start()
         let scene = try await Fixture.start(store, apple: apple)
@@ -115,13 +116,13 @@ import Testing
         #expect(
             try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM outbox WHERE holder IS NOT NULL") } == 0)
         try await scene.relay.restart()
-        // There is no other relay left whose death would have to be waited for.
+        // No dead relay remains for which another one would have to wait.
         let push = try await apple.service.next()
         #expect(push.id == unanswered.id)
         try await scene.finish(login, by: phone)
     }
 
-    /// A store that somebody else has holds the end up for seconds; who does not want to wait says so again.
+    /// A locked store delays the end by seconds; a second signal ends the process at once.
     @Test(arguments: [SIGTERM, SIGINT]) func secondSignalStopsTheRelayAtOnce(_ signal: Int32) async throws {
         let scene = try await Fixture.start()
         let lock = try await StoreLock.take(scene.relay)

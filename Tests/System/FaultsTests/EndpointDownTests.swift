@@ -4,15 +4,15 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A website whose web server is down in some way: another one notices nothing of it, and it has everything when it is
-/// back.
+/// A website whose web server has a fault: another website is not affected, and every webhook arrives after the
+/// recovery.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct EndpointDownTests {
     enum Harm: String, CaseIterable, CustomTestStringConvertible {
         case hangs, slow, fails, redirects, closed, untrusted, inside
 
         var testDescription: String { rawValue }
 
-        /// What its server says meanwhile.
+        /// The answer of the server during the fault.
         var answer: TestGateway.Answer {
             switch self {
             case .hangs, .closed: .silence
@@ -23,7 +23,7 @@ import Testing
             }
         }
 
-        /// As the log has it.
+        /// The reason in the log.
         var reason: String {
             switch self {
             case .hangs, .slow: "no answer in time"
@@ -35,11 +35,11 @@ import Testing
             }
         }
 
-        /// Its calls last until they are given up.
+        /// Whether an attempt lasts until its time-out.
         var lasts: Bool { self == .hangs || self == .slow }
     }
 
-    /// Where the one that is well has its server; the other is at 127.0.0.1.
+    /// The address of the healthy website's server; the other one is at 127.0.0.1.
     private static let place = "127.0.0.2"
 
     @Test(arguments: Harm.allCases) func endpointOutageAffectsNoOtherAndLosesNothing(_ harm: Harm) async throws {
@@ -49,7 +49,7 @@ import Testing
         let well = try await WebhookShop(
             "well", TestGateway(host: Self.place) { _ in .status(204) }, of: scene.relay)
         let server = try await TestGateway { _ in harm.answer }
-        // Its authority is nobody's.
+        // Its authority is unknown to the relay.
         let stranger = try await TestPushService.start()
         let url =
             switch harm {
@@ -62,7 +62,7 @@ import Testing
 
         let phones = (try await well.enrol("anna"), try await harmed.enrol("bert"))
         var decided = (well: [String](), harmed: [String]())
-        /// How long each of its logins took from the phone's answer to the website.
+        /// The time from the phone's answer to the website's webhook, for each login of the healthy website.
         var times = (before: [Duration](), meanwhile: [Duration]())
         for _ in 0..<20 {
             let (challenge, time) = try await well.told("anna", by: phones.0)
@@ -80,13 +80,13 @@ import Testing
             if scene.failures == before { unharmed += 1 }
         }
         print("webhooks while another website \(harm): \(Self.compared(times.before, times.meanwhile))")
-        // Were one to wait for the other's calls, each would see one of them end.
+        // If one website waited for the other's webhooks, each wait would see one of them end.
         if harm.lasts { #expect(unharmed > 0) }
         try check(well, decided.well)
         let failed = try await scene.relay.logged("event=webhook.failed website=harmed")
         #expect(failed.contains("reason=\"\(harm.reason)\"") || failed.contains("reason=\(harm.reason)"), "\(failed)")
 
-        // It is back.
+        // The fault ends.
         switch harm {
         case .untrusted: try await scene.relay.tool("website", "edit", "harmed", "--webhook", "\(server.url)/hook")
         case .inside:
@@ -98,7 +98,7 @@ import Testing
             server.answer { _ in .status(200) }
             try await server.comeBack()
         }
-        // What has failed is due in minutes and hours; an operator does not wait for that.
+        // Failed webhooks are due in minutes or hours; the operator makes them due now.
         try await scene.relay.tool("website", "webhook", "harmed", "disable")
         try await scene.relay.tool("website", "webhook", "harmed", "enable")
         for challenge in decided.harmed { await harmed.hears("login.decided", of: challenge) }
@@ -106,7 +106,7 @@ import Testing
         try await scene.drained()
     }
 
-    /// It is not waited for until its calls are given up, and they are the next relay's at once.
+    /// The relay does not wait for webhooks that hang. The next relay takes them at once.
     @Test(arguments: KillTests.stores) func relayStopsWhileAnEndpointHangs(_ store: StoreKind) async throws {
         let scene = try await Fixture.start(store) { try $0.set("webhooks.allow", to: "127.0.0.0/8") }
         let server = try await TestGateway { _ in .silence }
@@ -145,7 +145,7 @@ import Testing
 }
 
 extension Fixture {
-    /// How many calls to the harmed one have failed.
+    /// The number of failed webhooks of the website with the fault.
     fileprivate var failures: Int {
         relay.log.split(separator: "\n").count {
             $0.contains("event=webhook.failed website=harmed")

@@ -6,9 +6,10 @@ import TestSupport
 import Testing
 import World
 
-/// `twoefay fake-apns` as a website's developer runs it: a process of its own, beside a relay or under curl.
+/// The program `twoefay fake-apns`, as a website's developer runs it: a separate process, beside a relay or with
+/// curl.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct FakeServiceTests {
-    /// The program, and what it said first.
+    /// The running program, and its first output.
     private final class Program: Sendable {
         let child: Child
         let directory: TemporaryDirectory
@@ -34,7 +35,7 @@ import World
             guardian.dismiss()
         }
 
-        /// Makes it the push service of a relay's settings.
+        /// Makes it the push service in a relay's settings.
         func set(in text: inout String) throws {
             for member in settings.members {
                 try text.set("push.apns.\(member.name)", to: try #require(member.value.string))
@@ -46,7 +47,7 @@ import World
             return try #require(try JSONReader.read(Array(line.utf8)).object)
         }
 
-        /// Ends it as Ctrl-C does.
+        /// Ends the program, like Ctrl-C.
         func stop() async throws -> JSONObject {
             child.signal(SIGINT)
             let ended = await child.ended()
@@ -55,7 +56,8 @@ import World
             return try #require(try JSONReader.read(Array(last.utf8)).object)
         }
 
-        /// As Apple's documentation has it on its command line. The answer's body, and its status behind it.
+        /// Sends a push with curl, as in Apple's documentation. Returns the body of the answer, followed by its
+        /// status.
         func curl(_ device: String, _ arguments: String...) async throws -> String {
             let (key, kid, team) = (settings["key"]?.string, settings["key_id"]?.string, settings["team_id"]?.string)
             let token = try JWS.sign(
@@ -114,20 +116,20 @@ import World
         #expect(gone.contains(#""timestamp":"#))
         #expect(try await program.curl("beef01") == "200")
 
-        // What is wrong is said with its place, and changes nothing.
+        // A fault is reported with its position, and changes nothing.
         try TextFile.write("tokens:\n  dead: Unregisterd\n", to: control)
         let trouble = try await program.child.line(.output, with: #""event":"trouble""#)
         #expect(trouble.contains("control.yaml:2:9: Unregisterd is unknown; did you mean Unregistered?"), "\(trouble)")
         #expect(try await program.curl("dead01").hasSuffix("410"))
 
-        // In its place, as many editors write.
+        // The file is replaced by renaming, as many editors do.
         try TextFile.write("every:\n  - {requests: 2, answer: ServiceUnavailable}\n", to: control + ".new")
         try #require(rename(control + ".new", control) == 0)
         _ = try await program.child.line(.output, with: #""event":"control""#)
         #expect(try await program.curl("dead01") == "200")
         #expect(try await program.curl("dead01").hasSuffix("503"))
 
-        // On request too, changed or not.
+        // SIGHUP reads it again, changed or not.
         program.child.signal(SIGHUP)
         _ = try await program.child.line(.output, with: #""event":"control""#, number: 2)
         #expect(try await program.curl("dead01") == "200", "the count begins anew")
@@ -143,7 +145,7 @@ import World
             tokens: {aa: {answer: reset, code: INTERNAL_ERROR}, bb: {answer: TooManyRequests, retry-after: 30s}}
             """, to: control)
         let program = try await Program("--control", control, in: directory)
-        // Exit statuses of curl: the certificate does not hold; and of the reset, whenever it is noticed.
+        // curl's exit statuses: the certificate is not valid; then a reset, noticed at different times.
         for codes in [["60"], ["60"], ["60"], ["7", "35", "56"]] {
             let said = try await program.curl("beef", "--write-out", "%{exitcode}")
             #expect(codes.contains(said), "\(said)")
@@ -160,7 +162,7 @@ import World
         try TextFile.write("connections: [goaway, serve]\nstreams: 7\n", to: control)
         let program = try await Program("--control", control, in: directory)
         let arguments = ["--no-verify-peer", "-nv", "https://127.0.0.1:\(program.port)/3/device/beef"]
-        // Ahead of the SETTINGS, which some take for an error.
+        // The GOAWAY precedes the SETTINGS, which some clients treat as an error.
         let refused = try await Child.run("nghttp", arguments)
         #expect(!refused.output.contains(":status"))
         let served = try await Child.run("nghttp", arguments)
@@ -227,7 +229,7 @@ import World
         let ended = await child.ended()
         #expect(ended.status == 0)
         #expect(ended.output.contains("push:\n  apns:\n    endpoint: https://127.0.0.1:"))
-        // What stands there is YAML, whatever the directory is called.
+        // The printed settings are valid YAML, whatever the name of the directory.
         #expect(ended.output.contains("    key: \"\(directory("a team/AuthKey.p8"))\"\n"), "\(ended.output)")
         #expect(ended.output.hasSuffix("0 requests, 0 pushes accepted.\n"))
     }

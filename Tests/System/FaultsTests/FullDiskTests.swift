@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import World
 
-/// A disk that takes nothing more: the request is refused, nothing partial stays, and it goes on by itself afterwards.
+/// A full disk: the request is refused, nothing partial is stored, and the relay continues by itself afterwards.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct FullDiskTests {
     @Test func fullDiskAnswers503() async throws {
         let scene = try await Fixture.start()
@@ -16,7 +16,7 @@ import World
         #expect((refused.retryAfter ?? 0) > 0)
         let unanswered = try await phone.approve(login)
         #expect(unanswered.status == 503, "\(unanswered)")
-        // What needs no writing goes on.
+        // Requests that write nothing still work.
         #expect(try await scene.auth(login.challenge)["login"] == "wait")
         // With the second the first has been taken note of.
         try await scene.relay.logged("event=store.unavailable route=heartbeat", number: 2)
@@ -31,7 +31,7 @@ import World
         try await scene.finish(login, by: phone)
         try await scene.relay.logged("event=relay.recovered")
         #expect(try await scene.anyone.send("GET", "/ready").status == 200)
-        // Said once, however many transactions had nothing to write in between.
+        // Logged once, however many transactions wrote nothing in between.
         for event in ["store.failing", "store.recovered"] {
             #expect(scene.relay.log.split(separator: "\n").count { $0.contains("event=\(event) ") } == 1, "\(event)")
         }

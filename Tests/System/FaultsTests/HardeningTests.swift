@@ -11,7 +11,7 @@ import Testing
         #expect(core.split(separator: " ").filter { $0 == "0" }.count == 2, "\(core)")
         // A sanitizer replaces mlock by a function that does nothing and reports success.
         if Sanitizer.isOn { return }
-        // Keys of OpenSSL, 2 MiB, and our own beside them; or the log tells that the limit is too low.
+        // OpenSSL's keys (2 MiB) and the relay's own keys are locked; or the log says that the limit is too low.
         let status = try TextFile.read("/proc/\(relay.pid)/status").split(separator: "\n")
         let locked = try #require(status.first { $0.hasPrefix("VmLck:") }?.split { $0 == "\t" || $0 == " " }[1])
         let isLocked = try #require(Int(locked)) > 2048
@@ -53,7 +53,7 @@ import Testing
         let logged = try await scene.relay.logged("event=daemon.reload ")
         #expect(logged.contains("level=error") && logged.contains("needs a restart"), "\(logged)")
         #expect(try await scene.shop.send("GET", "/user/nobody").status == 404)
-        // As it was, it is taken again; and what was outside is inside after a restart.
+        // The original settings are accepted again. After a restart, the new directory is allowed.
         try TextFile.write(before, to: scene.relay.settings)
         scene.relay.signal(SIGHUP)
         try await scene.relay.logged("event=daemon.reloaded")

@@ -4,11 +4,11 @@ import JSON
 import TestSupport
 import Testing
 
-/// `twoefay import` beside a running relay, on both stores.
+/// The command `twoefay import` beside a running relay, on both stores.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct ImportTests {
     private static let count = 1200
 
-    /// Users of the website, and a file with a token for each.
+    /// Creates users of the website, and a file with a token for each.
     private func prepare(_ relay: RunningRelay) throws -> String {
         let website = "(SELECT id FROM website WHERE name = '\(Fixture.website)')"
         var rows: [String] = []
@@ -53,13 +53,13 @@ import Testing
                 WHERE u.username = 'user-1199' AND f.counter = 1199 AND u.proved_at IS NOT NULL
                 """) == 1)
         #expect(try await run(scene.relay)["kept"]?.integer == Int64(Self.count))
-        // No secret stands in the store as it is.
+        // No secret is in the store as plain text.
         #expect(
             try scene.relay.count(
                 "SELECT count(*) FROM factor WHERE hex(secret) LIKE '%31323334353637383930313233343536%'") == 0)
     }
 
-    /// Killed in the middle of it, it leaves whole factors; the same again does the rest.
+    /// A killed import leaves only complete factors; the same command again adds the others.
     @Test(arguments: [StoreKind.file, .mariadb]) func interruptedImportIsResumed(kind: StoreKind) async throws {
         let scene = try await Fixture.start(kind)
         let file = try prepare(scene.relay)

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// `twoefayd` and `twoefay-keys` as they were built, each in its process.
+/// The built programs `twoefayd` and `twoefay-keys`, each in its process.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct KeyProcessTests {
     @Test func relayWithoutKeyFilesBindsPhones() async throws {
         let setting = try await KeyProcessFixture.start()
@@ -16,7 +16,7 @@ import Testing
         #expect(!open.isEmpty)
         for name in ["master.key", "device-ca.key"] { #expect(!open.contains { $0.contains(name) }, "\(open)") }
         #expect(TemporaryDirectory.mode(of: setting.socket) == 0o600)
-        // Once at its start.
+        // Once, at the start of the relay.
         #expect(keys.log.split(separator: "\n").filter { $0.contains("event=keys.unwrapped") }.count == 1)
         #expect(try await scene.ready("key_service") == "ok")
         #expect(await keys.end(SIGTERM).status == 0)
@@ -38,8 +38,7 @@ import Testing
         let refused = try await scene.anyone.send("POST", "/verify", body)
         #expect(refused.status == 503 && refused.retryAfter != nil, "\(refused)")
         try await scene.relay.logged("event=device.certificate")
-        // The relay keeps the keys that it has read, and the next reload reads the keys of that
-        // moment.
+        // The relay keeps the keys that it has; the next successful reload reads the current ones.
         scene.relay.signal(SIGHUP)
         let failed = try await scene.relay.logged("event=daemon.reload ")
         #expect(failed.contains("cannot be reached"), "\(failed)")
@@ -75,7 +74,7 @@ import Testing
         #expect(setting.scene.relay.log.contains("event=hardening.applied name=landlock,seccomp"))
     }
 
-    @Test(.enabled(if: getuid() == 0, "only root can be somebody else"))
+    @Test(.enabled(if: getuid() == 0, "only root can act as another user"))
     func otherUserIsRefusedUnlessNamed() async throws {
         let scene = try await Fixture.start()
         await scene.relay.stop()
@@ -100,7 +99,7 @@ import Testing
         }
     }
 
-    /// Unwraps as another user, and returns what the service says.
+    /// Unwraps as another user, and returns the answer of the service.
     private static func ask(_ socket: String, as user: Int) async throws -> String {
         let script = """
             import socket, sys
@@ -112,7 +111,7 @@ import Testing
             except OSError as problem:
                 print(problem)
             """
-        // The system's own Python: another one may be out of that user's reach.
+        // The system's own Python, because another one may not be readable for that user.
         let ended = try await Child(
             "setpriv", ["--reuid", "\(user)", "--regid", "\(user)", "--clear-groups", "python3", "-c", script, socket],
             environment: ["PATH": "/usr/bin:/bin"]
@@ -127,7 +126,7 @@ import Testing
         keys.signal(SIGHUP)
         let failed = try await keys.logged("event=keys.reload ")
         #expect(failed.contains("level=error") && failed.contains("master.key"), "\(failed)")
-        // The relay still has the keys that it had.
+        // The relay still has its earlier keys.
         scene.relay.signal(SIGHUP)
         try await scene.relay.logged("event=daemon.reloaded")
         for name in ["master.key", "device-ca.key"] {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import World
 
-/// Websites and phones that follow their guides while their relay is killed at random moments, again and again.
+/// Websites and phones that follow their guides, while their relay is killed at random moments again and again.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct KillLoopTests {
     @Test(arguments: [(StoreKind.file, 40), (.mariadb, 20)])
     func relayKilledAtRandomMomentsLosesNothing(_ store: StoreKind, rounds: Int) async throws {
@@ -30,7 +30,7 @@ import World
         #expect(logins.count >= 6)
         try Ledger.read(scene.relay) { ledger in
             try ledger.check()
-            // No challenge that nobody knows, and every one as it was told.
+            // Every challenge in the store is known to a client, with the result that the client got.
             #expect(try ledger.number("SELECT count(*) FROM challenge") == Int64(logins.count))
             let approved = try ledger.texts("SELECT lower(hex(id)) FROM challenge WHERE decision = 'approve'")
             #expect(Set(approved) == Set(logins.filter(\.approved).map(\.challenge)))
@@ -68,7 +68,7 @@ private final class Crowd: Sendable {
     var logins: [Ended] { ended.withLock { $0 } }
     func end() { isOver.withLock { $0 = true } }
 
-    /// Kills the relay at some moment and starts it again.
+    /// Kills the relay at a random moment, and starts it again.
     func disturb() async throws {
         await gate.answers(1 + Int(chance.number(below: 40)))
         let moment = Duration.microseconds(Int64(chance.number(below: 10_000)))
@@ -79,7 +79,7 @@ private final class Crowd: Sendable {
         gate.open()
     }
 
-    /// One user of the website, with a phone: enrolled, then login after login.
+    /// Enrols a user with a phone, and then runs one login after the other.
     func live(_ name: String, seed: UInt64) async throws {
         let chance = SeededRandomness(seed: seed)
         let (token, phone) = try await enrol(name)
@@ -94,7 +94,7 @@ private final class Crowd: Sendable {
             let approves = chance.number(below: 4) > 0
             let path = approves ? "/success" : "/failure"
             let answer = try await phone.party.insist("POST", path, phone.answer(login), gate: gate)
-            // 409: an earlier try was taken, and its answer lost.
+            // 409: an earlier attempt was accepted, and its answer lost.
             #expect(answer.status == 200 || answer["code"] == "already_decided", "\(answer)")
             let challenge: JSONObject = ["challenge": .string(login.challenge)]
             let told = try await scene.shop.insist("POST", "/auth", challenge, gate: gate)
@@ -111,7 +111,7 @@ private final class Crowd: Sendable {
         if registered.status == 201 {
             (token, code) = try Fixture.registered(registered)
         } else {
-            // The answer was lost, and with it the code: the website asks for another.
+            // The answer with the code was lost, so the website requests another code.
             try #require(registered["code"] == "shown_once", "\(registered)")
             token = try #require(try await scene.shop.insist("GET", "/user/\(name)", gate: gate)["token"])
             code = try await activation(name)

@@ -16,7 +16,7 @@ import Testing
         let (token, code) = try Fixture.registered(try await scene.shop.send("POST", "/register", body, key: "r"))
         try await scene.relay.killAndRestart()
         #expect(try await scene.shop.send("GET", "/user/anna")["token"] == token)
-        // It succeeded, and its secret is not shown again.
+        // The registration succeeded, and its secret is not shown again.
         let again = try await scene.shop.send("POST", "/register", body, key: "r")
         #expect(again.status == 409 && again["code"] == "shown_once", "\(again)")
         let phone = try await scene.verify(try TestPhone(pushToken: Fixture.pushToken()), token: token, code: code)
@@ -35,7 +35,7 @@ import Testing
         let after = try await scene.anyone.send("POST", "/verify", body)
         #expect(after["device"] == before["device"])
         #expect(after["revocation_code"] == before["revocation_code"])
-        // What was handed out before works on.
+        // The device and certificate from before still work.
         try await scene.finish(try await scene.login(token), by: try scene.phone(device, before))
         #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM device") } == 1)
     }
@@ -59,7 +59,7 @@ import Testing
         let line = try await scene.shop.line()
         async let held = line.send(
             "POST", "/auth", ["challenge": .string(login.challenge)], fields: ["prefer": "wait=60"])
-        // Both are reads, and reads are answered in order: behind this answer the other request is held.
+        // Both requests read, and reads are answered in order: behind this answer, the other request is held.
         _ = try await scene.auth(login.challenge)
         _ = try await line.send("GET", "/user/anna").get()
         try await scene.relay.killAndRestart()
@@ -83,7 +83,7 @@ import Testing
         try await scene.relay.killAndRestart()
         _ = try? await unread
         #expect(try await scene.auth(login.challenge)["login"] == "success")
-        // The phone asks until it knows, and another answer changes nothing.
+        // The phone repeats until it knows the result; another answer changes nothing.
         let again = try await phone.approve(login)
         #expect(again.status == 409 && again["code"] == "already_decided", "\(again)")
         let deny = try await phone.party.send("POST", "/failure", ["challenge": .string(login.challenge)])

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// What a Prometheus on the relay's machine reads.
+/// The metrics page, as a Prometheus on the relay's machine reads it.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct MetricsPageTests {
     @Test func metricsCountLogins() async throws {
         let apple = try await TestAPNs.start()
@@ -42,7 +42,7 @@ import Testing
         for setting in ["tls.certificate", "tls.ca", "tls.websites", "tls.phones", "push.apns.ca"] {
             #expect(after.output.contains("\(certificates)\"\(setting)\"} "), "\(setting)")
         }
-        // Nothing that a peer chose, and nothing that tells one user from another.
+        // No text from a client, and nothing that identifies a user.
         for text in ["anna", "shop", "203.0.113", "the till", token, first.challenge, phone.device] {
             #expect(!after.output.contains(text), "\(text)")
         }
@@ -57,7 +57,7 @@ import Testing
         #expect(try await MetricsPage.curl(address, "/metrics", "--data", "x").output.hasPrefix("HTTP/1.1 405"))
         let rebound = try await MetricsPage.curl(address, "/metrics", "--header", "host: rebound.example")
         #expect(rebound.output.hasPrefix("HTTP/1.1 421") && !rebound.output.contains("twoefay_"), "\(rebound)")
-        // The port that websites and phones know has no such page.
+        // The public port has no metrics page.
         #expect(try await relay.caller().curl("GET", "/metrics").status == 404)
         #expect(await relay.stop().status == 0)
     }

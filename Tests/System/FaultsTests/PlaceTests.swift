@@ -5,7 +5,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// Where a login comes from, as the person is told: by a database of places that is read, and read again.
+/// The place of a login, as the user sees it, from a database that is read at the start and at reloads.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct PlaceTests {
     private static let ip = "203.0.113.77"
 
@@ -35,7 +35,7 @@ import Testing
             of: try await scene.login(token, ["service": "the till", "ip": .string(Self.ip)]), apple)
         #expect(alert["loc-key"] == "TWOEFAY_LOGIN_SERVICE_PLACE_IP")
         #expect(alert["loc-args"] == ["the till", "Graz, Austria", .string(Self.ip)])
-        // The same stands in what the phone signs.
+        // The context that the phone signs has the same place.
         let pending = try await phone.party.send("POST", "/pending")
         let context = try #require(pending.json["pending"]?.array?.first?.object?["context"]?.string)
         let bytes = try #require(Base64URL.decode(context))
@@ -43,7 +43,7 @@ import Testing
         #expect(shown["ip"]?.string == Self.ip)
         #expect(shown["place"]?.string == "Graz, Austria")
 
-        // An address that the database does not know has no place, and neither has a login without an address.
+        // An address that the database lacks has no place, nor has a login without an address.
         alert = try await self.alert(of: try await scene.login(token, ["ip": "198.51.100.7"]), apple)
         #expect(alert["loc-key"] == "TWOEFAY_LOGIN_IP")
         #expect(alert["loc-args"] == ["198.51.100.7"])
@@ -60,7 +60,7 @@ import Testing
             let login = try await scene.login(token, ["ip": .string(Self.ip)])
             return try await alert(of: login, apple)["loc-args"]?.array?.first
         }
-        // Not before it is told to.
+        // Not before SIGHUP.
         try TextFile.write(database("Linz"), to: directory("places.mmdb"))
         #expect(try await place() == "Graz, Austria")
         scene.relay.signal(SIGHUP)
@@ -73,7 +73,7 @@ import Testing
         #expect(logged.contains("level=error") && logged.contains("places.mmdb"), "\(logged)")
         #expect(try await place() == "Linz, Austria")
 
-        // One that is well, beside a certificate that is not.
+        // A valid database beside a certificate that is not.
         try TextFile.write(database("Wels"), to: directory("places.mmdb"))
         let certificate = try TextFile.read(scene.relay.file("server.pem"))
         try TextFile.write("no certificate", to: scene.relay.file("server.pem"))

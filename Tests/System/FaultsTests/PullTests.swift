@@ -31,7 +31,7 @@ import World
         #expect(user.json["factors"] == [["kind": "pull", "state": "active"]])
         #expect(user.json["devices"]?.array?.first?.object?["state"] == "active")
 
-        // More often than bad tokens in a row make the courier doubt them all.
+        // More often than the number of consecutive bad tokens after which the sender stops dropping tokens.
         for _ in 0..<6 {
             let login = try await scene.login(token)
             #expect(login.factor == "pull")
@@ -48,12 +48,12 @@ import World
         #expect(apple.service.acceptedCount == 0)
     }
 
-    /// Of other platforms too, whose push services this relay has not.
+    /// The same for other platforms, whose push services this relay does not have.
     @Test func onlyTheIPhoneIsPushed() async throws {
         let apple = try await TestAPNs.start()
         let scene = try await Fixture.start(apple: apple)
         let (token, iPhone) = try await scene.enrol("anna")
-        // Nobody is to be asked about the further phones.
+        // No approval is needed for the further phones.
         try await scene.relay.tool("website", "edit", Fixture.website, "--further-factors", "website")
         var others: [Phone] = []
         for (platform, pushToken) in [
@@ -78,8 +78,7 @@ import World
     }
 
     private func expectNoTrouble(_ scene: Fixture, location: SourceLocation = #_sourceLocation) {
-        // Lines about restrictions that the kernel or a sanitizer does not allow say nothing about
-        // a login.
+        // Lines about restrictions that the kernel or a sanitizer does not allow do not concern a login.
         let lines = scene.relay.log.split(separator: "\n").filter { !$0.contains("event=hardening.") }
         for word in [
             "level=error", "level=warning", "event=push.refused", "event=push.undeliverable", "event=apns.refused",

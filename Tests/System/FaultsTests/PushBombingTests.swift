@@ -5,13 +5,13 @@ import TestSupport
 import Testing
 import World
 
-/// Somebody who has the password asks and asks, until a tired person says yes: the phone rings five times, then no more,
-/// and its owner gets in all the same.
+/// Push bombing: a person who has the password requests logins until the user might approve one by mistake. The
+/// phone rings five times and then no more, and its owner can still log in.
 @Suite(.timeLimit(.minutes(15))) struct PushBombingTests {
     @Test(arguments: KillTests.stores) func pushBombingIsLimitedToFivePushes(_ store: StoreKind) async throws {
         let apple = try await TestAPNs.start()
         let scene = try await Fixture.start(store, apple: apple)
-        // As a website is whose operator said nothing.
+        // A website with the default policies.
         try await scene.relay.tool(
             "website", "edit", Fixture.website, "--answers", "default", "--login-limit", "default", "--push-limit",
             "default")
@@ -23,7 +23,7 @@ import World
         for number in 0..<50 {
             let reply = try await scene.shop.send("POST", "/login", ["token": .string(token)])
             guard number < 20 else {
-                // As long as nothing of the last five minutes leaves them.
+                // As long as none of them leaves the window of five minutes.
                 #expect(reply.status == 429 && reply["code"] == "limited", "\(number): \(reply)")
                 #expect((1...300).contains(reply.retryAfter ?? 0), "\(number): \(reply.fields)")
                 continue
@@ -31,13 +31,13 @@ import World
             let login = try Login(reply)
             asked.append(login)
             #expect(login.factor == (number < 5 ? "push" : "pull"), "\(number)")
-            // Each that rings has rung before the next makes it pointless.
+            // Each push arrives before the next login supersedes its challenge.
             if number < 5 { #expect(try await apple.service.next().challenge == login.challenge) }
-            // In the middle of it, and as the last that gets through, the person logs in.
+            // The user logs in in the middle of it, and with the last accepted login.
             if number == 12 || number == 19 { try await logIn(login, phone, key, scene) }
         }
         #expect(asked.count == 20)
-        // The next push of all is somebody else's.
+        // The next push of all is for another user.
         let (other, others) = try await scene.enrol("bob", pushToken: Fixture.pushToken("b0b"))
         let login = try await scene.login(other)
         let push = try await apple.service.next()
@@ -45,7 +45,7 @@ import World
         #expect(apple.service.acceptedCount == 6)
     }
 
-    /// The phone finds the login by itself, shows what it is about, signs, and the website is told.
+    /// Polls for the login on the phone, and checks, signs and reports it.
     private func logIn(_ login: Login, _ phone: Phone, _ key: TestPhone, _ scene: Fixture) async throws {
         let list = try await phone.party.send("POST", "/pending", [:]).json["pending"]?.array ?? []
         let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")

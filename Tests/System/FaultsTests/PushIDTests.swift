@@ -3,7 +3,7 @@ import HTTP2
 import TestSupport
 import Testing
 
-/// A push keeps its id from the store to the last time that it is sent.
+/// The id of a push, which stays the same from the store to the last attempt.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct PushIDTests {
     @Test(arguments: KillTests.stores) func apnsIDIsStoredBeforeThePushIsSent(_ store: StoreKind) async throws {
         let apple = try await TestAPNs.start()
@@ -16,7 +16,7 @@ import Testing
         #expect(kept.contains(push.id.filter { $0 != "-" }))
     }
 
-    /// Nobody can know whether it was taken: it is sent once more, under the same id, and then no more.
+    /// The outcome is unknown: the push is sent once more under the same id, and never again.
     @Test(arguments: [ScriptedAnswer.reset(.internalError), .reset(.internalError, accepts: true), .cut(accepts: true)])
     func ambiguousPushIsSentOnceMore(_ answer: ScriptedAnswer) async throws {
         let apple = try await TestAPNs.start()

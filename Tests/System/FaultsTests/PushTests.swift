@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// Pushes end to end: from /login over TLS and HTTP/2 to a push service that looks at everything as Apple does.
+/// Pushes end to end: from /login over TLS and HTTP/2 to a push service that checks every request as Apple does.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct PushTests {
     @Test func loginSendsOnePushWithoutSecrets() async throws {
         let apple = try await TestAPNs.start()
@@ -26,7 +26,7 @@ import World
         #expect(push.providerToken != nil)
         let expires = try #require(push.expiration)
         #expect((before + 299...SystemTime().now().seconds + 301).contains(expires))
-        // Without the challenge, whose digits may be any.
+        // Without the challenge, whose digits may be anything.
         var open = push.payload
         open["challenge"] = nil
         let payload = JSONWriter.text(.object(open))
@@ -40,13 +40,13 @@ import World
         #expect(told.steps == ["sent"] && told["login"] == "wait", "\(told)")
         try await scene.finish(login, by: phone)
         #expect(try await scene.auth(login.challenge).steps == ["answered"])
-        // Had there been a second one, the rounds of the outbox would have sent it before this login's.
+        // The outbox rounds would have sent a second push before this one.
         _ = try await scene.login(token)
         #expect(try await apple.service.next().challenge != login.challenge)
         #expect(apple.service.acceptedCount == 2)
     }
 
-    /// Two on each loop, before anybody is asked.
+    /// Two connections on each loop, before the first login.
     @Test func apnsConnectionsOpenAtStart() async throws {
         let apple = try await TestAPNs.start()
         let scene = try await Fixture.start(apple: apple) { try $0.set("loops", to: "2") }
@@ -64,7 +64,7 @@ import World
         let login = try await scene.login(token)
         try await scene.relay.logged("event=push.refused challenge=\(login.challenge)")
         #expect(try await scene.auth(login.challenge).steps == ["refused"])
-        // The phone can still be asked to look by itself.
+        // The phone can still poll.
         let next = try await scene.login(token)
         #expect(next.factor == "pull")
         try await scene.finish(next, by: phone)
@@ -95,7 +95,7 @@ import World
         try await scene.finish(login, by: phone)
     }
 
-    /// In the middle of its work: the push that was on its way comes again under the same id.
+    /// The push that was in flight is sent again under the same id.
     @Test func silentServiceGetsThePushOnceMore() async throws {
         let apple = try await TestAPNs.start()
         let scene = try await Fixture.start(apple: apple)
@@ -109,10 +109,10 @@ import World
         try await scene.finish(login, by: phone)
     }
 
-    /// A user with a phone that the push service is told what to do about, and another one.
+    /// Enrols a user with two phones; the push service has a script for the first.
     private func twoPhones(_ scene: Fixture) async throws -> (token: String, living: Phone) {
         let (token, _) = try await scene.enrol("anna", pushToken: Fixture.pushToken("dead"))
-        // Nobody is to be asked about the second phone.
+        // No approval is needed for the second phone.
         try await scene.relay.tool("website", "edit", Fixture.website, "--further-factors", "website")
         let code = try #require(try await scene.shop.send("POST", "/user/anna/activation")["code"])
         let living = try await scene.verify(
@@ -134,7 +134,7 @@ import World
         #expect(apple.service.acceptedCount == 1)
     }
 
-    /// The push for one phone hangs, for as long as the push service likes.
+    /// The push for one phone hangs.
     @Test func hangingPushDelaysNeitherOtherPushesNorTheLogin() async throws {
         let apple = try await TestAPNs.start()
         let scene = try await Fixture.start(apple: apple)
@@ -152,7 +152,8 @@ import World
             try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
             #expect(try await scene.auth(login.challenge).steps == ["sent"])
             try await scene.finish(login, by: living)
-            // All that the relay knew of this login's pushes until then: the other one hung, and nobody waited for it.
+            // These are all reports about the login's pushes up to then: the other push hung, and nothing waited
+            // for it.
             let lines = scene.relay.log.split(separator: "\n")
             let first = try #require(
                 lines.first {

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `twoefay rekey` under a running relay.
+/// The command `twoefay rekey` under a running relay.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct RekeyTests {
     private func rekey(_ scene: Fixture, _ arguments: String...) async throws -> Child.Ended {
         try await Child.run(
@@ -14,7 +14,7 @@ import Testing
         try await scene.relay.logged("event=daemon.reloaded", number: number)
     }
 
-    /// An answer that is kept for a repeated request is opened under the key that sealed it, through every step.
+    /// A stored answer for a repeated request opens with the key that sealed it, through every step.
     @Test(arguments: [StoreKind.file, .mariadb]) func storedAnswersOpenDuringKeyRotation(kind: StoreKind) async throws {
         let scene = try await Fixture.start(kind)
         let (token, phone) = try await scene.enrol("anna")
@@ -27,13 +27,13 @@ import Testing
         let known = try TextFile.read(path)
         #expect(known.hasSuffix(" next\n\(original)"))
         #expect(TemporaryDirectory.mode(of: path) == 0o600)
-        // A second one is not made before the first is used.
+        // A second new key is refused before the first one is used.
         #expect(try await rekey(scene).status == 4)
         try await reload(scene, number: 1)
 
         #expect(try await rekey(scene, "--use").status == 0)
         #expect(try await rekey(scene, "--use").status == 4)
-        // A file that was damaged on its way is refused, and the relay goes on with what it has.
+        // A damaged file is refused, and the relay keeps its keys.
         let used = try TextFile.read(path)
         try TextFile.write(String(used.dropLast(10)), to: path)
         scene.relay.signal(SIGHUP)
@@ -47,7 +47,7 @@ import Testing
         let second = try await scene.login(token, key: "second")
         #expect(try await scene.login(token, key: "first") == first)
         #expect(try await scene.login(token, key: "second") == second)
-        // Killed, it comes back with all of them.
+        // After a kill the relay starts with all keys.
         await scene.relay.kill()
         try await scene.relay.restart()
         #expect(try await scene.login(token, key: "first") == first)
@@ -58,7 +58,7 @@ import Testing
         #expect(early.status == 4)
         #expect(early.errors.contains(" kept answers and the secrets of "), "\(early.errors)")
         #expect(try TextFile.read(path) == used)
-        // A day later they are gone.
+        // A day later the stored answers are deleted.
         try scene.relay.execute("DELETE FROM idempotency")
         try scene.relay.execute("DELETE FROM operation_secret")
         #expect(try await rekey(scene, "--finish").status == 0)

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import World
 
-/// SIGHUP: certificates are read again for the connections to come, and those that stand are left alone.
+/// SIGHUP reloads certificates for new connections, and leaves open ones alone.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct ReloadTests {
     @Test func reloadedCertificateIsShownToNewConnections() async throws {
         let scene = try await Fixture.start()
@@ -20,7 +20,7 @@ import World
         #expect(try await shown(scene.relay) == renewed)
         #expect(try await line.send("GET", "/user/nobody").get().status == 404)
         #expect(await line.state == .open)
-        // With all that a client certificate needs.
+        // The reload has kept the check of client certificates.
         #expect(try await scene.shop.line().send("GET", "/user/nobody").get().status == 404)
     }
 
@@ -39,7 +39,7 @@ import World
         #expect(try await shown(scene.relay) == before)
         #expect(try await line.send("GET", "/user/nobody").get().status == 404)
         #expect(try await scene.shop.line().send("GET", "/user/nobody").get().status == 404)
-        // Mended, it goes on as if nothing had been.
+        // After the repair the reload succeeds as usual.
         let renewed = name.hasPrefix("server") ? try renew(scene.relay) : try serial(scene.relay.file("server.pem"))
         if !name.hasPrefix("server") { try TextFile.write(good, to: scene.relay.file(name)) }
         scene.relay.signal(SIGHUP)
@@ -47,7 +47,7 @@ import World
         #expect(try await shown(scene.relay) == renewed)
     }
 
-    /// A key that the push service does not know, one that nobody can read, and the right one.
+    /// A key that the push service does not know, one that cannot be read, and the right one.
     @Test func reloadedPushKeyIsUsedForLaterPushes() async throws {
         let apple = try await TestAPNs.start()
         let directory = try TemporaryDirectory()
@@ -62,7 +62,7 @@ import World
         let told = try await scene.relay.logged("event=push.undeliverable challenge=\(refused.challenge)")
         #expect(told.contains("level=error") && told.contains("InvalidProviderToken"), "\(told)")
 
-        // Of the settings, too, what is wrong is told, and changes nothing.
+        // A fault in the settings is logged too, and changes nothing.
         var settings = try TextFile.read(scene.relay.file("twoefay.yaml"))
         let before = settings
         try settings.set("push.apns.key_id", to: apple.keyID)
@@ -84,14 +84,14 @@ import World
         try await scene.finish(login, by: phone)
     }
 
-    /// Phones would not know the relay again.
+    /// Otherwise phones would not accept the relay any more.
     @Test func pinnedAuthorityCannotChangeOnReload() async throws {
         let scene = try await Fixture.start()
         let before = try await shown(scene.relay)
         let other = try CertificateAuthority.create(commonName: "another", days: 90, at: SystemTime().now())
         try TextFile.write(try other.certificatePEM(), to: scene.relay.file("ca.pem"))
         try TextFile.write(try other.keyPEM().reveal(), to: scene.relay.file("ca.key"))
-        // What is shown does not lead to it, and then it does.
+        // At first the presented chain does not lead to the new authority, and then it does.
         for (number, reason) in ["append it", "has a new key"].enumerated() {
             scene.relay.signal(SIGHUP)
             let logged = try await scene.relay.logged("event=daemon.reload ", number: number + 1)
@@ -101,7 +101,7 @@ import World
         }
     }
 
-    /// Puts a new certificate and key in the place of the server's; its serial.
+    /// Replaces the server's certificate and key. Returns the new serial.
     private func renew(_ relay: RunningRelay) throws -> String {
         let authority = try CertificateAuthority(
             certificatePEM: try TextFile.bytes(relay.file("ca.pem")),
@@ -115,7 +115,7 @@ import World
 
     private func serial(_ path: String) throws -> String { try Certificate(pem: try TextFile.bytes(path)).serial }
 
-    /// The serial of what a stranger is shown.
+    /// Returns the serial of the certificate that new clients get.
     private func shown(_ relay: RunningRelay) async throws -> String {
         let seen = try await Child.run(
             "openssl", ["s_client", "-connect", "127.0.0.1:\(relay.port)", "-alpn", "h2", "-showcerts"])

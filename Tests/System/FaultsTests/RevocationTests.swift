@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// A leaked key is taken out while it is in use.
+/// The revocation of a leaked key while it is in use.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct RevocationTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func revokedKeyEndsItsConnections(_ kind: StoreKind) async throws {
         let scene = try await Fixture.start(kind) { try $0.set("log.level", to: "debug") }
@@ -21,7 +21,7 @@ import Testing
         try await scene.relay.logged("event=connection.revoked")
         await idle.isOver()
         await holding.isOver()
-        // Whoever has the key can still shake hands, and nothing else.
+        // A client with the key can still complete a handshake, but its requests are refused.
         let again = try await scene.shop.line()
         #expect(try await again.send("GET", "/user/anna").get().status == 401)
         #expect(try await bank.curl("GET", "/user/anna").status == 404)

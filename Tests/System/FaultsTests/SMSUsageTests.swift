@@ -3,10 +3,10 @@ import JSON
 import TestSupport
 import Testing
 
-/// What `twoefay status` says of text messages is what gateways took, and will be paid for.
+/// The text messages in `twoefay status`: those that gateways accepted and will bill.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct SMSUsageTests {
     @Test func smsMessagesSegmentsAndCostsAreRecorded() async throws {
-        // Of that number nobody ever knows whether the message was taken.
+        // For that number the outcome is always ambiguous.
         let gateway = try await TestGateway { asked in
             switch asked.query["to"]?.suffix(1) {
             case "7": .hangUp
@@ -33,7 +33,7 @@ import Testing
         }
         try await scene.relay.logged("event=sms.undeliverable")
         for number in 1...3 { try await scene.relay.logged("event=sms.accepted", number: number) }
-        // The account is written a moment after.
+        // The usage is written a moment later.
         let sent = "SELECT coalesce(sum(sent), 0) FROM sms_usage WHERE length(scope) = 0 AND length(period) = 10"
         while try scene.relay.count(sent) < 3 {
             await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(50)) }
@@ -46,7 +46,7 @@ import Testing
         let today = try #require(after.json["sms"]?.object?["today"]?.object)
         #expect(today["messages"]?.integer == 4 && today["sent"]?.integer == 3 && today["parts"]?.integer == 3)
         #expect(today["cost"]?.string == "0.24")
-        // The one that hung up was asked twice, under one id.
+        // The message without an answer was sent twice, under one id.
         let twice = gateway.asked.filter { $0.query["to"]?.hasSuffix("77") == true }
         #expect(twice.count == 2 && Set(twice.map { $0.query["binfo"] }).count == 1)
     }

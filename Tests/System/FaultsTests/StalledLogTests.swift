@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A reader of the log that stands still costs lines, which are counted, and nothing else.
+/// A stalled reader of the log: lines are dropped and counted, and nothing else suffers.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct StalledLogTests {
     @Test func stalledLogBlocksNoRequestAndCountsDroppedLines() async throws {
         let stand = try await Stand.start { try $0.set("log.queue", to: "256") }
@@ -28,14 +28,14 @@ import Testing
         #expect(Stand.sum(lines, "event=request.sampled status=401 kind=anonymous") == Stand.requests - seen)
     }
 
-    /// Nobody ever reads again: the end does not wait for that.
+    /// The log is never read again, and the end of the process does not wait for that.
     @Test func shutdownDoesNotWaitForTheLogReader() async throws {
         let stand = try await Stand.start { try $0.set("log.queue", to: "64") }
         _ = try await stand.ask(as: stand.scene.shop, expecting: 404)
         #expect(await stand.stop().status == 0)
     }
 
-    /// The relay under a log that is read when the test says so.
+    /// A relay whose log is read only when the test reads it.
     private final class Stand: Sendable {
         static let requests = 3000
 
@@ -95,7 +95,7 @@ import Testing
             return await child.ended()
         }
 
-        /// Reads everything from here on, until the relay has ended.
+        /// Reads everything from now on, until the relay has ended.
         func end() async throws -> [String] {
             async let reading = read { _ in false }
             child.signal(SIGTERM)
@@ -104,7 +104,7 @@ import Testing
             return text.split(separator: "\n").map { String($0) }
         }
 
-        /// Until what was read is enough, or nobody writes any more.
+        /// Reads until `isEnough`, or until the end of the log.
         private func read(isEnough: @Sendable (String) -> Bool) async -> String {
             await blocking {
                 var all: [UInt8] = []
@@ -121,7 +121,7 @@ import Testing
             }
         }
 
-        /// The counts of all lines that hold `part`.
+        /// Returns the sum of the counts in all lines that hold `part`.
         static func sum(_ lines: [String], _ part: String) -> Int {
             lines.filter { $0.contains(part) }
                 .compactMap { $0.split(separator: " ").last?.split(separator: "=").last.flatMap { Int($0) } }

@@ -2,11 +2,11 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `twoefay-keys` with the key of the phones' authority on a token.
+/// The program `twoefay-keys` with the key of the phones' authority on a token.
 @Suite(
     .timeLimit(.minutes(5)), .mayBlock, .enabled(if: SoftToken.isThere, "there is no SoftHSM here (package softhsm2)"))
 struct TokenTests {
-    /// A stopped relay whose key is on a token, and on no file any more.
+    /// Returns a stopped relay whose key is on a token and no longer in a file.
     private static func installed() async throws -> (scene: Fixture, token: SoftToken) {
         let scene = try await Fixture.start()
         await scene.relay.stop()
@@ -28,7 +28,7 @@ struct TokenTests {
         try await scene.relay.restart()
         let (user, phone) = try await scene.enrol("anna")
         try await keys.logged("event=keys.issued device=\(phone.device)")
-        // The relay's TLS checks the certificate against the authority that it always had.
+        // The relay's TLS verifies the certificate with the same authority as before.
         #expect(try await phone.approve(try await scene.login(user)).status == 200)
         keys.signal(SIGHUP)
         try await keys.logged("event=keys.reloaded")
@@ -51,7 +51,7 @@ struct TokenTests {
         let (scene, token) = try await Self.installed()
         try TextFile.write("000000\n", to: scene.relay.file("wrong-pin"))
         chmod(scene.relay.file("wrong-pin"), 0o600)
-        // A library that is no PKCS#11 module: the one that this process has loaded.
+        // A library that is not a PKCS#11 module: the libc of this process.
         let mapped = try TextFile.read("/proc/self/maps").split { $0 == "\n" || $0 == " " }
         symlink(String(try #require(mapped.first { $0.hasSuffix("/libc.so.6") })), scene.relay.file("libc.so.6"))
         try scene.relay.change { try $0.set(setting, to: value) }

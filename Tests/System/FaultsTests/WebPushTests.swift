@@ -12,10 +12,10 @@ import Testing
 import WebPush
 import World
 
-/// Browsers as phones, end to end: from /login to a push service that looks at everything as the RFCs have it, and on to
-/// the keys of the subscriber.
+/// Browsers as phones, end to end: from /login to a push service that checks every request by the RFCs, and to the
+/// decryption with the subscriber's keys.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct WebPushTests {
-    /// A relay whose browsers are pushed, also on this machine unless that is forbidden.
+    /// Starts a relay with Web Push, which may also send to this machine unless that is forbidden.
     private func start(
         _ service: TestPushService, allow: String? = "127.0.0.0/8, ::1"
     ) async throws -> (scene: Fixture, files: TemporaryDirectory) {
@@ -72,7 +72,7 @@ import World
         #expect((1...300).contains(push.ttl))
         #expect(push.claims["aud"]?.string == service.origin())
         #expect(push.claims["sub"]?.string == "mailto:op@example.com")
-        // Signed by the key that the browser has subscribed with.
+        // Signed with the key with which the browser has subscribed.
         #expect(push.authorization.hasSuffix("k=\(serverKey)"))
         let opened = try #require(browser.subscriber.open(push))
         var words = try #require(try JSONReader.read(opened).object)
@@ -113,7 +113,7 @@ import World
         try await scene.finish(next, by: browser.phone)
         #expect(service.count == 1)
 
-        // It has subscribed again.
+        // The browser has subscribed again.
         let again = try TestSubscriber(service.origin() + "/again")
         let device = try #require(DeviceID(browser.phone.device))
         let moved = try browser.key.movedTo(
@@ -149,7 +149,7 @@ import World
         let bob = try await enrol("bob", service.origin() + "/bob", in: scene)
         let refused = try await scene.login(anna.token)
         let line = try await scene.relay.logged("event=push.undeliverable challenge=\(refused.challenge)")
-        // Users could raise an alarm with it.
+        // A warning, because users could otherwise cause alarms.
         #expect(line.contains("level=warning"), "\(line)")
         #expect(try await scene.auth(refused.challenge).steps == ["undeliverable"])
         let login = try await scene.login(bob.token)
@@ -158,9 +158,10 @@ import World
         try await scene.finish(refused, by: anna.phone)
     }
 
-    /// Counts who comes, and sends them away.
+    /// A server that counts connections and closes them.
     private final class Doorman: Sendable {
-        /// Does not end with the doorman's last visitor, whose loop the doorman would end.
+        /// The record of connections. It does not own the loop, so the last callback cannot end the loop from
+        /// within.
         private final class Book: Sendable {
             let came = Mutex<[UInt16]>([])
             let sink = ObservedSink()
@@ -194,7 +195,7 @@ import World
 
         deinit { group.stopAndJoin() }
 
-        /// Of those that connected before: it knocks itself, and they are let in in the order in which they came.
+        /// Counts the earlier connections. It connects itself, and connections are accepted in order.
         func count() async throws -> Int {
             let address = try #require(SocketAddress(host: "127.0.0.1", port: port))
             let fd = try Socket.connect(address)
@@ -219,7 +220,7 @@ import World
         let told = try await scene.auth(login.challenge)
         #expect(told.steps == ["undeliverable"] && told["login"] == "wait", "\(told)")
         #expect(try await doorman.count() == 0)
-        // The phone that looks for itself finds it.
+        // A phone that polls finds the challenge.
         let pending = try await browser.phone.party.send("POST", "/pending", [:])
         #expect(pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])
         try await scene.finish(login, by: browser.phone)
@@ -229,7 +230,7 @@ import World
         let service = try await TestPushService.start()
         let (scene, _) = try await start(service, allow: "10.9.0.0/16")
         let (token, code) = try await scene.register("anna")
-        // Whoever has no code learns nothing of what is inside.
+        // A phone without a valid code learns nothing about internal addresses.
         let (_, another) = try await scene.register("bob")
         let curious = try TestPhone(pushToken: try TestSubscriber("https://127.0.0.1/x").subscription.token)
         #expect(try await bring(curious, token, another, scene).status == 401)
@@ -242,7 +243,7 @@ import World
         }
         let rubbish = try await bring(try TestPhone(pushToken: "rubbish"), token, code, scene)
         #expect(rubbish.status == 400 && rubbish["code"] == "invalid", "\(rubbish)")
-        // The code is good still, and a range of the operator's is none inside.
+        // The code is still valid, and an allowed range does not count as internal.
         let key = try TestPhone(pushToken: try TestSubscriber("https://10.9.0.1/x").subscription.token)
         let phone = try scene.phone(key, try await bring(key, token, code, scene))
         let moved = try key.movedTo(
@@ -266,7 +267,7 @@ import World
         let login = try await scene.login(bob.token)
         try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
         try await scene.finish(login, by: bob.phone)
-        // Its own push may be on its way still: a phone that looks for itself need not wait for it.
+        // Its own push may still be in flight. A phone that polls need not wait for it.
         try await scene.finish(waiting, by: anna.phone)
     }
 

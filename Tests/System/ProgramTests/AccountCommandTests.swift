@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// `twoefay user` and `twoefay device`, on the store of a relay that runs.
+/// The commands `twoefay user` and `twoefay device`, on the store of a running relay.
 @Suite("twoefay user and device", .timeLimit(.minutes(15)), .mayBlock) struct AccountCommandTests {
     static let stores: [StoreKind] = [.file, .mariadb]
 
@@ -42,7 +42,7 @@ import World
         }
     }
 
-    /// It has no key, so the operator's word is all that keeps its website from binding it again.
+    /// The phone has no key, so only the operator's revocation keeps its website from binding it again.
     @Test(arguments: stores) func operatorUnbindsAndRestoresAWebsitesPhone(_ kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let club = try await scene.relay.website("club", "--answers", "website")
@@ -76,7 +76,7 @@ import World
         let seed = #"{"secret":"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"}"#
         #expect(try await scene.shop.curl("POST", "/user/ada/hotp", json: seed).status == 201)
         let shown = try await scene.json("user", "show", "ada", "--website", "shop")
-        // Beside the address that the website gave.
+        // Besides the address that the website gave.
         #expect(shown["factors"]?.array?.map { $0.object?["kind"] } == ["mail", "hotp"])
         #expect(try await scene.tool(["user", "show", "ada", "--website", "shop"]).output.contains("hotp    active"))
         try await scene.refused(
@@ -138,7 +138,7 @@ import World
         #expect(try scene.trail("user.unlocked", outcome: "operator") == 1)
     }
 
-    /// Otherwise the website could lift or resume what an operator wants to stay as it is.
+    /// Otherwise the website could undo a lock or suspension that the operator wants to keep.
     @Test(arguments: stores) func operatorTakesOverAWebsitesSuspension(_ kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let phone = try await scene.bind(try await scene.registered("ada"))
@@ -171,7 +171,7 @@ import World
         #expect(try scene.trail("user.unlocked", outcome: "operator") == 1)
     }
 
-    /// No phone is left that could approve, or it is not asked: the operator's word is enough, for one phone.
+    /// No phone can approve, or the phone is not asked: the operator's command is enough, for one phone.
     @Test(arguments: stores) func userActivateBindsAFurtherPhone(_ kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
         let enrolment = try await scene.registered("ada")
@@ -199,7 +199,7 @@ import World
         _ = try await scene.registered("ada")
         let printed = try await scene.tool(["user", "activate", "ada", "--website", "shop"])
         #expect(printed.output.contains("█"))
-        // The output is no terminal here: nothing but characters.
+        // The output is not a terminal here, so it has no escape sequences.
         #expect(!printed.output.contains("\u{1b}"))
         #expect(printed.output.contains("\ntwoefay://enrol?"))
     }

@@ -39,7 +39,7 @@ import Testing
 
     @Test func showNamesTheSourceOfEachPolicy() async throws {
         let (_, run) = try await installed()
-        // The same text as in the settings, but from now on whatever they say.
+        // The same value as in the settings, but from now on independent of them.
         let kept = try await run(["edit", "shop", "--lifetime", "300"])
         #expect(kept.output.contains("300 (settings)  300\n"), "\(kept.output)")
         let again = try await run(["edit", "shop", "--lifetime", "300"])

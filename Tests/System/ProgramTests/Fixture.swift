@@ -7,14 +7,14 @@ import TestSupport
 import Testing
 import World
 
-/// A relay that runs, one website, and the operator's tool beside it.
+/// A running relay with one website, and the operator's tool.
 struct Fixture {
     typealias Enrolment = (token: String, code: String)
 
     let relay: RunningRelay
     let shop: CurlCaller
 
-    /// The phones answer with their certificates: that is the shortest way to see whether one is known.
+    /// Creates the relay. Phones authenticate with certificates, which shows most directly whether one is known.
     init(_ kind: StoreKind) async throws {
         relay = try await RunningRelay.start(kind)
         shop = try await relay.website("shop", "--answers", "certificate")
@@ -26,7 +26,7 @@ struct Fixture {
         try await Child.run(try BuiltProgram.twoefay.path, ["--config", relay.settings] + arguments)
     }
 
-    /// What a command that succeeds says under --json.
+    /// Returns the output of a successful command with --json.
     func json(_ arguments: String...) async throws -> JSONObject {
         let ended = try await tool(arguments + ["--json"])
         try #require(ended.status == 0, "\(ended.errors)")
@@ -40,14 +40,14 @@ struct Fixture {
         #expect(ended.status == status && ended.errors.contains(message), "\(ended.errors)", sourceLocation: place)
     }
 
-    /// How often the audit has that.
+    /// Returns the number of such audit rows.
     func trail(_ event: String, outcome: String, device: String? = nil) throws -> Int64 {
         let ofDevice = device.map { " AND device = '\($0)'" } ?? ""
         return try relay.count(
             "SELECT count(*) FROM AuditTrail WHERE event = '\(event)' AND outcome = '\(outcome)'" + ofDevice)
     }
 
-    /// In the store of an installation without a relay.
+    /// Executes SQL in the store of an installation without a relay.
     static func execute(_ sql: String, in installed: Installed) throws {
         try RunningRelay.execute(
             sql, at: .sqlite(path: installed.directory("relay/twoefay.db")), settings: installed.settings)
@@ -81,7 +81,8 @@ struct Fixture {
         let key: P256PrivateKey
         fileprivate let caller: CurlCaller
 
-        /// Whether the relay takes it for a phone at all: what it asks for is not there either way.
+        /// Whether the relay accepts the phone's certificate. The requested challenge does not exist in either
+        /// case.
         func isKnown() async throws -> Bool {
             let answer = try await caller.curl(
                 "POST", "/success", json: #"{"challenge":"\#(String(repeating: "0", count: 32))"}"#)

@@ -8,14 +8,14 @@ import Testing
 @testable import Daemon
 
 @Suite("twoefay import", .timeLimit(.minutes(15)), .mayBlock) struct ImportTests {
-    /// RFC 4226's own secret, in hexadecimal.
+    /// The secret of RFC 4226, in hexadecimal.
     private static let seed = "3132333435363738393031323334353637383930"
 
     private struct Shop {
         let installed: Installed
         let database: String
 
-        /// A website with these users.
+        /// Creates a website with these users.
         init(_ users: [String]) async throws {
             installed = try await Installed()
             database = installed.directory("relay/twoefay.db")
@@ -54,7 +54,7 @@ import Testing
                 ["--config", installed.settings, "import", "--website", "shop", "--json"] + arguments)
         }
 
-        /// The code that the factor of a user shows at a counter, from what stands in the store.
+        /// Returns the code of a user's factor at a counter, computed from the store.
         func code(of user: String, _ kind: Factor, at counter: UInt64) async throws -> String {
             let rows = try await sql(
                 """
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// The codes are those of RFC 4226, D and RFC 6238, B.
+    /// The expected codes are from RFC 4226, D and RFC 6238, B.
     @Test func csvImportAssignsTokens() async throws {
         let shop = try await Shop(["ana", "ben"])
         let table = try shop.file(
@@ -103,11 +103,11 @@ import Testing
             try await shop.sql("SELECT outcome FROM audit WHERE event = 'factor.imported' ORDER BY outcome")
                 == ["hotp", "totp"])
         #expect(!(try await shop.sql("SELECT quote(secret) FROM factor").joined().lowercased().contains(Self.seed)))
-        // Again: who has one keeps it.
+        // Again: a user who has a token keeps it.
         #expect(try await shop.run(table).json["kept"]?.integer == 2)
     }
 
-    /// Figure 6 of RFC 6030: the token 987654321, under a pre-shared key.
+    /// The token 987654321 of figure 6 in RFC 6030, under a pre-shared key.
     @Test func pskcImportAssignsTokensBySerial() async throws {
         let shop = try await Shop(["ana"])
         let package = try shop.file("tokens.xml", PSKCFigures.figure6)
@@ -120,7 +120,7 @@ import Testing
         #expect(nobody.status == 1 && nobody.errors.contains("name its user in a --map"))
         let done = try await shop.run(package, "--key-file", key, "--map", map)
         #expect(try done.json["added"]?.integer == 1, "\(done.errors)")
-        // RFC 4226, D, with eight digits: the ends of the numbers there.
+        // RFC 4226, D, with eight digits: the last digits of the numbers there.
         #expect(try await shop.code(of: "ana", .hotp, at: 0) == "84755224")
         #expect(try await shop.code(of: "ana", .hotp, at: 1) == "94287082")
     }
@@ -148,7 +148,7 @@ import Testing
         #expect(try skipped.json["unknown"]?.array?.compactMap(\.string) == ["zoe"])
     }
 
-    /// Another secret takes the place of the one before; the same one does not bring used codes back.
+    /// Another secret replaces the old one. The same secret does not make used codes valid again.
     @Test func importReplacesTokensOnlyOnRequest() async throws {
         let shop = try await Shop(["ana"])
         let table = try shop.file("tokens.csv", "username,kind,secret,counter\nana,hotp,hex:\(Self.seed),5\n")

@@ -28,7 +28,7 @@ import Testing
         #expect(checked.status == 0, "\(checked.errors)")
     }
 
-    /// OpenSSL is asked what it thinks of the certificates.
+    /// OpenSSL verifies the certificates.
     @Test func serverCertificateHasTheGivenNames() async throws {
         let installed = try await Installed("--host", "login.example.com", "192.0.2.7", "--listen", "[::1]:9443")
         let directory = installed.directory("relay")
@@ -45,7 +45,7 @@ import Testing
             "openssl",
             ["verify", "-CAfile", "\(directory)/ca.pem", "-verify_hostname", "localhost", "\(directory)/server.pem"])
         #expect(other.status != 0)
-        // Phones know the authority by its key alone, so it is sent to them.
+        // Phones know only the key of the authority, so the server sends its certificate.
         let chain = try text("\(directory)/server.pem")
         #expect(chain.hasSuffix(try text("\(directory)/ca.pem")) && chain.split(separator: "-----BEGIN").count == 2)
         let settings = try text(installed.settings)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Child.Ended {
-    /// What was printed under `--json`, one value on one line.
+    /// The output of `--json`, one value on one line.
     var json: JSONObject {
         get throws {
             let line = status == 0 ? output : errors
@@ -13,7 +13,7 @@ extension Child.Ended {
     }
 }
 
-/// An installation in a directory of its own.
+/// An installation in a separate directory.
 struct Installed {
     let directory: TemporaryDirectory
     var settings: String { directory("relay/twoefay.yaml") }

@@ -2,7 +2,7 @@ import Daemon
 import TestSupport
 import Testing
 
-/// docs/operators/commands.md against what the programs say of themselves.
+/// The page docs/operators/commands.md, compared with the help of the programs.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct OperationsPageTests {
     private let page: String
 

@@ -2,7 +2,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// `twoefay outbox`, on the store of a relay that has stopped: one that runs would go on with the rows.
+/// The command `twoefay outbox`, on the store of a stopped relay, because a running one would process the entries.
 @Suite("twoefay outbox", .timeLimit(.minutes(15)), .mayBlock) struct OutboxCommandTests {
     private static let letter = "0000000000000000000000000000000a"
     private static let held = "0000000000000000000000000000000b"
@@ -10,7 +10,8 @@ import Testing
     private static let told = "0000000000000000000000000000000d"
     private static let lives = "00000000000000000000000000000001"
 
-    /// One dead letter, and a row each that a living relay and a dead one have in hand, not due for long.
+    /// Returns a store with a dead letter, and with one entry each that a living and a dead relay hold, not due for
+    /// long.
     private func scene(_ kind: StoreKind) async throws -> Fixture {
         let scene = try await Fixture(kind)
         _ = try await scene.registered("ada")
@@ -87,7 +88,7 @@ import Testing
         try await scene.refused(["outbox", "replay", "12"], 2, "12 is not an ID")
         try await scene.refused(["outbox", "replay", Self.letter, "--all-dead"], 2, "IDs and --all-dead")
         try await scene.refused(["outbox", "replay", Self.lives], 3, "there is no \(Self.lives)")
-        // Nothing is tried again where one of them cannot be.
+        // If one of the entries cannot be replayed, none is.
         try await scene.refused(["outbox", "replay", Self.letter, Self.held], 4, "\(Self.held) is not a dead letter")
         #expect(try await listed(scene, "--dead").count == 1)
 
@@ -101,7 +102,7 @@ import Testing
         try scene.relay.execute(
             "UPDATE outbox SET dead_at = '2025-01-02 00:00:00.000', due_at = NULL, webhook_due_at = NULL WHERE kind IN ('mail', 'webhook')"
         )
-        // One that is not genuine keeps none of the others dead.
+        // An entry that is not genuine does not prevent the replay of the others.
         let letter = "outbox WHERE id = x'\(Self.letter)' AND dead_at IS NOT NULL"
         let dead = Self.letter
         try scene.relay.forge("UPDATE outbox SET counter = 99 WHERE id = x'\(dead)'")
@@ -110,7 +111,7 @@ import Testing
         #expect(try scene.relay.count("SELECT count(*) FROM \(letter)") == 1)
         _ = try await scene.json("rows", "adopt", "outbox", dead, "--reason", "ticket 4711")
         #expect(try await scene.json("outbox", "replay", dead)["replayed"]?.array?.count == 1)
-        // Each kind is due where its own sender looks, for as long as one that was written just now.
+        // Each kind is due in its own column, with the lifetime of a new entry.
         let due = "SELECT count(*) FROM outbox WHERE dead_at IS NULL AND expires_at > '2026' AND "
         #expect(try scene.relay.count(due + "kind = 'mail' AND due_at IS NOT NULL AND webhook_due_at IS NULL") == 3)
         #expect(

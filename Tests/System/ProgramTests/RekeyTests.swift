@@ -45,14 +45,14 @@ import Testing
         #expect(refused.status == 4)
         #expect(try refused.json["error"]?.object?["message"]?.string?.contains(old) == true)
         #expect(try text(installed.directory("relay/master.key")) == before)
-        // A key that was dropped by hand is missed.
+        // A key that was removed by hand is reported as missing.
         try await insert("03", "sms", "0badc0de")
         let missing = try await rekey(installed, "--status")
         #expect(missing.status == 1)
         #expect(missing.output.contains("\"missing\""))
     }
 
-    /// No factor is left under the old key, but what the webhooks of a website are signed with.
+    /// No factor needs the old key, only the webhook secrets of a website.
     @Test func keyInUseByWebhookSecretsIsKept() async throws {
         let installed = try await Installed()
         _ = try await rekey(installed)
@@ -74,13 +74,13 @@ import Testing
         try await insert("02", "0badc0de")
         let missing = try await rekey(installed, "--status")
         #expect(missing.status == 1)
-        // The report is there all the same: what is wrong stands in it.
+        // The report is printed nevertheless, and names the fault.
         let report = try JSONReader.read(Array(missing.output.utf8)).object
         let rows = try #require(report?["keys"]?.array).compactMap(\.object)
         #expect(rows.last?["role"] == "missing" && rows.last?["webhooks"]?.integer == 1)
     }
 
-    /// The secret of an operation that may still be repeated is all that is left under the old key.
+    /// Only the secret of an operation that may still be repeated needs the old key.
     @Test func keyInUseByOperationSecretsIsKept() async throws {
         let installed = try await Installed()
         _ = try await rekey(installed)
@@ -102,7 +102,7 @@ import Testing
         let alone = try await rekey(installed, "--status")
         #expect(alone.status == 0)
         #expect(try keys(alone).map(\.role) == ["seals"])
-        // Everything else goes on under each of the steps.
+        // Everything else works at each step.
         for (step, name) in [([], "a"), (["--use"], "b"), (["--finish"], "c")] {
             let done = try await Child.run(
                 try BuiltProgram.twoefay.path, ["--config", installed.settings, "rekey"] + step)

@@ -62,7 +62,7 @@ import Testing
         #expect(try await !phone.isKnown())
         try scene.relay.forge("DELETE FROM device")
         try scene.relay.forge("INSERT INTO device SELECT * FROM kept")
-        // The row is one that a relay wrote, and only the audit knows of a later one.
+        // A relay once wrote the row like this; only the audit shows that there was a later one.
         #expect(try await verify(scene).status == 0)
         let ended = try await scene.tool(["audit", "verify", "--json"])
         let found = try #require(try JSONReader.read(Array(ended.output.utf8)).object?["found"]?.array)

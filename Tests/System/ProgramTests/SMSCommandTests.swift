@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("twoefay sms test", .timeLimit(.minutes(15)), .mayBlock) struct SMSCommandTests {
-    /// An installation with that gateway, behind one that is down.
+    /// Returns an installation with that gateway, behind one that is down.
     private func installed(_ gateway: TestGateway) async throws -> Installed {
         let down = try await TestGateway { _ in .status(500) }
         await down.goDown()
@@ -106,7 +106,7 @@ import Testing
         #expect(wrong.status == 1 && wrong.errors.contains("kannel.password: No such file"))
     }
 
-    /// What only the sender of all and the password's file say together.
+    /// Faults that are visible only in the common sender and the password file together.
     @Test func checkFindsInvalidSMPPSettings() async throws {
         let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
         try TextFile.write(String(repeating: "x", count: 65), to: installed.directory("relay/smpp.password"))

@@ -7,7 +7,7 @@ import World
 
 @Suite("twoefay status", .timeLimit(.minutes(15)), .mayBlock) struct StatusTests {
     @Test func statusReportsAnUnreachableRelayAndTheStore() async throws {
-        // Nobody listens on the first port of all.
+        // Nothing listens on port 1.
         let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
         _ = try await BuiltProgram.twoefay(
             "--config", installed.settings, "website", "add", "shop", "--out", installed.directory.path)

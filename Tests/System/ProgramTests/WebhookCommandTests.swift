@@ -3,11 +3,12 @@ import JSON
 import TestSupport
 import Testing
 
-/// The operator's side of webhooks, on the store of a relay that has stopped: one that runs would go on with the rows.
+/// The operator's commands for webhooks, on the store of a stopped relay, because a running one would process the
+/// entries.
 @Suite("twoefay website webhook", .timeLimit(.minutes(15)), .mayBlock) struct WebhookCommandTests {
     private static let url = "https://shop.example.com/hook"
 
-    /// The shop is told of ada and bob at that URL.
+    /// Returns a shop with a webhook URL, and the users ada and bob.
     private func scene(_ kind: StoreKind) async throws -> Fixture {
         let scene = try await Fixture(kind)
         _ = try await scene.registered("ada")
@@ -23,7 +24,7 @@ import Testing
         static let next = "2999-01-01 00:00:00.000"
     }
 
-    /// A row that the shop is to be told of, or was to be and that is dead.
+    /// Writes a webhook to the shop, pending or dead.
     private func write(
         _ digit: Character, to scene: Fixture, about user: String = "ada", created: String = Moment.early,
         due: String? = Moment.next
@@ -65,7 +66,7 @@ import Testing
         #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint WHERE secrets LIKE '%whsec%'") == 0)
         #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint WHERE state = 'active'") == 1)
 
-        // Nothing is left of a website that could not be added.
+        // A website that could not be added leaves nothing behind.
         try TextFile.write("", to: directory("club.secret"))
         try await scene.refused(
             ["website", "add", "club", "--webhook", "https://club.example.com/", "--out", directory.path], 4,
@@ -86,7 +87,7 @@ import Testing
         let first = try secret(directory("shop.secret"))
         #expect(try await shown(scene)["state"] == "working")
 
-        // At another URL it is what it was, and begins anew.
+        // At another URL the endpoint keeps its secret, and its failures are cleared.
         try scene.relay.execute(
             "UPDATE webhook_endpoint SET failing_since = '2025-01-01 00:00:00.000', failed_attempts = 7")
         #expect(try await shown(scene)["tries"] == 7)
@@ -99,7 +100,7 @@ import Testing
         try await scene.refused(
             ["website", "edit", "shop", "--webhook", Self.url, "--out", directory.path], 2, "no secret is created")
 
-        // What was to be told goes with it, and the website beside it keeps what is its own.
+        // Its pending webhooks are deleted, and the other website keeps its own.
         _ = try await scene.json(
             "website", "add", "bank", "--webhook", "https://bank.example.com/", "--out", directory.path)
         for digit in "abc" { try write(digit, to: scene) }
@@ -157,7 +158,7 @@ import Testing
         let span = "previous_until > '2026-01-01' AND state = 'active'"
         #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint WHERE \(span)") == 1)
 
-        // A third would make the first void, which the website may have still.
+        // A third secret would make the first one void, which the website may still use.
         let other = scene.relay.installation
         try await scene.refused(
             ["website", "webhook", "shop", "rotate-secret", "--out", other], 4,
@@ -169,7 +170,7 @@ import Testing
             "shop.secret.new: File exists")
         #expect(try await shown(scene)["previous_until"]?.string == until)
 
-        // When the day is over the former one counts no more, and another can follow.
+        // After a day the former secret is not valid any more, and another can follow.
         try scene.relay.execute("UPDATE webhook_endpoint SET previous_until = '2025-01-01 00:00:00.000'")
         #expect(try await shown(scene)["previous_until"] == .null)
         try TextFile.write("", to: directory("moved"))
@@ -215,10 +216,10 @@ import Testing
         #expect(status.contains("1 disabled webhook endpoint, with 1 pending webhook"), "\(status)")
         #expect(!status.contains("× webhook"))
 
-        // What a relay disabled is enabled in the same way.
+        // An endpoint that a relay disabled is enabled in the same way.
         try scene.relay.execute("UPDATE webhook_endpoint SET disabled_by = 'unsubscribed', failed_attempts = 12")
         #expect(try await scene.tool(["website", "show", "shop"]).output.contains("the website answered 410"))
-        // One that a relay has in hand comes to its end; the others need not wait any longer.
+        // A webhook that a relay holds gets its outcome; the others are due now.
         try write("c", to: scene)
         try scene.relay.execute(
             "UPDATE outbox SET holder = x'\(String(repeating: "1", count: 32))' WHERE id = x'\(String(repeating: "c", count: 32))'"
@@ -270,7 +271,7 @@ import Testing
             let other = try await tool("webhook", "shop", "test")
             #expect(other.status == 1 && other.output.contains("did not accept the event: \(reason)"), "\(other)")
         }
-        // It is a try of this machine's, and changes nothing.
+        // The test is sent from this machine, and changes nothing.
         #expect(try await tool("list").output.contains("working"))
         #expect(try receiver.events.count == 4)
 

@@ -2,7 +2,8 @@ import Glibc
 import JSON
 import TestSupport
 
-/// Script/tour.py, and what it needs: Debian's Chromium with its driver, and what dev/need has brought for Python.
+/// The script Script/tour.py and its needs: Debian's Chromium with its driver, and the Python packages that
+/// dev/need installs.
 enum TourScript {
     static let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
     private static let packages = "\(root)/.build/python"
@@ -13,9 +14,11 @@ enum TourScript {
             && access("\(packages)/selenium/__init__.py", R_OK) == 0
     }
 
-    /// - Parameter looksCloser: checks each page as axe-core does, in light and dark, and walks the steps that no store can change.
+    /// - Parameter looksCloser: checks each page with axe-core, in light and dark, and walks the steps that do not
+    ///   depend on the store.
     static func walk(_ addresses: JSONObject, pictures: String, looksCloser: Bool) async throws -> Child.Ended {
-        // What the browser keeps for itself is not for whoever runs the tests.
+        // A separate home directory, so that the browser's files do not mix with those of the person who runs the
+        // tests.
         let home = try TemporaryDirectory()
         var wish = addresses
         wish.set("pictures", .string(pictures))

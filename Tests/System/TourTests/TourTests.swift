@@ -3,11 +3,12 @@ import JSON
 import TestSupport
 import Testing
 
-/// The built `twoefay demo`, and a browser that goes through it as a person would.
+/// The built `twoefay demo`, and a browser that walks through it like a person.
 ///
-/// Pictures of the steps go to the directory that TWOEFAY_TOUR_PICTURES names: docs/start/tour has them so.
-@Suite("the tour", .serialized, .mayBlock, .timeLimit(.minutes(20))) struct TourTests {
-    /// What a page of docs takes to load is bounded by it.
+/// The pictures of the steps go to the directory that TWOEFAY_TOUR_PICTURES names; docs/start/tour was made in this
+/// way.
+@Suite("The tour", .serialized, .mayBlock, .timeLimit(.minutes(20))) struct TourTests {
+    /// The largest size of a picture, which bounds the loading time of the page.
     private static let largestPicture = 60 << 10
 
     @Test(
@@ -31,7 +32,7 @@ import Testing
         let line = try await demo.line(.output, with: "\"dashboard\"")
         let addresses = try #require(try JSONReader.read(Array(line.utf8)).object)
 
-        // Once is enough for what no store can change: what a screen reader gets, what it looks like, and how it is used.
+        // Aspects that do not depend on the store are checked once: accessibility, appearance and use.
         let isFirst = store == .file
         let place = (isFirst ? getenv("TWOEFAY_TOUR_PICTURES").map { String(cString: $0) } : nil) ?? pictures.path
         let walked = try await TourScript.walk(addresses, pictures: place, looksCloser: isFirst)
@@ -49,7 +50,7 @@ import Testing
         #expect(isFirst ? taken == shown : taken.isStrictSubset(of: shown), "\(taken.symmetricDifference(shown))")
     }
 
-    /// What docs/start/tour.md shows.
+    /// Returns the pictures that docs/start/tour.md shows.
     private static func namedInTheDocs() throws -> Set<String> {
         let page = try TextFile.read("\(TourScript.root)/docs/start/tour.md")
         return Set(

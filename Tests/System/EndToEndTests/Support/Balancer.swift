@@ -1,14 +1,14 @@
 import Glibc
 import TestSupport
 
-/// HAProxy with deploy/haproxy.cfg, before one relay.
+/// HAProxy with deploy/haproxy.cfg, in front of one relay.
 final class Balancer: Sendable {
     static let program = "/usr/sbin/haproxy"
     static let isInstalled = access(program, X_OK) == 0
     static let settings =
         #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined() + "/deploy/haproxy.cfg"
 
-    /// Where its connections to the relay come from. Whoever calls the relay itself has another address.
+    /// The source address of its connections to the relay. Direct clients have another address.
     static let address = "127.0.0.2"
 
     var port: UInt16 { reserved.port }
@@ -38,7 +38,7 @@ final class Balancer: Sendable {
 }
 
 extension Party {
-    /// The same, by way of that port, from that address of this machine.
+    /// Returns the party with its connections through that port, from that address of this machine.
     func through(_ port: UInt16, from address: String? = nil) -> Party {
         var party = self
         party.caller.port = port

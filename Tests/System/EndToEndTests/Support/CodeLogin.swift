@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import World
 
-/// A login that a website has asked for, answered by a code.
+/// A login that a website has started, to be answered by a code.
 struct CodeLogin: Sendable {
     let challenge: String
     let asked: CurlCaller.Answer
@@ -18,7 +18,7 @@ struct CodeLogin: Sendable {
         self.shop = shop
     }
 
-    /// What it begins with.
+    /// The first factor.
     var factor: String? { asked["factor"]?.string }
 
     func told() async throws -> CurlCaller.Answer {
@@ -33,7 +33,7 @@ struct CodeLogin: Sendable {
         try await shop.curl("POST", "/backup", ["challenge": .string(challenge), "otp": .string(code)])
     }
 
-    /// Hands in a code that is right, and looks at what the website is told then: by what, and what that is worth.
+    /// Submits a right code, and checks the factor and the assurance that the website gets.
     func succeeds(
         by factor: String, worth assurance: String, _ code: String, _ location: SourceLocation = #_sourceLocation
     ) async throws {
@@ -53,7 +53,7 @@ struct CodeLogin: Sendable {
 extension CurlCaller.Answer {
     private var stepObjects: [JSONObject] { self["steps"]?.array?.compactMap(\.object) ?? [] }
 
-    /// As in "push refused, mail answered"; a reason stands in brackets.
+    /// The steps as in "push refused, mail answered", with a reason in brackets.
     var steps: String {
         stepObjects.map { step in
             let words = ["factor", "state"].map { step[$0]?.string ?? "?" }.joined(separator: " ")
@@ -61,12 +61,12 @@ extension CurlCaller.Answer {
         }.joined(separator: ", ")
     }
 
-    /// Of those that can be read.
+    /// The times of the steps that can be parsed.
     var stepTimes: [Timestamp] { stepObjects.compactMap { $0["at"]?.string.flatMap { Timestamp(rfc3339: $0) } } }
 }
 
 extension Party {
-    /// A user without a phone.
+    /// Registers a user without a phone.
     @discardableResult func register(_ username: String, with more: JSONObject) async throws -> (
         token: String, code: String
     ) {
@@ -80,13 +80,13 @@ extension Party {
 }
 
 extension String {
-    /// The line of a mail that holds six digits and nothing else.
+    /// The line of a mail that holds exactly six digits.
     var codeOfAMail: String? {
         split(separator: "\n").first { $0.utf8.count == 6 && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
             .map(String.init)
     }
 
-    /// The six digits with which a text message begins.
+    /// The six digits at the start of a text message.
     var codeOfAText: String? {
         let digits = prefix { $0.isASCII && $0.isNumber }
         return digits.utf8.count == 6 ? String(digits) : nil

@@ -8,18 +8,18 @@ import TLS
 import TestSupport
 import World
 
-/// One connection that stays, which curl's do not.
+/// A connection that stays open, unlike curl's.
 final class Connection: Sendable {
     private let client: LoopBound<HTTP2Client>
     private let authority: String
 
-    /// Where those of all tests live.
+    /// The loop of all test connections.
     private static let loop: EventLoop = {
         guard let group = try? LoopGroup.start(count: 1, time: SystemTime()) else { fatalError("no loop for clients") }
         return group.loops[0]
     }()
 
-    /// For a machine that has much else to do.
+    /// Options with long timeouts, for a busy machine.
     private static let patient = {
         var options = ClientOptions()
         options.connectTimeout = .seconds(120)
@@ -67,7 +67,7 @@ final class Connection: Sendable {
         return try await client.loop.perform { await client.value.send(request, deadline: .seconds(120)) }.get()
     }
 
-    /// The same so many times, in one turn of the loop: the kernel is handed it in one piece.
+    /// Sends the same request several times in one turn of the loop, so the kernel gets all of them in one piece.
     func sendTogether(_ method: String, _ path: String, _ body: JSONObject, times: Int) async throws -> [Response] {
         let request = request(method, path, body, [])
         let client = client

@@ -7,13 +7,13 @@ import TestSupport
 import Testing
 import World
 
-/// A running relay, who calls it, and all that was said which its log must not hold.
+/// A running relay, its clients, and all secrets that its log must not hold.
 final class Fixture: Sendable {
     let relay: RunningRelay
     private let secrets = Mutex<Set<String>>([])
 
-    /// Plays on a relay that logs everything. At the end it must be alive, the same process still, must stop when it is
-    /// told to, and its log must hold no secret.
+    /// Runs a test on a relay that logs everything. At the end the relay must still be the same process, must stop
+    /// when asked, and must not have logged a secret.
     static func play(
         _ kind: StoreKind = .file, change settings: (inout String) throws -> Void = { _ in },
         _ story: (Fixture) async throws -> Void
@@ -36,8 +36,7 @@ final class Fixture: Sendable {
 
     var nobody: Party { Party(caller: relay.caller(), scene: self) }
 
-    /// - Parameter answers: the policy of that name, where the others do not hold it; nil for what a website gets whose
-    ///   operator said nothing.
+    /// - Parameter answers: the policy `answers`, unless `policies` has it; nil for the default.
     func website(
         _ name: String, _ policies: [String] = [], answers: String? = "certificate"
     ) async throws -> Party {
@@ -50,7 +49,7 @@ final class Fixture: Sendable {
                 certificatePath: relay.directory("\(name).pem"), keyPath: relay.directory("\(name).key")), scene: self)
     }
 
-    /// Whoever holds this certificate and its key.
+    /// Returns a client with this certificate and key.
     func holder(_ name: String, _ certificate: [UInt8], _ key: P256PrivateKey) throws -> Party {
         let pem = String(decoding: try key.pem().reveal(), as: UTF8.self)
         keep(pem: pem)
@@ -59,7 +58,7 @@ final class Fixture: Sendable {
             scene: self)
     }
 
-    /// An authority of the installation: "ca", "website-ca" or "device-ca".
+    /// Returns an authority of the installation: "ca", "website-ca" or "device-ca".
     func authority(_ name: String) throws -> CertificateAuthority {
         try CertificateAuthority(
             certificatePEM: try TextFile.bytes(relay.file("\(name).pem")),
@@ -69,12 +68,12 @@ final class Fixture: Sendable {
     // MARK: Secrets
 
     func keep(_ text: String?) {
-        // Shorter ones are found in anything.
+        // Shorter texts occur by chance.
         guard let text, text.utf8.count >= 4 else { return }
         _ = secrets.withLock { $0.insert(text) }
     }
 
-    /// Every line of it.
+    /// Keeps every line of a PEM text as a secret.
     func keep(pem: String) {
         for line in pem.split(separator: "\n") where !line.hasPrefix("---") { keep(String(line)) }
     }
@@ -84,11 +83,11 @@ final class Fixture: Sendable {
         "email", "phone", "otp", "details", "value", "label", "secret", "user_agent", "ip", "username",
     ]
 
-    /// Keeps what stands in a body under a name that is secret.
+    /// Keeps the values in a body whose names are those of secrets.
     func keep(_ value: JSONValue?, under name: String? = nil) {
         switch value {
         case .string(let text):
-            // "proof" and "code" are words of answers too, where they say "website" and "invalid".
+            // Answers use "proof" and "code" for other values, too, such as "website" and "invalid".
             guard let name, Self.secretNames.contains(name), !["proof", "code"].contains(name) || text.utf8.count > 20
             else { return }
             keep(text)
@@ -113,7 +112,7 @@ final class Fixture: Sendable {
         #expect(saysSomething, "a log that says nothing proves nothing")
         let numbers = Set(log.utf8.split { !Self.isOfAWord($0) }.filter { $0.count < 10 }.map { String($0) })
         for secret in kept {
-            // The six digits of a code stand in many an id by chance.
+            // Six digits of a code occur by chance in many ids.
             let isCode = secret.utf8.count < 10 && secret.utf8.allSatisfy { (0x30...0x39).contains($0) }
             let isHeld = isCode ? numbers.contains(secret) : log.contains(secret)
             #expect(!isHeld, "the log holds \(secret)")
@@ -129,7 +128,7 @@ final class Fixture: Sendable {
     }
 }
 
-/// Somebody who calls; what goes to and fro is kept for the look at the log.
+/// A client whose requests and answers are kept for the search in the log.
 struct Party: Sendable {
     var caller: CurlCaller
     let scene: Fixture
@@ -158,7 +157,7 @@ struct Party: Sendable {
         return answer
     }
 
-    /// Registers a user and gives what its first phone needs.
+    /// Registers a user, and returns the values that the first phone needs.
     func register(_ username: String) async throws -> (token: String, code: String) {
         let answer = try await curl("POST", "/register", ["username": .string(username)])
         #expect(answer.status == 201, "\(answer)")
@@ -166,12 +165,12 @@ struct Party: Sendable {
         return (try #require(answer["token"]?.string), try #require(code))
     }
 
-    /// What curl says when a connection comes to nothing, depending on how far it thought it was: in the handshake,
-    /// sending, receiving, in the middle of HTTP/2. 60 stands for certificates, the server's own and also ours where
-    /// the server's alert says that it has expired.
+    /// The exit statuses of curl for a broken connection. They depend on when it noticed: in the handshake, while
+    /// sending or receiving, or within HTTP/2. 60 means a certificate: the server's, or the client's if the
+    /// server's alert says that it has expired.
     static let broken: Set<Int32> = [16, 18, 35, 52, 55, 56, 60, 92]
 
-    /// curl's exit status, 0 if there was an answer.
+    /// Returns curl's exit status; 0 if there was an answer.
     func refusal(_ method: String, _ path: String, arguments: [String] = []) async throws -> Int32 {
         do {
             _ = try await curl(method, path, arguments: arguments)
@@ -183,7 +182,7 @@ struct Party: Sendable {
 }
 
 extension CurlCaller.Answer {
-    /// What a developer reads: where and what, as in "email format".
+    /// The parameter and code of each error, as in "email format".
     var faults: [String] {
         self["errors"]?.array?.compactMap { fault in
             guard let fault = fault.object else { return nil }
@@ -196,7 +195,7 @@ extension CurlCaller.Answer {
             && self["detail"]?.string?.isEmpty == false
     }
 
-    /// All that a caller can see, without what is another each time.
+    /// Everything that a client can see, without the values that differ each time.
     var comparable: String {
         let fields = lines.filter { !["date", "request-id"].contains($0.name) }
         return ([String(status)] + fields.map { "\($0.name): \($0.value)" } + [text]).joined(separator: "\n")

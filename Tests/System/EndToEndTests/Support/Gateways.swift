@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// What stands in a relay's settings so that codes go out to servers of the test.
+/// The settings with which a relay sends codes to the test's servers.
 enum Outgoing {
-    /// A gateway that speaks as Kannel does.
+    /// Returns a gateway with Kannel's interface.
     static func gateway(_ name: String, _ url: String, _ files: TemporaryDirectory, _ more: String = "") -> String {
         "{name: \(name), kind: kannel, url: \"\(url)/cgi-bin/sendsms\", username: relay, "
             + "password_file: \(files("gateway.password"))\(more)}"
@@ -24,12 +24,12 @@ enum Outgoing {
 }
 
 extension TestGateway {
-    /// One that takes everything, in Kannel's words.
+    /// Starts a gateway that accepts everything, with Kannel's answer.
     static func taking() async throws -> TestGateway { try await TestGateway { _ in Self.taken } }
 
     static let taken = Answer.status(202, "0: Accepted for delivery")
 
-    /// The code of that message, from 1 on, as soon as it was handed over.
+    /// Returns the code of that message, counted from 1, as soon as it has arrived.
     func code(_ number: Int, _ location: SourceLocation = #_sourceLocation) async throws -> String {
         await isAsked(number)
         let text = asked[number - 1].query["text"] ?? ""
@@ -38,7 +38,7 @@ extension TestGateway {
 }
 
 extension TestMailServer {
-    /// The code of that mail, from 1 on, as soon as it was handed over.
+    /// Returns the code of that mail, counted from 1, as soon as it has arrived.
     func code(_ number: Int, to address: String, _ location: SourceLocation = #_sourceLocation) async throws -> String {
         let mail = try await mail(number)
         #expect(mail.to == ["<\(address)>"], sourceLocation: location)

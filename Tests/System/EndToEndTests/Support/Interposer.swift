@@ -4,14 +4,15 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// Stands in the middle of every connection through its port: keeps all that passes, and changes it when it is told to.
+/// A proxy in the middle of every connection through its port. It records all bytes, and can change them.
 final class Interposer: Sendable {
     enum Direction: Sendable { case toServer, toClient }
 
-    /// Gets each piece with its direction and its number among those of that direction; gives what is sent instead.
+    /// A function that gets each piece with its direction and its number in that direction, and returns the bytes
+    /// to send instead.
     typealias Tamper = @Sendable ([UInt8], Direction, _ number: Int) -> [UInt8]
 
-    /// What passed in one connection, as it came.
+    /// The bytes of one connection, in both directions.
     struct Passed: Sendable {
         var toServer: [UInt8] = []
         var toClient: [UInt8] = []
@@ -49,18 +50,18 @@ final class Interposer: Sendable {
         acceptor.stop()
     }
 
-    /// The accepting thread notices and closes.
+    /// The accepting thread notices this and closes its sockets.
     deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
-    /// From now on, for the pieces to come.
+    /// Sets the function for all later pieces.
     func set(_ tamper: Tamper?) { self.tamper.withLock { $0 = tamper } }
 
-    /// Where the connections to come are led.
+    /// Sets the target of later connections.
     func lead(to port: UInt16) { target.withLock { $0 = port } }
 
     var passed: [Passed] { connections.withLock { $0 } }
 
-    /// Two sockets, closed when both pumps are done with them.
+    /// Two sockets, closed when both pumps have ended.
     private final class Pair: Sendable {
         let client: Int32
         let server: Int32
@@ -129,9 +130,9 @@ final class Interposer: Sendable {
     }
 }
 
-/// What TLS looks like to somebody in the middle (RFC 8446).
+/// TLS as an attacker in the middle sees it (RFC 8446).
 enum Records {
-    /// Whether these bytes are records of TLS from the first to the last, which may be cut off.
+    /// Whether these bytes are TLS records throughout; the last one may be incomplete.
     static func areAll(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
         while rest.count >= 5 {
@@ -143,10 +144,10 @@ enum Records {
         return true
     }
 
-    /// Where the type of an extension stands in a ClientHello.
+    /// Returns the position of an extension's type in a ClientHello.
     static func place(of type: UInt16, in hello: [UInt8]) -> Int? {
         func number(_ at: Int) -> Int { at + 1 < hello.count ? Int(hello[at]) << 8 | Int(hello[at + 1]) : 0 }
-        // Record and handshake head, version, random; session, ciphers, compression.
+        // Skips the heads of record and handshake, version and random; then session, ciphers and compression.
         var at = 5 + 4 + 2 + 32
         guard hello.count > at, hello[0] == 22, hello[5] == 1 else { return nil }
         at += 1 + Int(hello[at])
@@ -161,7 +162,7 @@ enum Records {
         return nil
     }
 
-    /// As if the client had not said it: the extension is one that nobody knows.
+    /// Returns the ClientHello with an unknown extension in place of the given one.
     static func without(_ type: UInt16, _ hello: [UInt8]) -> [UInt8] {
         guard let place = place(of: type, in: hello) else { return hello }
         var changed = hello

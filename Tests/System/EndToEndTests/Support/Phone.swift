@@ -4,14 +4,14 @@ import TestSupport
 import Testing
 import World
 
-/// A phone that a relay has bound, with the certificate that it was given.
+/// A bound phone, with its certificate from the relay.
 struct Phone: Sendable {
     var party: Party
     let device: String
     let certificatePath: String
     let key: TestPhone
 
-    /// Enrols with an activation code and a proof, as the wire describes it, over a connection without a certificate.
+    /// Enrols a phone with an activation code and a proof, over a connection without a certificate.
     init(
         in scene: Fixture, token: String, code: String, website: String = "shop",
         pushToken: String = "abcdef0123456789",
@@ -38,16 +38,16 @@ struct Phone: Sendable {
     }
 }
 
-/// What a phone whose website wants signatures says.
+/// The signed decisions of a phone.
 extension Phone {
-    /// What it is shown and what it signs about it.
+    /// Polls for the challenge, and signs a decision about it.
     func sign(_ word: String, in scene: Fixture, number: String? = nil) async throws -> (
         challenge: String, answer: String
     ) {
         try sign(word, what: try await party.curl("POST", "/pending", [:]), in: scene, number: number)
     }
 
-    /// The same of a list that it has.
+    /// Signs a decision about the challenge in an earlier answer.
     func sign(
         _ word: String, what told: CurlCaller.Answer, in scene: Fixture, number: String? = nil
     ) throws -> (challenge: String, answer: String) {

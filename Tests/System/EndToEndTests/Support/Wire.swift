@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import TestSupport
 
-/// A socket that blocks, for what no library would send. Nothing it waits for takes forever.
+/// A blocking socket, for bytes that no library would send. All its waits have a time limit.
 final class Wire {
     private let descriptor: Int32
 
@@ -24,7 +24,7 @@ final class Wire {
     func send(_ bytes: [UInt8]) { _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
     func send(_ text: String) { send(Array(text.utf8)) }
 
-    /// All that comes until the other side ends it; nil if it does not in time.
+    /// Returns all bytes until the other side closes; nil if it does not close in time.
     func rest() -> [UInt8]? {
         var all: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
@@ -34,7 +34,7 @@ final class Wire {
         }
     }
 
-    /// Ends it with a reset: nothing more is sent, and what lies unread is dropped.
+    /// Resets the connection: nothing more is sent, and unread bytes are dropped.
     func reset() {
         var now = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
@@ -49,7 +49,7 @@ final class Wire {
     }
 }
 
-/// Frames of HTTP/2 by hand (RFC 9113), with header fields that nobody compressed (RFC 7541).
+/// HTTP/2 frames made by hand (RFC 9113), with uncompressed header fields (RFC 7541).
 enum Frames {
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
     static let settings = frame(4, 0, stream: 0)
@@ -62,7 +62,7 @@ enum Frames {
         return head + withUnsafeBytes(of: stream.bigEndian) { Array($0) } + payload
     }
 
-    /// - Parameter flags: 4 ends the fields, 1 the stream.
+    /// - Parameter flags: 4 ends the header block, 1 the stream.
     static func headers(_ fields: [(String, String)], flags: UInt8, stream: UInt32 = 1) -> [UInt8] {
         frame(1, flags, stream: stream, block(fields))
     }

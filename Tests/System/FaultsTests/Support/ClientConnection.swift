@@ -8,7 +8,7 @@ import TLS
 import TestSupport
 import World
 
-/// Where the clients of all tests live.
+/// The loop of the clients of all tests.
 enum Clients {
     static let loop: EventLoop = {
         guard let group = try? LoopGroup.start(count: 1, time: SystemTime()) else { fatalError("no loop for clients") }
@@ -16,19 +16,19 @@ enum Clients {
     }()
 }
 
-/// One connection to a running relay, made by our own client: a test sees what becomes of every single request on it.
+/// A connection of Twoefay's own client to a running relay, so that a test sees the result of every request on it.
 struct ClientConnection: Sendable {
     private let client: LoopBound<HTTP2Client>
     private let authority: String
 
-    /// For a machine that has much else to do.
+    /// Options with long timeouts, for a busy machine.
     private static let patient = {
         var options = ClientOptions()
         options.connectTimeout = .seconds(120)
         return options
     }()
 
-    /// Connected, with the server's SETTINGS in hand.
+    /// Opens a connection, and waits for the server's SETTINGS.
     static func open(_ tls: TLSClientContext, port: UInt16) async throws(ConnectionFailure) -> ClientConnection {
         let loop = Clients.loop
         let options = Self.patient
@@ -64,7 +64,7 @@ struct ClientConnection: Sendable {
         return result.map(Reply.init)
     }
 
-    /// From here on it gives up everything at the first GOAWAY, as many clients do.
+    /// Makes the client give up everything at the first GOAWAY, as many clients do.
     func giveUpAtGoAway() async {
         await Clients.loop.perform { [client] in
             client.value.onStateChange = { state in
@@ -77,7 +77,7 @@ struct ClientConnection: Sendable {
         get async { await Clients.loop.perform { [client] in client.value.state } }
     }
 
-    /// Returns when the server has ended it.
+    /// Returns when the server has closed the connection.
     func isOver() async {
         while await state != .closed { await Task.yield() }
     }
@@ -85,7 +85,7 @@ struct ClientConnection: Sendable {
     func close() async { await Clients.loop.perform { [client] in client.value.close() } }
 }
 
-/// An answer, with its JSON read.
+/// An answer with its parsed JSON.
 struct Reply: Sendable, CustomStringConvertible {
     let status: Int
     let fields: Fields

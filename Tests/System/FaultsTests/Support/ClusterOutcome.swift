@@ -3,11 +3,11 @@ import JSON
 import TestSupport
 import Testing
 
-/// What has come of all that was asked of a cluster.
+/// Checks of the results of all logins of a cluster.
 extension ClusterTraffic {
     private var settings: String { shop.cluster.settings("relay2") }
 
-    /// Returns when nothing is left to be told to the website.
+    /// Returns when no webhook is left to deliver.
     func settled() async throws {
         while try Ledger.read(settings, { try $0.number("SELECT count(*) FROM outbox WHERE kind = 'webhook'") }) > 0 {
             try Task.checkCancellation()
@@ -15,7 +15,7 @@ extension ClusterTraffic {
         }
     }
 
-    /// In the store: no challenge that nobody knows, every one as it was told, and each code used up once.
+    /// Checks the store: every challenge is known to a client with the same result, and each code was used once.
     func check(codes users: Int) throws {
         let ended = ended
         try Ledger.read(settings) { ledger in
@@ -26,13 +26,14 @@ extension ClusterTraffic {
                 #expect(Set(stored) == Set(ended.filter { $0.value == isApproved }.keys))
             }
             #expect(try ledger.number("SELECT count(*) FROM factor WHERE kind = 'hotp'") == Int64(users))
-            // Of a token it is the next code's that is kept.
+            // A token's factor stores the counter of the next code.
             #expect(try ledger.number("SELECT sum(counter) FROM factor WHERE kind = 'hotp'") == Int64(codes))
             #expect(try ledger.number("SELECT count(*) FROM audit WHERE event = 'webhook.dead'") == 0)
         }
     }
 
-    /// At the website: every result at least once, under one id and as it was, and every phone.
+    /// Checks the receiver: every result arrived at least once, always with one id and one body, and so did every
+    /// phone.
     func checkWebhooks(users: Int) throws {
         let events = try shop.receiver.events
         #expect(events.allSatisfy { $0.verdicts == ["accepted"] })

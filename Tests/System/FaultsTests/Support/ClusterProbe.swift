@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import World
 
-/// Small requests all the time, each of which writes, to see for how long nobody is served.
+/// Small writing requests without a pause, to measure how long no client is served.
 final class ClusterProbe: Sendable {
     private struct Caller {
         let place: String
@@ -12,7 +12,7 @@ final class ClusterProbe: Sendable {
 
     private let callers = Mutex<[Caller]>([])
 
-    /// One caller at one port, until that is over.
+    /// Sends requests at one port, while `goesOn` returns true.
     func ask(_ place: String, at port: UInt16, as roamer: MultiRelayClient, while goesOn: () -> Bool) async throws {
         let number = callers.withLock { callers in
             callers.append(Caller(place: place))
@@ -34,7 +34,8 @@ final class ClusterProbe: Sendable {
         }
     }
 
-    /// Between two moments, the longest time without an answer: to anybody there, and to one of them at worst.
+    /// Returns the longest time without an answer between two moments: for all clients there together, and for the
+    /// worst one.
     func gap(at place: String, from start: Instant, to end: Instant) -> (all: Duration, one: Duration) {
         let served = callers.withLock { callers in
             callers.filter { $0.place == place }.map { $0.served.filter { $0 >= start && $0 <= end } }

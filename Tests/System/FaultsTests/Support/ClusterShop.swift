@@ -5,21 +5,21 @@ import TestSupport
 import Testing
 import World
 
-/// A website of a cluster that is called back, with desks from which it calls.
+/// A website of a cluster that receives webhooks, with several clients (desks) from which it calls.
 struct ClusterShop: Sendable {
     static let name = "called"
 
     let cluster: RunningCluster
     let receiver: TestWebhookServer
     let desks: [MultiRelayClient]
-    /// Who has no certificate.
+    /// A client without a certificate.
     private let anyone: MultiRelayClient
 
-    /// - Parameter desks: each has connections of its own.
+    /// - Parameter desks: the number of clients, each with separate connections.
     static func open(_ cluster: RunningCluster, desks: Int, _ chance: SeededRandomness) async throws -> ClusterShop {
         let receiver = try await TestWebhookServer()
         let into = cluster.directory.path
-        // Nobody is to meet the limits, and no login its end by time.
+        // No user may reach a limit, and no login may expire.
         try await cluster.tool([
             "website", "add", name, "--out", into, "--webhook", receiver.url, "--login-limit", "1000", "--push-limit",
             "100",
@@ -32,7 +32,7 @@ struct ClusterShop: Sendable {
             anyone: try MultiRelayClient(cluster, chance))
     }
 
-    /// One more, for who is not to be in the others' way.
+    /// Returns another client, so that its requests do not delay those of the others.
     func desk(_ chance: SeededRandomness) throws -> MultiRelayClient { try Self.desk(cluster, chance) }
 
     private static func desk(_ cluster: RunningCluster, _ chance: SeededRandomness) throws -> MultiRelayClient {
@@ -42,7 +42,7 @@ struct ClusterShop: Sendable {
             key: Secret(try TextFile.bytes("\(files)/\(name).key")))
     }
 
-    /// A user with a phone, whom each relay may know from another.
+    /// Enrols a user with a phone. Each request may go to another relay.
     func enrol(_ username: String, at desk: MultiRelayClient, _ chance: SeededRandomness) async throws -> CarriedPhone {
         let registered = try await desk.insist("POST", "/register", ["username": .string(username)], key: username)
         let (token, code) = try Fixture.registered(registered.reply)
@@ -61,7 +61,7 @@ struct ClusterShop: Sendable {
             roamer: try MultiRelayClient(cluster, chance, certificate: certificate, key: try key.key.pem()))
     }
 
-    /// What becomes of it, asked for at any relay until it is known.
+    /// Asks any relay for the result of a login, until it is known.
     static func result(of login: Login, at desk: MultiRelayClient) async throws -> Reply {
         while true {
             let challenge: JSONObject = ["challenge": .string(login.challenge)]
@@ -72,16 +72,16 @@ struct ClusterShop: Sendable {
     }
 }
 
-/// A phone that goes wherever its connections lead it.
+/// A phone that uses any relay.
 struct CarriedPhone: Sendable {
     let device: String
     let key: TestPhone
     let origin: String
     let roamer: MultiRelayClient
 
-    /// Its owner sees the number at the website.
+    /// Approves or denies the login, with the number that the website shows.
     func decide(_ login: Login, approves: Bool) async throws {
-        // Whichever relay it asks knows of it: the website was told already.
+        // Every relay knows the challenge, because the website already has its answer.
         let told = try await roamer.insist("POST", "/pending", [:]).reply
         let pending = (told.json["pending"]?.array ?? []).compactMap(\.object)
         let its = try #require(pending.first { $0["challenge"]?.string == login.challenge }, "\(login): \(told)")
@@ -93,7 +93,7 @@ struct CarriedPhone: Sendable {
             at: SystemTime().now())
         let body: JSONObject = ["challenge": .string(login.challenge), "answer": .string(answer)]
         let taken = try await roamer.insist("POST", approves ? "/success" : "/failure", body)
-        // 409: an earlier try was taken, and its answer lost.
+        // 409: an earlier attempt was accepted, and its answer lost.
         let isTaken = taken.reply.status == 200 || taken.unsure > 0 && taken.reply["code"] == "already_decided"
         #expect(isTaken && taken.reply["login"] == (approves ? "success" : "failure"), "\(taken)")
     }

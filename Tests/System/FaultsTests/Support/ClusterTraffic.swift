@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// Many users of one website of a cluster, each with a login under way at every moment, until it is said to be over.
+/// Many users of one website of a cluster, each always with a login in progress, until the traffic is ended.
 final class ClusterTraffic: Sendable {
     private struct State {
         var asked = 0
@@ -28,14 +28,14 @@ final class ClusterTraffic: Sendable {
     func end() { state.withLock { $0.isOver = true } }
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// What every challenge came to: whether the user was let in.
+    /// The result of every challenge: whether it was approved.
     var ended: [String: Bool] { state.withLock { $0.ended } }
-    /// How many codes of tokens were used up.
+    /// The number of used codes of tokens.
     var codes: Int { state.withLock { $0.codes } }
 
     func note(_ login: Login, approved: Bool) { state.withLock { $0.ended[login.challenge] = approved } }
 
-    /// Returns when so many more logins have ended.
+    /// Returns when `count` more logins have ended.
     func more(_ count: Int) async throws {
         let enough = ended.count + count
         while ended.count < enough { try await pause() }
@@ -48,7 +48,7 @@ final class ClusterTraffic: Sendable {
 
     // MARK: Phones
 
-    /// One after the other by each desk, all desks at once.
+    /// Enrols users: one after the other at each client, with all clients at the same time.
     func enrol() async throws -> [(name: String, desk: MultiRelayClient, phone: CarriedPhone)] {
         let desks = shop.desks
         return try await withThrowingTaskGroup(of: [(name: String, desk: MultiRelayClient, phone: CarriedPhone)].self) {
@@ -67,7 +67,8 @@ final class ClusterTraffic: Sendable {
         }
     }
 
-    /// Login after login: the website holds a request until it knows the result, while the phone's owner takes some time.
+    /// Runs one login after the other: the website's request is held until the result, while the phone's owner
+    /// takes some time.
     func live(_ name: String, at desk: MultiRelayClient, with phone: CarriedPhone) async throws {
         var number = 0
         repeat {
@@ -77,7 +78,7 @@ final class ClusterTraffic: Sendable {
             let login = try Login(asked.reply)
             async let told = ClusterShop.result(of: login, at: desk)
             if number == 1 {
-                // So that all of them are in flight once.
+                // Waits, so that all logins are in flight at the same time once.
                 state.withLock { $0.asked += 1 }
                 while state.withLock({ $0.asked < users }) { try await pause() }
             }
@@ -93,7 +94,7 @@ final class ClusterTraffic: Sendable {
 
     // MARK: Codes
 
-    /// Login after login by a token; each code is tried once more when it is used up.
+    /// Runs one login after the other with a token; each used code is submitted once more.
     func type(_ codes: [String], of user: CodeUser) async throws {
         for (number, code) in codes.enumerated() where !isOver {
             let login = try await user.login(number)
@@ -105,7 +106,7 @@ final class ClusterTraffic: Sendable {
         }
     }
 
-    /// One login by an app. A code that the database took too long for is over, and the next one is shown.
+    /// Runs one login with an app. If the database was so slow that a code expired, the next code is used.
     func type(by secret: String, of user: CodeUser) async throws {
         let login = try await user.login(0)
         while try await !user.handIn(try await CodeUser.now(secret, in: 30), for: login) {}

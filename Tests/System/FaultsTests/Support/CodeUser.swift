@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import World
 
-/// A user who logs in by codes, each of which is handed in at both relays at once.
+/// A user who logs in with codes. Each code is submitted at both relays at once.
 final class CodeUser: Sendable {
     let name: String
     private let desk: MultiRelayClient
@@ -15,10 +15,10 @@ final class CodeUser: Sendable {
         self.relays = relays
     }
 
-    /// Of RFC 4226, appendix D: the secret of a token.
+    /// The secret of a token (RFC 4226, appendix D).
     private static let secret = "3132333435363738393031323334353637383930"
 
-    /// What that token shows, one after the other, by who has nothing to do with the relay.
+    /// Returns the codes of that token in order, from a program that is independent of the relay.
     static func shown(_ count: Int) async throws -> [String] {
         let ended = try await Child.run("oathtool", ["--hotp", "--counter=0", "--window=\(count - 1)", secret])
         guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
@@ -45,7 +45,7 @@ final class CodeUser: Sendable {
             let code: JSONObject = ["otp": .string(try await now(secret))]
             let reply = try await desk.insist("POST", "/user/\(name)/totp/confirm", code).reply
             try #require(reply.status == 200, "\(reply)")
-            // The machine may have been so slow that the code was over.
+            // The machine may have been so slow that the code expired.
             confirmed = reply.json["confirmed"] == true
         }
         return (user, secret)
@@ -59,7 +59,7 @@ final class CodeUser: Sendable {
         return CodeUser(name, desk, shop.cluster.relays)
     }
 
-    /// What an app shows that was given this secret, so many seconds from now.
+    /// Returns the code that an app with this secret shows, some seconds from now.
     static func now(_ secret: String, in seconds: Int64 = 0) async throws -> String {
         let moment = Timestamp(seconds: SystemTime().now().seconds + seconds).rfc3339.prefix(19)
         let shown = try await Child.run("oathtool", ["--totp", "--base32", "--now=\(moment)Z", secret])
@@ -74,14 +74,15 @@ final class CodeUser: Sendable {
         return try Login(try await desk.insist("POST", "/login", body, key: "\(name)-\(number)").reply)
     }
 
-    /// One that was used up already.
+    /// Submits a code that was already used, and expects a refusal.
     func replay(_ code: String, for login: Login) async throws {
         let body: JSONObject = ["challenge": .string(login.challenge), "otp": .string(code)]
         let told = try await desk.insist("POST", "/backup", body).reply
         #expect(told.status == 200 && told["login"] == "failure" && told["reason"] == nil, "\(name): \(told)")
     }
 
-    /// The same code at both relays at once.
+    /// Submits the same code at both relays at once.
+    ///
     /// - Returns: whether it was right.
     func handIn(_ code: String, for login: Login) async throws -> Bool {
         let body: JSONObject = ["challenge": .string(login.challenge), "otp": .string(code)]
@@ -97,7 +98,7 @@ final class CodeUser: Sendable {
         #expect(successes.count <= 1, "\(name): one code was taken twice: \(answers)")
         #expect(successes.count + late.count + wrong.count == answers.count, "\(name): \(answers)")
         guard successes.count + late.count > 0 else { return false }
-        // Who was told of it may not have heard.
+        // The answer that reported the success may have been lost.
         #expect(successes.count == 1 || answers.contains { $0.unsure > 0 }, "\(name): \(answers)")
         #expect(late.allSatisfy { $0.reply["login"] == "success" }, "\(name): \(answers)")
         #expect(wrong.isEmpty, "\(name): \(answers)")

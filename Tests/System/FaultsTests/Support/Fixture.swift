@@ -8,11 +8,11 @@ import TestSupport
 import Testing
 import World
 
-/// A running relay with one website, and a push service if one is wanted.
+/// A running relay with one website, and optionally a push service.
 struct Fixture: Sendable {
     let relay: RunningRelay
     let shop: ReconnectingClient
-    /// Who has no certificate.
+    /// A client without a certificate.
     let anyone: ReconnectingClient
     let apple: TestAPNs?
 
@@ -25,7 +25,7 @@ struct Fixture: Sendable {
             try apple?.set(in: &settings)
             try change(&settings)
         }
-        // Whoever insists is not to meet the limits.
+        // Clients that retry must not reach the limits.
         let shop = try await relay.website(
             website, "--answers", "certificate", "--login-limit", "1000", "--push-limit", "100")
         let files = (try #require(shop.certificatePath), try #require(shop.keyPath))
@@ -70,7 +70,7 @@ struct Fixture: Sendable {
             party: try ReconnectingClient(relay, certificate: Array(certificate.utf8), key: try phone.key.pem()))
     }
 
-    /// A user with a phone.
+    /// Registers a user, and binds a phone.
     func enrol(_ username: String, pushToken: String = Fixture.pushToken()) async throws -> (
         token: String, phone: Phone
     ) {
@@ -88,7 +88,7 @@ struct Fixture: Sendable {
         try await shop.send("POST", "/auth", ["challenge": .string(challenge)], wait: wait)
     }
 
-    /// As a phone's operating system gives it.
+    /// Returns a push token like those of a phone's operating system.
     static func pushToken(_ prefix: String = "") -> String {
         prefix + String(Hex.encode(SystemRandomness().bytes(32)).dropFirst(prefix.utf8.count))
     }
@@ -109,7 +109,7 @@ struct Login: Sendable, Equatable {
     }
 }
 
-/// A bound phone, which answers with the certificate that it got.
+/// A bound phone that authenticates with its certificate.
 struct Phone: Sendable {
     let device: String
     let pushToken: String

@@ -3,14 +3,15 @@ import JSON
 import TestSupport
 import Testing
 
-/// aiosmtpd, which stops at one step of a mail where the beginning of its recipient's address says so, the first time that
-/// it gets there: `envelope-` and `dying-` before it answers to the recipient, `content-` before it asks for the content,
-/// `taken-` and `unstored-` when it has the mail and has not said so. Nobody's mailbox is at gone.example.org.
+/// A mail server (aiosmtpd) that stops once at one step of a mail. The beginning of the recipient's address names
+/// the step: `envelope-` and `dying-` before it answers to the recipient, `content-` before it requests the
+/// content, `taken-` and `unstored-` when it has the mail and has not confirmed it. The domain gone.example.org has
+/// no mailboxes.
 final class HoldingMailServer: Sendable {
     struct Mail: Sendable {
         let to: String
         let id: String
-        /// Nil for what holds none.
+        /// The code in the mail; nil if it has none.
         let code: String?
     }
 
@@ -30,21 +31,22 @@ final class HoldingMailServer: Sendable {
 
     deinit { child.signal(SIGKILL) }
 
-    /// It stands still: connections are made and nobody greets, or it goes on.
+    /// Stops the server: connections are accepted without a greeting.
     func freeze() { child.signal(SIGSTOP) }
     func thaw() { child.signal(SIGCONT) }
 
-    /// Until it has stopped at the step of this address.
+    /// Waits until the server has stopped at the step of this address.
     func holds(_ address: String) async throws { _ = try await child.line(.output, with: "held \(address)") }
 
-    /// It goes on wherever it has stopped; what it had taken before is among `mails` when this returns.
+    /// Lets the server continue wherever it has stopped. When this returns, `mails` has all mails that it had
+    /// accepted.
     func release() async throws {
         let before = child.written.output.split(separator: "\n").count { $0 == "released" }
         child.signal(SIGUSR1)
         _ = try await child.line(.output, with: "released", number: before + 1)
     }
 
-    /// What it has taken, in order.
+    /// The accepted mails, in order.
     var mails: [Mail] {
         child.written.output.split(separator: "\n").filter { $0.hasPrefix("mail ") }.compactMap { line in
             guard let mail = try? JSONReader.read(Array(line.utf8.dropFirst(5))).object else { return nil }

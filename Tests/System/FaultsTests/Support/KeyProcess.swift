@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 
-/// A running `twoefay-keys`, which is gone when the test lets go of it.
+/// A running `twoefay-keys`, which ends when the test releases it.
 final class KeyProcess: Sendable {
     private let child: Child
     private let guardian: ProcessReaper
@@ -35,14 +35,14 @@ final class KeyProcess: Sendable {
 
     func signal(_ number: Int32) { child.signal(number) }
 
-    /// Sends a signal that ends it, and it is gone when this returns.
+    /// Sends a signal that ends the process, and waits for its end.
     @discardableResult func end(_ number: Int32) async -> Child.Ended {
         child.signal(number)
         return await child.ended()
     }
 }
 
-/// A relay whose keys are in another process, with the files of the keys put away while that one does not start.
+/// A relay whose keys are in another process. Its key files are moved away while that process is not starting.
 struct KeyProcessFixture {
     let scene: Fixture
     private(set) var keys: KeyProcess
@@ -80,7 +80,7 @@ struct KeyProcessFixture {
         }
     }
 
-    /// The paths of all files that a process has open.
+    /// Returns the paths of all files that a process has open.
     static func openFiles(of pid: pid_t) -> [String] {
         TemporaryDirectory.names(in: "/proc/\(pid)/fd").compactMap { name in
             var target = [UInt8](repeating: 0, count: 4096)

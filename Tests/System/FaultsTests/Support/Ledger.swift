@@ -6,16 +6,16 @@ import TestSupport
 import Testing
 import World
 
-/// What stands in the store of a relay, as an operator would ask for it.
+/// Queries on the store of a relay, as an operator would make them.
 struct Ledger: Sendable {
     private let store: Store
 
-    /// With a connection of its own, beside the relay's or after it.
+    /// Reads the store over a separate connection, while the relay runs or afterwards.
     static func read<Value>(_ relay: RunningRelay, _ body: (Ledger) throws -> Value) throws -> Value {
         try read(relay.settings, body)
     }
 
-    /// Of whatever relay has these settings.
+    /// Reads the store of the relay with these settings.
     static func read<Value>(_ path: String, _ body: (Ledger) throws -> Value) throws -> Value {
         let settings = try SettingsReader.read(try TextFile.bytes(path), file: path)
         let store = try Store.open(
@@ -37,7 +37,7 @@ struct Ledger: Sendable {
         return texts
     }
 
-    /// What must hold at every moment at which nothing is under way.
+    /// Checks the invariants that hold whenever nothing is in progress.
     func check(_ location: SourceLocation = #_sourceLocation) throws {
         func none(_ what: Comment, _ sql: String) throws {
             #expect(try number("SELECT count(*) FROM \(sql)") == 0, what, sourceLocation: location)

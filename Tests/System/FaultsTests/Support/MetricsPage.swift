@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// The page of metrics of a running relay.
+/// The metrics page of a running relay.
 enum MetricsPage {
     /// - Returns: `127.0.0.1:PORT`.
     static func address(of relay: RunningRelay) async throws -> String {
@@ -16,7 +16,7 @@ enum MetricsPage {
             ["--silent", "--show-error", "--include", "--max-time", "60"] + arguments + ["http://\(address)\(path)"])
     }
 
-    /// The sum of all series that begin so.
+    /// Returns the sum of all series whose names begin like this.
     static func number(_ beginning: String, _ page: Child.Ended) -> Int? {
         let values = page.output.split(separator: "\r\n").last?.split(separator: "\n")
             .filter { $0.hasPrefix(beginning) }.map { $0.split(separator: " ").last.flatMap { Int($0) } }

@@ -8,7 +8,7 @@ import TLS
 import TestSupport
 import World
 
-/// Somebody who calls whichever relay comes first, with a connection to each, and another one when that does not answer.
+/// A client of several relays, with a connection to each. If a connection fails, it opens another one.
 final class MultiRelayClient: Sendable {
     private let tls: TLSClientContext
     private let relays: [UInt16]
@@ -23,7 +23,7 @@ final class MultiRelayClient: Sendable {
         self.chance = chance
     }
 
-    /// At that port, by the connection there is.
+    /// Sends a request to that port, over the open connection.
     func send(
         _ method: String, _ path: String, _ body: JSONObject? = nil, fields: [String: String] = [:], at port: UInt16,
         deadline: Duration = .seconds(120)
@@ -38,15 +38,16 @@ final class MultiRelayClient: Sendable {
         return fresh
     }
 
-    /// An answer that says something, and how often it stayed open before what had become of the request.
+    /// A final answer, and the number of earlier attempts whose outcome is unknown.
     struct Told: Sendable {
         let reply: Reply
         let unsure: Int
     }
 
-    /// As its guide tells a caller: the same again at any relay after a failure, after 503 and 429, and while the first is
-    /// still running.
-    /// - Parameter first: which relay is asked first; any, if left out.
+    /// Repeats a request as the guide requires: at any relay after a failure, after 503 and 429, and while the
+    /// first attempt is still running.
+    ///
+    /// - Parameter first: the relay for the first attempt; nil for any.
     func insist(
         _ method: String, _ path: String, _ body: JSONObject? = nil, key: String? = nil, wait: Int? = nil,
         first: UInt16? = nil
@@ -68,7 +69,7 @@ final class MultiRelayClient: Sendable {
         throw ReconnectingClient.NoAnswer(request: "\(method) \(path)")
     }
 
-    /// Between two looks of a person, or two tries of a program.
+    /// Waits for a random time, as a person or a program would between two attempts.
     func pause(_ milliseconds: Range<Int64>) async {
         let time = chance.milliseconds(milliseconds)
         await Clients.loop.perform { await Clients.loop.sleep(for: time) }

@@ -2,10 +2,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Stands between a relay and its nodes, and is cut as a wire is: connections stay, and nothing comes through any more. What
-/// was on its way arrives when it is whole again.
+/// A proxy between a relay and its nodes that can be cut like a cable: connections stay open, and no bytes pass.
+/// Bytes in transit arrive after the repair.
 final class NodeLink: Sendable {
-    /// Where the relay finds the nodes, in their order.
+    /// The ports at which the relay reaches the nodes, in their order.
     let ports: [UInt16]
     private let child: Child
     private let guardian: ProcessReaper

@@ -1,9 +1,9 @@
 import Glibc
 import TestSupport
 
-/// What the kernel says of a running relay.
+/// The kernel's data about a running relay.
 extension RunningRelay {
-    /// Bytes in memory.
+    /// The resident memory in bytes.
     var residentBytes: Int {
         get throws {
             let words = try TextFile.read("/proc/\(pid)/statm").split(separator: " ")

@@ -7,7 +7,7 @@ import TLS
 import TestSupport
 import World
 
-/// Somebody who calls a relay, over one connection at a time, and makes a new one when the old one is gone.
+/// A client of a relay with one connection at a time. It opens a new one when the old one has ended.
 final class ReconnectingClient: Sendable {
     private let tls: TLSClientContext
     private let port: UInt16
@@ -19,10 +19,10 @@ final class ReconnectingClient: Sendable {
         port = relay.port
     }
 
-    /// A connection of its own.
+    /// Opens a separate connection.
     func line() async throws(ConnectionFailure) -> ClientConnection { try await ClientConnection.open(tls, port: port) }
 
-    /// Over the connection there is; a failure means that it is unknown what became of the request.
+    /// Sends a request over the open connection. After a failure the outcome of the request is unknown.
     func send(
         _ method: String, _ path: String, _ body: JSONObject? = nil, key: String? = nil, wait: Int? = nil
     ) async throws -> Reply {
@@ -40,15 +40,16 @@ final class ReconnectingClient: Sendable {
         return fresh
     }
 
-    /// As its guide tells a caller: the same again after a failure, after 503 and while the first is still running, until
-    /// there is an answer that says something. `gate` lets it through while there is a relay to be asked.
+    /// Repeats a request as the guide requires: after a failure, after 503, and while the first attempt is still
+    /// running, until there is a final answer. `gate` lets it through while a relay runs.
     func insist(
         _ method: String, _ path: String, _ body: JSONObject? = nil, key: String? = nil, gate: Gate
     ) async throws -> Reply {
         for _ in 0..<4000 {
             await gate.pass()
             guard let reply = try? await send(method, path, body, key: key) else {
-                // The connection fell with the relay; were it to fail by itself, this would be a busy loop otherwise.
+                // The connection ended with the relay. The pause prevents a busy loop if connections fail for
+                // another reason.
                 await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(5)) }
                 continue
             }
@@ -63,7 +64,7 @@ final class ReconnectingClient: Sendable {
     struct NoAnswer: Error { let request: String }
 }
 
-/// Shut while there is no relay, and counts what is answered: whoever kills relays decides by it when.
+/// A gate that is closed while no relay runs. It counts answers, which determine the moment of the next kill.
 final class Gate: Sendable {
     private struct State {
         var isOpen = true
@@ -105,7 +106,7 @@ final class Gate: Sendable {
         ready?.resume()
     }
 
-    /// Returns when so many more answers have come. One at a time may wait.
+    /// Returns after `count` more answers. Only one caller may wait.
     func answers(_ count: Int) async {
         await withCheckedContinuation { continuation in
             state.withLock { $0.counting = ($0.answers + count, continuation) }

@@ -4,8 +4,9 @@ import JSON
 import TestSupport
 import Testing
 
-/// What `dev/cluster` makes: three nodes of a database, two relays over them and a HAProxy in front, of which each can be
-/// killed, frozen and brought back. All of it goes with the test, however that ends: it lives as long as its standard input.
+/// A cluster of `dev/cluster`: three nodes of a database, two relays and a HAProxy, each of which can be killed,
+/// frozen and started again. The cluster ends with the test, however the test ends, because it lives only as long
+/// as its standard input.
 final class RunningCluster: Sendable {
     private static let program =
         #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined() + "/dev/cluster"
@@ -20,7 +21,7 @@ final class RunningCluster: Sendable {
     /// Starts a cluster for `test`, and removes it before this returns.
     static func run(_ test: (RunningCluster) async throws -> Void) async throws {
         let directory = try TemporaryDirectory()
-        // The nodes are another user's where tests are root's, and have directories of their own in it.
+        // If root runs the tests, the nodes run as another user with separate directories in it.
         chmod(directory.path, 0o711)
         var ends: [Int32] = [0, 0]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Child.Problem(description: "pipe2: errno \(errno)") }
@@ -45,19 +46,19 @@ final class RunningCluster: Sendable {
         self.told = told
     }
 
-    /// In a task of its own: a test whose time is over cleans up all the same.
+    /// In a separate task, so that a test that was cancelled by its time limit still cleans up.
     private static func end(_ directory: TemporaryDirectory, _ attended: Child?, _ input: Int32) async {
         close(input)
         await Task {
             let ended = await attended?.ended()
             #expect(ended?.status == 0, "\(ended?.errors ?? "")")
-            // For the case that it was killed before it could.
+            // For the case that it was killed before it could clean up.
             let down = try? await Child.run(program, ["down", directory("c")])
             #expect(down?.status == 0, "\(down?.errors ?? "")")
         }.value
     }
 
-    /// Where the programs are that were built beside the tests.
+    /// Returns the directory of the programs that were built with the tests.
     private static func programs() throws -> String {
         try BuiltProgram.twoefay.path.split(separator: "/").dropLast().map { "/\($0)" }.joined()
     }
@@ -77,7 +78,7 @@ final class RunningCluster: Sendable {
         return port.flatMap { UInt16(exactly: $0) }
     }
 
-    /// Of relay1 or relay2, or a copy of them under another name.
+    /// Returns the path of the settings of relay1, of relay2, or of a copy with another name.
     func settings(_ name: String) -> String { "\(path)/installation/\(name).yaml" }
 
     // MARK: What happens to it
@@ -85,7 +86,7 @@ final class RunningCluster: Sendable {
     func kill(_ names: String...) async throws { try await run("kill", names) }
     func freeze(_ names: String...) async throws { try await run("freeze", names) }
 
-    /// They are of use again when this returns.
+    /// Starts processes, and returns when they work.
     func start(_ names: String...) async throws {
         let programs = names.contains { $0.hasPrefix("relay") } ? ["--programs", try Self.programs()] : []
         try await run("start", names + programs)
@@ -98,7 +99,7 @@ final class RunningCluster: Sendable {
 
     // MARK: Its operator
 
-    /// `twoefay` with the settings of relay1, or others.
+    /// Runs `twoefay` with the settings of relay1, or with others.
     @discardableResult func tool(_ arguments: [String], as settings: String = "relay1") async throws -> String {
         let ended = try await Child.run(
             try BuiltProgram.twoefay.path, ["--config", self.settings(settings)] + arguments)
@@ -106,7 +107,7 @@ final class RunningCluster: Sendable {
         return ended.output
     }
 
-    /// SQL at one node, as its administrator.
+    /// Runs SQL at one node, as its administrator.
     @discardableResult func sql(_ node: String, _ text: String) async throws -> String {
         let ended = try await Child.run(
             "mariadb",
@@ -115,13 +116,13 @@ final class RunningCluster: Sendable {
         return ended.output
     }
 
-    /// As relays name their store: these ports of this machine, in the order in which they are tried.
+    /// Returns the `storage` setting for these ports of this machine, in the order in which they are tried.
     func storage(_ ports: [UInt16], database: String = "twoefay") -> String {
         let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
         return "mariadb://twoefay@\(hosts)/\(database)?password_file=../keys/db.password"
     }
 
-    /// relay1 finds its nodes by way of that from now on, and both may call websites on this machine.
+    /// Makes relay1 use the link to reach its nodes, and allows both relays to call websites on this machine.
     func lead(relay1 link: NodeLink) async throws {
         for name in ["relay1", "relay2"] {
             var text = try TextFile.read(settings(name))
@@ -133,7 +134,7 @@ final class RunningCluster: Sendable {
         try await start("relay1", "relay2")
     }
 
-    /// How many connections HAProxy keeps with relays as such that live, and not as such that have their store.
+    /// Returns the number of HAProxy's connections to relays that are alive but do not have their store.
     func astray() async throws -> Int {
         let asked = """
             import socket, sys
@@ -145,13 +146,13 @@ final class RunningCluster: Sendable {
         let ended = try await Child.run("/usr/bin/python3", ["-c", asked, "\(path)/proxy.sock"])
         let lines = ended.output.split(separator: "\n")
         let rows = lines.map { $0.split(separator: ",", omittingEmptySubsequences: false) }
-        // The name of the backend, that of the server in it, the connections that wait, most ever, and those that there are.
+        // The columns: backend, server, waiting connections, their maximum, and open connections.
         let servers = rows.filter { $0.count > 4 && ($0[0] == "relays" || $0[0] == "alive") && $0[1] != "BACKEND" }
         try #require(servers.contains { $0[0] == "relays" && $0[1] == "relay1" }, "\(ended)")
         return servers.filter { !$0[1].hasPrefix("relay") || $0[0] != "relays" }.compactMap { Int($0[4]) }.reduce(0, +)
     }
 
-    /// All nodes have the same.
+    /// Checks that all nodes have the same data.
     func checkNodes() async throws {
         var sums: Set<String> = []
         for node in ["node1", "node2", "node3"] {

@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 
-/// A token in software (SoftHSM), in a directory of a test's own, with the key of the phones' authority.
+/// A software token (SoftHSM) in the test's own directory, with the key of the phones' authority.
 struct SoftToken {
     static let module = "/usr/lib/softhsm/libsofthsm2.so"
     static var isThere: Bool { access(module, R_OK) == 0 }

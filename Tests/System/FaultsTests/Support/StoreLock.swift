@@ -3,7 +3,8 @@ import Glibc
 import Storage
 import TestSupport
 
-/// Somebody else who has the store of a relay: whatever the relay writes to its outbox waits, and it reads on.
+/// A lock on the store of a relay, held by another process: the relay's writes to its outbox wait, and its reads
+/// continue.
 final class StoreLock: Sendable {
     private let child: Child
     private let feed: Int32
@@ -41,7 +42,7 @@ final class StoreLock: Sendable {
         close(feed)
     }
 
-    /// It is nobody's when this returns.
+    /// Releases the lock, and returns when it is released.
     func release() async {
         child.signal(SIGKILL)
         _ = await child.ended()

@@ -8,16 +8,16 @@ import Testing
 import Webhooks
 import World
 
-/// A website that is called back, with one user who has a phone.
+/// A website that receives webhooks, with one user who has a phone.
 struct WebhookShop: Sendable {
-    /// What came, once for each time that it came.
+    /// A received webhook, once for each arrival.
     struct Heard: Sendable {
         let id: String
         let type: String
-        /// Nil where it is about none.
+        /// The challenge; nil if the webhook is about none.
         let challenge: String?
         let body: String
-        /// Signed with the website's secret, a moment ago.
+        /// Whether the website's secret has signed it, a moment ago.
         let isTrue: Bool
     }
 
@@ -28,7 +28,7 @@ struct WebhookShop: Sendable {
     private let party: ReconnectingClient
     private let anyone: ReconnectingClient
 
-    /// - Parameter url: where it is called, if that is not its server.
+    /// - Parameter url: the webhook URL, if it is not that of the server.
     init(_ name: String, at url: String? = nil, _ server: TestGateway, of relay: RunningRelay) async throws {
         self.name = name
         self.server = server
@@ -43,13 +43,13 @@ struct WebhookShop: Sendable {
         let text = try TextFile.read(relay.directory("\(name).secret"))
         check = WebhookCheck(
             secrets: [try #require(WebhookSecret(text.prefix { $0 != "\n" }))],
-            // It is looked at when the test has time for it.
+            // The test may read it much later.
             tolerance: .seconds(86_400))
     }
 
     // MARK: What it does
 
-    /// A user with a phone, of which the website is told, too.
+    /// Enrols a user with a phone, of which the website is notified too.
     func enrol(_ username: String) async throws -> Phone {
         let registered = try await party.send("POST", "/register", ["username": .string(username)])
         let (token, code) = try Fixture.registered(registered)
@@ -73,7 +73,7 @@ struct WebhookShop: Sendable {
         try Login(try await party.send("POST", "/login", ["username": .string(username)]))
     }
 
-    /// A login that the phone approves.
+    /// Runs a login that the phone approves.
     func decide(_ username: String, by phone: Phone) async throws -> String {
         let login = try await login(username)
         let answer = try await phone.approve(login)
@@ -81,7 +81,7 @@ struct WebhookShop: Sendable {
         return login.challenge
     }
 
-    /// The same, and how long it took from the phone's answer until the website had heard of it.
+    /// Runs such a login, and returns the time from the phone's answer to the webhook.
     func told(_ username: String, by phone: Phone) async throws -> (challenge: String, time: Duration) {
         let login = try await login(username)
         let start = SystemTime().instant()
@@ -99,17 +99,17 @@ struct WebhookShop: Sendable {
         heard.filter { $0.type == type && (challenge == nil || $0.challenge == challenge) }
     }
 
-    /// Returns when it has heard of that so often.
+    /// Returns when this webhook has arrived `times` times.
     func hears(_ type: String, of challenge: String, times: Int = 1) async {
         while true {
-            // Counted before the look, so that none comes in between.
+            // Counted before the check, so that none arrives in between unnoticed.
             let count = server.asked.count
             if heard(type, of: challenge).count >= times { return }
             await server.isAsked(count + 1)
         }
     }
 
-    /// What it is told of.
+    /// Returns the event type and the challenge of a webhook.
     static func subject(_ asked: TestGateway.Asked) -> (type: String, challenge: String?) {
         let json = (try? JSONReader.read(Array(asked.body.utf8)).object) ?? [:]
         return (json["type"]?.string ?? "none", json["data"]?.object?["challenge"]?.string)
@@ -126,7 +126,7 @@ struct WebhookShop: Sendable {
 }
 
 extension Fixture {
-    /// Returns when nothing is left to be told to anybody.
+    /// Returns when no webhook is left to deliver.
     func drained() async throws {
         while try relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") > 0 {
             await Clients.loop.perform { await Clients.loop.sleep(for: .milliseconds(50)) }
