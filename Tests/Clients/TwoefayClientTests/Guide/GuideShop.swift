@@ -60,7 +60,7 @@ actor Shop {
         _ = try await receipts.approval(
             try LoginEvidence(outcome), to: login.asked, from: phones[login.asked.username] ?? [],
             at: SystemTime().now().seconds
-        ) { openRequests.remove($0) != nil }  // a receipt lets in once
+        ) { openRequests.remove($0) != nil }  // a receipt is accepted once
         return true
     }
 
