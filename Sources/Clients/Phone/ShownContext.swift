@@ -94,8 +94,8 @@ public struct ShownContext: Sendable, Equatable {
     }
 }
 
-/// Reads the members of a context. It refuses a text that cannot be shown as it is, since nobody
-/// can agree to an unseen text.
+/// Reads the members of a context. It refuses a text that cannot be shown unchanged, because a
+/// person cannot agree to a text that they do not see.
 private struct ContextReader {
     let object: JSONObject
 

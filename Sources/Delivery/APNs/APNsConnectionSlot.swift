@@ -29,7 +29,7 @@ final class APNsConnectionSlot {
         case stagger
         /// Every address of the host is in its back-off.
         case host
-        /// The attempts of this slot failed, at whichever address.
+        /// The earlier attempts of this slot failed, at one or several addresses.
         case failures
     }
 

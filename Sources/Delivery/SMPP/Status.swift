@@ -22,7 +22,7 @@ public struct SMPPStatus: Sendable, Hashable, CustomStringConvertible {
         case refused
         /// The message was not accepted now; a later attempt may succeed.
         case later
-        /// The gateway is overloaded: neither this message nor any other for a moment.
+        /// The gateway is overloaded and accepts no message for a moment.
         case slower
         /// The relay or its settings for this gateway are at fault.
         case ours

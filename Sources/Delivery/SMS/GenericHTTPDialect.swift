@@ -8,7 +8,7 @@ public struct GenericHTTPDialect: HTTPGatewayDialect {
     /// is ignored.
     public struct Rule: Sendable, Equatable {
         public var accepted: [Int] = []
-        /// A text that the body of every accepting answer contains, and no other.
+        /// A text that is in the body of every accepting answer, and in no other answer.
         public var acceptedText: String?
         /// Status codes that mean that the number will never accept the message.
         public var refused: [Int] = []

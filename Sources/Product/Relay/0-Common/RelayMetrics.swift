@@ -147,7 +147,7 @@ extension RelayMetrics {
 
     func refused(_ fault: DecisionFault) { decisionsRefused.add(fault) }
 
-    /// Counts a user whom their own answer locked or froze.
+    /// Counts a user who was locked or frozen by an answer of their own phone.
     func barred(_ state: UserState) { barred.add(state) }
 
     /// Counts a user whose codes were locked.

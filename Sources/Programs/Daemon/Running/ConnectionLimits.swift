@@ -6,7 +6,7 @@ import World
 
 /// The limits for connections of this process, from its settings and its limit of open files.
 enum ConnectionLimits {
-    /// The number of connections if neither settings nor descriptors allow fewer.
+    /// The number of connections, unless the settings or the descriptors allow fewer.
     static let most = 20_000
 
     /// Raises the soft limit of open files to the hard one, and creates the admission control for

@@ -84,8 +84,8 @@ public struct RowReport: Sendable {
 }
 
 extension SignedRows {
-    /// All rows of all signed tables, adopted as they are: for a store that somebody vouches for as
-    /// a whole.
+    /// All rows of all signed tables, adopted unchanged: for a store for which an operator vouches
+    /// as a whole.
     package static let everythingAdopted = SignedTableScan.all.map { $0.every().adopted }
 }
 
