@@ -13,7 +13,7 @@ import World
 @testable import Curl
 
 @Suite(.timeLimit(.minutes(5))) struct HTTPWebhookCourierTests {
-    // MARK: What arrives
+    // MARK: Delivery
 
     @Test func webhookArrivesAsSigned() async throws {
         try await WebhookCourierRig.with { rig in
@@ -90,7 +90,7 @@ import World
         server.serve_forever()
         """
 
-    // MARK: What answers mean
+    // MARK: Answers
 
     @Test(arguments: [200, 201, 204, 299, 302, 307, 400, 401, 404, 410, 429, 500, 503])
     func everyStatusIsAnAnswer(status: Int) async throws {
@@ -188,7 +188,7 @@ import World
         }
     }
 
-    // MARK: Where it goes
+    // MARK: Allowed addresses
 
     @Test func untrustedCertificateGetsNoRequest() async throws {
         let strange = try TestCertificates()

@@ -97,7 +97,7 @@ import World
         let port = try FreePort()
         let server = SMTPServer(try #require(SMTPAddress("smtp://127.0.0.1:\(port.port)")))
         #expect(try await send(server).word == .down)
-        // Without TLS the gateway sends nothing to another machine, however often it is asked.
+        // An extra authority makes TLS required even on this machine, and this server offers none.
         let test = try await TestMailServer.start()
         var untrusting = try self.server(test)
         untrusting.extraTrust = test.authority

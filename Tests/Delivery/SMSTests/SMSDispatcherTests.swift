@@ -78,7 +78,7 @@ import World
                 return
             }
             #expect(exchange.fault != nil && exchange.openCircuits == ["first", "second"])
-            // Some messages must be admitted before the gateways work again, or nobody would find out that they do.
+            // A gateway whose pause is over counts as usable, because a message has to arrive as its probe.
             scene.time.advance(by: .seconds(4))
             #expect(exchange.fault == nil && exchange.openCircuits == ["second"])
         }

@@ -24,7 +24,7 @@ import World
         } catch { return error.all.map(\.description) }
     }
 
-    // MARK: What is built in
+    // MARK: The built-in texts
 
     @Test(arguments: ["en", "de"])
     func bothLanguagesHaveEveryText(_ language: String) {
@@ -161,7 +161,7 @@ import World
         #expect(wording.languages == ["de", "en"])
     }
 
-    // MARK: What is refused
+    // MARK: Refused catalogues
 
     @Test(arguments: [
         ("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"Hello\"\n", "fr.po:1: sms.login must contain {code}"),

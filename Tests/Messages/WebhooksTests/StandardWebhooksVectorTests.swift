@@ -44,7 +44,7 @@ import World
     }
 
     @Test(
-        "A timestamp that is too old or in the future",
+        "The tolerance of timestamps, in milliseconds",
         arguments: [
             (-300_000, nil), (-300_001, WebhookFault.tooNew), (300_000, nil), (300_001, .tooOld), (0, nil),
         ] as [(Int64, WebhookFault?)])

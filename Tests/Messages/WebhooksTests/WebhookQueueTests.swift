@@ -25,7 +25,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
 
     private func entries(_ webhooks: Range<Int>) -> [Queue.Entry] { webhooks.map { Queue.Entry($0) } }
 
-    // MARK: How many
+    // MARK: Concurrency
 
     @Test func webhooksInFlightAreLimited() {
         var queue = Queue()
@@ -131,7 +131,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(queue.pauseEnd(at: before) == before + .seconds(60))
     }
 
-    // MARK: In order
+    // MARK: Order
 
     @Test func webhooksOfOneChallengeAreSentInOrder() {
         var queue = queue(
@@ -170,7 +170,7 @@ private typealias Effect = WebhookQueue<Int, String>.Effect
         #expect(leaving(&queue) == [2])
     }
 
-    // MARK: What follows
+    // MARK: Effects of outcomes
 
     @Test(
         "Each outcome, at the first and at the last attempt",

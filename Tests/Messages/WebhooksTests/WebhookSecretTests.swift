@@ -93,7 +93,7 @@ import World
         }
     }
 
-    // MARK: As they are kept
+    // MARK: The stored form
 
     private func kept(_ text: String, until: Timestamp? = nil) -> WebhookSecrets? {
         WebhookSecrets(text: Secret(utf8: text), previousUntil: until)

@@ -100,7 +100,7 @@ import World
         #expect(try await person.reported(approval).reason == .expired)
     }
 
-    // MARK: Everybody learns of it
+    // MARK: Notification of the end
 
     @Test(arguments: StoreKind.all) func everyEndIsAuditedAndLogged(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)

@@ -179,7 +179,7 @@ import World
         #expect(try fixture.budget == 3)
     }
 
-    // MARK: Reopening
+    // MARK: Unlocking
 
     @Test(arguments: StoreKind.all) func approvalForUnlockLiftsTheCodeLock(kind: StoreKind) async throws {
         let fixture = try await fixture(kind, [.totp], guesses: 2)

@@ -40,7 +40,7 @@ import World
         #expect(try fixture.rig.count("SELECT sum(failures) FROM device") == 0)
     }
 
-    // MARK: How the phone made sure of its owner
+    // MARK: User verification
 
     @Test(arguments: StoreKind.all) func insufficientUserVerificationIsRefusedAndCanBeRetried(kind: StoreKind)
         async throws
@@ -88,7 +88,7 @@ import World
         #expect(try fixture.rig.count("SELECT count(*) FROM challenge WHERE uv = '\(uv.rawValue)'") == 1)
     }
 
-    // MARK: Several at once
+    // MARK: Concurrent answers
 
     /// Approve, deny and fraud from three phones: one of them decides, and all get the same result.
     ///

@@ -131,7 +131,7 @@ import World
         }
     }
 
-    // MARK: What takes away
+    // MARK: Changes that only restrict
 
     @Test(arguments: StoreKind.all) func lockBySQLTakesEffectAtOnce(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)

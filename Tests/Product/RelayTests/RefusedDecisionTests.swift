@@ -74,7 +74,7 @@ import World
         try await strangers(fixture, asked, superseded) + claims(fixture, asked, superseded) + forgeries(fixture, asked)
     }
 
-    // MARK: Somebody else's
+    // MARK: Other users' challenges
 
     private func strangers(_ fixture: TwoWebsitesFixture, _ asked: OpenedChallenge, _ superseded: OpenedChallenge)
         async throws -> [Wrong]

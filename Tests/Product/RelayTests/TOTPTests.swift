@@ -158,7 +158,7 @@ import World
         #expect(try await ada.isProved)
     }
 
-    // MARK: At once
+    // MARK: Concurrent requests
 
     @Test(arguments: StoreKind.all) func thirtyEqualConfirmationsCountOnce(kind: StoreKind) async throws {
         let ada = try await person(kind)

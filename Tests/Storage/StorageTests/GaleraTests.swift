@@ -13,7 +13,7 @@ import World
 @Suite(
     .serialized, .timeLimit(.minutes(15)), .mayBlock,
     .enabled(if: GaleraCluster.isInstalled, "Galera is not installed; run: dev/need test"),
-    .enabled(if: !Sanitizer.isOn, "a sanitizer has nothing to see in the nodes"))
+    .enabled(if: !Sanitizer.isOn, "the nodes are not built with a sanitizer"))
 struct GaleraTests {
     /// A database on all nodes, and stores that use it.
     private struct Bench {

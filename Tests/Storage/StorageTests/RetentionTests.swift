@@ -39,7 +39,7 @@ import World
             .integer(0)
     }
 
-    // MARK: Each kind
+    // MARK: The kinds of rows
 
     @Test(arguments: Engine.allCases, ExpiredRows.Kind.allCases)
     func onlyExpiredRowsAreDeleted(engine: Engine, kind: ExpiredRows.Kind) async throws {

@@ -97,7 +97,7 @@ import World
     }
 
     /// Kannel's test gateway, with a session that only sends.
-    @Test(.enabled(if: KannelSMSC.isInstalled, "Kannel's test centre is not installed"))
+    @Test(.enabled(if: KannelSMSC.isInstalled, "Kannel's test gateway is not installed"))
     func codeSentThroughKannelsSMSCLogsIn() async throws {
         let centre = try await KannelSMSC()
         let files = try TemporaryDirectory()

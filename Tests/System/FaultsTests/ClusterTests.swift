@@ -11,7 +11,7 @@ import World
     .serialized, .timeLimit(.minutes(30)), .mayBlock,
     .enabled(if: RunningCluster.isInstalled, "Galera or HAProxy is not installed; run: dev/need test"),
     .enabled(if: TestWebhookServer.isInstalled, "standardwebhooks is not installed; run: dev/need test"),
-    .enabled(if: !Sanitizer.isOn, "what a sanitizer can see of a relay it sees in the other tests"))
+    .enabled(if: !Sanitizer.isOn, "the other tests run the relay under a sanitizer"))
 struct ClusterTests {
     private static let users = 200
     private static let tokens = 8

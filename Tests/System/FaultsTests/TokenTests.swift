@@ -4,7 +4,7 @@ import Testing
 
 /// The program `twoefay-keys` with the key of the phones' authority on a token.
 @Suite(
-    .timeLimit(.minutes(5)), .mayBlock, .enabled(if: SoftToken.isThere, "there is no SoftHSM here (package softhsm2)"))
+    .timeLimit(.minutes(5)), .mayBlock, .enabled(if: SoftToken.isThere, "SoftHSM is not installed (package softhsm2)"))
 struct TokenTests {
     /// Returns a stopped relay whose key is on a token and no longer in a file.
     private static func installed() async throws -> (scene: Fixture, token: SoftToken) {

@@ -50,7 +50,7 @@ import Testing
         return try #require(Base64.decode(String(key)))
     }
 
-    // MARK: Where it comes from
+    // MARK: The webhook URL
 
     @Test(arguments: [StoreKind.file, .mariadb]) func addedWebsiteHasAWebhookSecret(_ kind: StoreKind) async throws {
         let scene = try await Fixture(kind)
@@ -195,7 +195,7 @@ import Testing
         #expect(try secret(scene.relay.file("shop.secret.new")).count == 32)
     }
 
-    // MARK: Whether it is called
+    // MARK: Disabling and enabling
 
     @Test(arguments: [StoreKind.file, .mariadb]) func webhookIsDisabledAndEnabled(_ kind: StoreKind) async throws {
         let scene = try await scene(kind)
@@ -237,7 +237,7 @@ import Testing
         #expect(try await scene.tool(["status"]).output.contains("Pending: 2 × webhook"))
     }
 
-    // MARK: Whether it takes anything
+    // MARK: The test event
 
     @Test(.enabled(if: TestWebhookServer.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
     func webhookTestSendsAnEvent() async throws {
@@ -283,7 +283,7 @@ import Testing
         #expect(inside.status == 5 && inside.output.contains("webhooks.allow"), "\(inside)")
     }
 
-    // MARK: What was given up
+    // MARK: Dead letters
 
     @Test(arguments: [StoreKind.file, .mariadb]) func webhookReplayRequeuesDeadLettersOfOneWebsite(_ kind: StoreKind)
         async throws

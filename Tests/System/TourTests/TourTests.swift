@@ -12,8 +12,8 @@ import Testing
     private static let largestPicture = 60 << 10
 
     @Test(
-        .enabled(if: TourScript.canRun, "there is no Chromium with its driver and selenium here"),
-        .enabled(if: !Sanitizer.isOn, "what a sanitizer can see of the demo it sees in its other tests"),
+        .enabled(if: TourScript.canRun, "Chromium, its driver or selenium is not installed"),
+        .enabled(if: !Sanitizer.isOn, "the other tests of the demo run under a sanitizer"),
         arguments: [StoreKind.file, .mariadb])
     func tourPageWorksInABrowser(store: StoreKind) async throws {
         let scratch = try TemporaryDirectory()

@@ -90,7 +90,7 @@ final class OutboxKillFixture: Sendable {
         }
     }
 
-    // MARK: Killing
+    // MARK: The kills
 
     /// Sends a message to a new user, kills the relay at that moment, and starts another one.
     func killRelay(at moment: OutboxKillTests.Moment) async throws -> ExpectedMessage {

@@ -63,7 +63,7 @@ final class RunningCluster: Sendable {
         try BuiltProgram.twoefay.path.split(separator: "/").dropLast().map { "/\($0)" }.joined()
     }
 
-    // MARK: What it is
+    // MARK: The cluster
 
     var path: String { directory("c") }
     /// The ports of relay1 and relay2.
@@ -81,7 +81,7 @@ final class RunningCluster: Sendable {
     /// Returns the path of the settings of relay1, of relay2, or of a copy with another name.
     func settings(_ name: String) -> String { "\(path)/installation/\(name).yaml" }
 
-    // MARK: What happens to it
+    // MARK: Failures
 
     func kill(_ names: String...) async throws { try await run("kill", names) }
     func freeze(_ names: String...) async throws { try await run("freeze", names) }
@@ -97,7 +97,7 @@ final class RunningCluster: Sendable {
         guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
     }
 
-    // MARK: Its operator
+    // MARK: The operator's commands
 
     /// Runs `twoefay` with the settings of relay1, or with others.
     @discardableResult func tool(_ arguments: [String], as settings: String = "relay1") async throws -> String {

@@ -78,7 +78,7 @@ final class WebhookKillFixture: Sendable {
         }
     }
 
-    // MARK: Killing
+    // MARK: The kills
 
     /// Locks a user by a wrong number, kills the relay at that moment, and starts another one.
     func killRelay(at moment: Moment) async throws {

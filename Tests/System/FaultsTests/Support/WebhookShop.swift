@@ -47,7 +47,7 @@ struct WebhookShop: Sendable {
             tolerance: .seconds(86_400))
     }
 
-    // MARK: What it does
+    // MARK: Its users and logins
 
     /// Enrols a user with a phone, of which the website is notified too.
     func enrol(_ username: String) async throws -> Phone {
@@ -91,7 +91,7 @@ struct WebhookShop: Sendable {
         return (login.challenge, SystemTime().instant() - start)
     }
 
-    // MARK: What it hears
+    // MARK: Received webhooks
 
     var heard: [Heard] { server.asked.map(read) }
 
