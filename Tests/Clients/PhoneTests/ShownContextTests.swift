@@ -12,7 +12,7 @@ struct ShownContextTests {
         #expect(
             context.lines.map { "\($0.label): \($0.value)" } == [
                 "user: alice", "service: members", "action: pay", "amount: 12.00 EUR", "place: Berlin, DE",
-                "ip: 192.0.2.7", "with: Firefox", "asked at: 2026-11-21T10:00:00.000Z",
+                "ip: 192.0.2.7", "with: Firefox", "requested at: 2026-11-21T10:00:00.000Z",
             ])
     }
 
@@ -29,7 +29,7 @@ struct ShownContextTests {
             context["number_digits"] = 0
         }
         let context = try ShownContext(listed.bytes)
-        #expect(context.lines.map(\.label) == ["user", "asked at"])
+        #expect(context.lines.map(\.label) == ["user", "requested at"])
         #expect(context.request == nil)
     }
 
