@@ -64,7 +64,7 @@ struct ProtocolPageProblemTests {
     }
 
     @Test func revocationCodesMatchTheProtocolPage() async throws {
-        #expect(page.contains("that can be no code: they have 20 letters, digits, `-` and `_` |"))
+        #expect(page.contains("the text cannot be a revocation code, which has 20 letters, digits, `-` and `_` |"))
         let rig = try await APIRig()
         let shop = try await rig.site("shop")
         let (token, code) = try await shop.register("bob")
