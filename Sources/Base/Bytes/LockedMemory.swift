@@ -96,7 +96,8 @@ public final class LockedMemory: Sendable {
     }
 
     /// Ends the process, as Swift does if an allocation fails. Mapping and unprotecting private
-    /// pages fail only if the system has no memory left.
+    /// pages fail only if the system has no memory left. No request can cause it: only keys that live
+    /// as long as the process are kept here.
     private static func endForWantOfMemory() -> Never { fatalError("no locked memory for keys: errno \(errno)") }
 
     private func map(atLeast count: Int) -> Region {

@@ -3,7 +3,7 @@ import World
 /// The outcome of one attempt to deliver a push, a mail or a text message, common to all couriers.
 /// Reasons are for people; they are printable and contain no code.
 public enum DeliveryOutcome: Sendable, Equatable {
-    /// What a wrong setting or request affects.
+    /// The extent of a wrong setting or request.
     public enum Scope: Sendable, Equatable {
         /// The service refuses the relay itself, and so every message, until an operator acts.
         case service

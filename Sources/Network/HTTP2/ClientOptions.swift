@@ -3,10 +3,10 @@ public struct ClientOptions: Sendable {
     /// The time from the start of `connect` to the server's SETTINGS. It includes name resolution,
     /// TCP and TLS.
     public var connectTimeout: Duration = .seconds(10)
-    /// How long sent bytes may stay unacknowledged by TCP. After that, the kernel closes the
+    /// The time for which TCP may leave sent bytes unacknowledged. After that, the kernel closes the
     /// connection.
     public var userTimeout: Duration = .seconds(20)
-    /// How long a PING may stay unanswered.
+    /// The time for the answer to a PING.
     public var pingTimeout: Duration = .seconds(10)
     /// The maximum number of concurrent streams. The server can only lower it.
     public var maxStreams = 1000

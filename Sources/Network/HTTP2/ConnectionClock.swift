@@ -18,7 +18,7 @@ struct ConnectionClock {
         case overdue(Overdue)
     }
 
-    /// What the client must still do before requests and silence alone count.
+    /// The step that the client must still take. Once it is taken, only requests and silence count.
     private enum Setup {
         case handshake(by: Instant)
         case settings(by: Instant)

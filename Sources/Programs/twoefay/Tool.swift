@@ -26,7 +26,8 @@ enum Tool {
             shared: [Settings.configOption] + Program.sharedOptions, commands: subcommands.map(\.command))
         return Program.run(reader, arguments) { invocation throws(Failure) in
             guard let subcommand = subcommands.first(where: { $0.command.words == invocation.command.words }) else {
-                fatalError("a command without a function: \(invocation.command.name)")  // our own bug
+                // Our own bug: the reader accepts only the commands of this very list.
+                fatalError("a command without a function: \(invocation.command.name)")
             }
             return try subcommand.run(invocation)
         }

@@ -25,7 +25,7 @@ import World
             let control = try read(text)
             #expect(control.scripts.isEmpty && control.receptions.isEmpty && control.faults.rules.isEmpty)
             #expect(control.faults.latency == .zero)
-            // One stream before authentication is Apple's own setting.
+            // Apple itself allows one stream before authentication.
             #expect(control.faults.streams?.unproved == 1)
         }
     }

@@ -218,7 +218,7 @@ import World
         #expect(relay.asked.allSatisfy { $0.certificate?.uris == ["twoefay:device:d1"] })
     }
 
-    /// One in sixty-four codes starts with a dash, and so does one in sixty-four pins.
+    /// A code or pin starts with a dash in one of sixty-four cases.
     @Test func printedRevokeCommandWorksForAnyCode() async throws {
         verify("-r_c")
         relay.answer(204, [:])

@@ -87,7 +87,8 @@ func main(_ words: [String]) async throws {
         let width = Int(words[5]), let held = Int(words[6])
     else { throw Unmeasured("DIRECTORY PORT ROUNDS SECONDS WIDTH HELD") }
     let group = try LoopGroup.start(count: 2, time: SystemTime())
-    // One connection more than the held requests fill, for the request that ends the challenge.
+    // The held requests fill all connections but the last, which carries the request that ends the
+    // challenge.
     let connections = max(held / (Site.streams - 10) + 2, width / Site.streams + 1)
     let shop = try await Site("shop", directory: words[1], port: port, loop: group.loops[0], connections: 1)
     let flood = try await Site("flood", directory: words[1], port: port, loop: group.loops[1], connections: connections)

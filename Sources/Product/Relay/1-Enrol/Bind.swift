@@ -95,7 +95,7 @@ extension Relay {
             website = try relay.website(enrolment.website)
             digest = ActivationCode(text: request.activationCode).digest
             binding = relay.operations.fixed("bind", digest + key.spkiThumbprint)
-            // One key of one user is always the same phone, however often it is bound.
+            // The same key of the same user is always the same phone, however often it is bound.
             let phone = relay.operations.fixed("device", enrolment.user.bytes + key.spkiThumbprint)
             secret = relay.drawSecret()
             use = OperationSecret.Use(.binding, user: enrolment.user, website: website.id)

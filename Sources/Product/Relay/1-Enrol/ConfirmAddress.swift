@@ -42,7 +42,7 @@ extension Relay {
         try requireWord(for: factor, "address", user, website)
         try requireReach(Address(factor.kind, address), "address")
         let now = time.now()
-        // One request may send to a mail address and to a phone number. Each has its own operation,
+        // A request may send to a mail address and to a phone number. Each has its own operation,
         // so a repetition sends nothing again.
         let sending = operations.fixed("address code", operation.id.bytes + factor.id.bytes)
         let code = nextCode(

@@ -48,7 +48,7 @@ final class MariaDBSession: Session {
             if failures > 0 { usleep(min(Self.longestPause, 25_000 << UInt32(min(failures, 6)))) }
             try connect()
         }
-        // Nothing is sent: without autocommit the first statement begins the transaction.
+        // No BEGIN is sent: without autocommit, the first statement begins the transaction.
     }
 
     func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] {

@@ -35,18 +35,22 @@ public final class Statement: Sendable {
         do throws(BindingFailure) {
             return BoundStatement(self, values: try ordered(values))
         } catch {
+            // Our own bug: the labels are literals in the source, whatever the values are.
             fatalError("\(error.message) in: \(sql)")
         }
     }
 
     /// Binds values and lists. The elements of the list `id` are the values of the parameters
-    /// `:id1`, `:id2` and so on; parameters beyond the end of the list are NULL.
+    /// `:id1`, `:id2` and so on; parameters beyond the end of the list are NULL. The caller limits
+    /// the list to the number of its parameters.
     func bound(
         _ values: KeyValuePairs<SQLName, SQLValue>, lists: KeyValuePairs<SQLName, [SQLValue]>
     ) -> BoundStatement {
         do throws(BindingFailure) {
             return BoundStatement(self, values: try sorted(values, lists))
         } catch {
+            // Our own bug: a wrong label, or a caller that did not limit its list. To cut the list
+            // off would silently change fewer rows.
             fatalError("\(error.message) in: \(sql)")
         }
     }

@@ -56,6 +56,7 @@ struct StatementText: Sendable {
             }
         }
         guard names.count == 0 || mariadb.placeholders + sqlite.placeholders == 0 else {
+            // Our own bug, and found at the first use: the text is a constant of the source.
             fatalError("a statement has parameters with and without names: \(sql)")
         }
         self.names = names

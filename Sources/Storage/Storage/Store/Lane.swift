@@ -275,7 +275,7 @@ final class Lane: Sendable {
             let before = course.fault
             switch failure {
             case .statement: break
-            // One conflict is no fault: the lane runs the transaction again.
+            // A single conflict is not a fault: the lane runs the transaction again.
             case .conflict, .locked:
                 conflictCount.wrappingAdd(1, ordering: .relaxed)
                 course.conflicts += 1

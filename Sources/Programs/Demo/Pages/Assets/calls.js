@@ -1,4 +1,4 @@
-// One phone's requests to the relay, with DPoP proofs, because a page cannot choose a client certificate.
+// The requests of a phone to the relay. They carry DPoP proofs, because a page cannot choose a client certificate.
 
 import { dpop } from "./signing.js";
 

@@ -1,4 +1,4 @@
-// One message in the list: an arrow between two lanes, an explanation, sender, receiver and time, and the body in a disclosure.
+// A message in the list: an arrow between two lanes, an explanation, sender, receiver and time. Its body opens on a click.
 
 import { explain, isAnswer, isBad } from "./dashboard-explanations.js";
 import { text, texts } from "./dashboard-texts.js";

@@ -1,4 +1,4 @@
-// One request: its context, the number to enter, and three answers of equal size.
+// The screen of a request: its context, the number to enter, and three answers of equal size.
 
 import { CallFailure } from "./calls.js";
 import { button, confirm, facts, field, fill, h, heading } from "./elements.js";

@@ -31,7 +31,7 @@ async function wait(path) {
 // The dashboard around this page asks for its own language here too. No other page may show this one in a frame.
 addEventListener("message", ({ source, data }) => {
   if (source !== parent || parent === window) return;
-  // Nothing that is being sent, was typed, or is shown only once may be lost by the change.
+  // The change must not lose a form that is being sent or was typed into, or a text that is shown only once.
   const isTyped = [...document.querySelectorAll("input")].some((input) => input.value !== input.defaultValue);
   if (isSent || isTyped || document.getElementById("codes")) return;
   const chosen = [...document.getElementsByName("language")].find((button) => button.value === data?.language);

@@ -3,7 +3,7 @@ extension PageFile {
     static let callsJS = PageFile(
         "calls.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // One phone's requests to the relay, with DPoP proofs, because a page cannot choose a client certificate.
+            // The requests of a phone to the relay. They carry DPoP proofs, because a page cannot choose a client certificate.
 
             import { dpop } from "./signing.js";
 

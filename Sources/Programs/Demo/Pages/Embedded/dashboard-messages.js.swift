@@ -3,7 +3,7 @@ extension PageFile {
     static let dashboardMessagesJS = PageFile(
         "dashboard-messages.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // One message in the list: an arrow between two lanes, an explanation, sender, receiver and time, and the body in a disclosure.
+            // A message in the list: an arrow between two lanes, an explanation, sender, receiver and time. Its body opens on a click.
 
             import { explain, isAnswer, isBad } from "./dashboard-explanations.js";
             import { text, texts } from "./dashboard-texts.js";

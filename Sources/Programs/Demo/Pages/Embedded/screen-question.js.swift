@@ -3,7 +3,7 @@ extension PageFile {
     static let screenQuestionJS = PageFile(
         "screen-question.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // One request: its context, the number to enter, and three answers of equal size.
+            // The screen of a request: its context, the number to enter, and three answers of equal size.
 
             import { CallFailure } from "./calls.js";
             import { button, confirm, facts, field, fill, h, heading } from "./elements.js";

@@ -95,7 +95,7 @@ extension CloseScript {
 
 /// The parts of statements that end a challenge.
 enum ChallengeEnds {
-    /// What every end writes. The current factor stays if the end names none.
+    /// The columns that every end writes. The current factor stays if the end names none.
     static let end = """
         UPDATE challenge SET state = :state, decision = :decision, reason = :reason, factor = coalesce(:factor, factor),
         proof = :proof, decided_at = :now, operation = :operation

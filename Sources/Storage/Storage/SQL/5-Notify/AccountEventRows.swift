@@ -4,7 +4,7 @@ import World
 /// The outbox entries that notify websites and users of account events. They are written with the
 /// change itself.
 enum AccountEventRows {
-    /// How long to keep retrying a mail.
+    /// The time for which the relay retries a mail.
     static let life = Duration.seconds(24 * 3600)
 
     /// Writes the entries of an account event. The statements must follow the change's audit row.
