@@ -12,7 +12,7 @@ public final class MariaDBServer: Sendable {
     private let reserved: FreePort
     private let options: [String]
     private let process: MariaDBProcess
-    private let databases = Atomic<Int>(0)
+    private let databases = Mutex<(created: Int, used: Int)>((0, 0))
 
     /// The server that tests share; no test may stop it.
     public static func shared() throws -> MariaDBServer { try common.get() }
@@ -38,10 +38,18 @@ public final class MariaDBServer: Sendable {
 
     // MARK: Use
 
+    /// Returns the name of a new, empty database. Databases are created sixteen at a time, because
+    /// starting the client costs more than an empty database.
     public func freshDatabase() throws -> String {
-        let name = "test\(databases.wrappingAdd(1, ordering: .relaxed).newValue)"
-        try sql("CREATE DATABASE \(name)")
-        return name
+        try databases.withLock { databases in
+            if databases.used == databases.created {
+                let next = databases.created + 1...databases.created + 16
+                try sql(next.map { "CREATE DATABASE test\($0);" }.joined())
+                databases.created = next.upperBound
+            }
+            databases.used += 1
+            return "test\(databases.used)"
+        }
     }
 
     /// Returns a storage URL.
@@ -49,6 +57,12 @@ public final class MariaDBServer: Sendable {
     /// - Parameter port: the port of a proxy; nil for the server's own port.
     public func url(_ database: String, as account: String = "root", port: UInt16? = nil) -> String {
         "mariadb://\(account)@127.0.0.1:\(port ?? self.port)/\(database)"
+    }
+
+    /// Returns a storage URL for the administrator over the server's UNIX socket, which takes less
+    /// processor time than TCP.
+    public func urlOverSocket(_ database: String) -> String {
+        "mariadb://root@localhost/\(database)?socket=\(socket)"
     }
 
     public var socket: String { process.socket }

@@ -20,7 +20,7 @@ public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
         case .mariadb:
             return try await blocking {
                 let server = try MariaDBServer.shared()
-                return FreshStore(url: try StorageURL(server.url(try server.freshDatabase())), kept: server)
+                return FreshStore(url: try StorageURL(server.urlOverSocket(try server.freshDatabase())), kept: server)
             }
         }
     }
