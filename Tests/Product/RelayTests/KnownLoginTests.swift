@@ -1,4 +1,5 @@
 import Domain
+import Log
 import Storage
 import TestSupport
 import Testing
@@ -162,18 +163,33 @@ import World
         #expect(try !fixture.areCodesLocked)
     }
 
-    /// The deletion of a user ends both logins, and wakes the requests that wait for them.
-    @Test(arguments: StoreKind.all) func deletingAUserEndsKnownAndOtherLogins(kind: StoreKind) async throws {
+    /// The deletion of a user ends both logins. Each end is audited, logged and counted once, and wakes the requests
+    /// that wait for it. A login that has ended before is not reported again.
+    @Test(arguments: StoreKind.all, [false, true])
+    func deletingAUserReportsKnownAndOtherLogins(kind: StoreKind, isNewestCancelled: Bool) async throws {
         let scene = try await Fixture(kind)
+        let (rig, shop) = (scene.rig, scene.shop)
         let (known, other) = (try await scene.ask(known: true), try await scene.ask(known: false))
-        try await scene.rig.on { [shop = scene.shop] relay in try await relay.forget(username: "ada", by: shop) }
-        for asked in [known, other] {
-            #expect(
-                try scene.rig.count(
-                    """
-                    SELECT count(*) FROM audit WHERE event IN ('challenge.ended', 'user.forgotten')
-                    AND challenge_id = x'\(asked.challenge)'
-                    """) == 1)
+        if isNewestCancelled { try await rig.on { relay in try await relay.cancel(other.challenge, by: shop) } }
+        let series = "twoefay_challenges_ended_total{result=\"failure\",reason=\"cancelled\",proof=\"none\"}"
+        let before = try #require(rig.registry.number(series))
+        _ = rig.sink.drain()
+        let ended = isNewestCancelled ? [known] : [known, other]
+        let tickets = ended.map { rig.relay.heldRequests.ticket(for: .challenge($0.challenge)) }
+
+        try await rig.on { relay in try await relay.forget(username: "ada", by: shop) }
+
+        #expect(tickets.allSatisfy { $0.hasHappened })
+        #expect(rig.registry.number(series) == before + Double(ended.count))
+        let lines = rig.sink.drain().filter { $0.contains("event=challenge.ended") }
+        #expect(lines.count == ended.count)
+        for asked in ended {
+            #expect(lines.count { $0.contains("\(asked.challenge)") && $0.contains("reason=cancelled") } == 1)
+            let audits = """
+                SELECT count(*) FROM audit WHERE event IN ('challenge.ended', 'user.forgotten')
+                AND challenge_id = x'\(asked.challenge)'
+                """
+            #expect(try rig.count(audits) == 1)
         }
     }
 }

@@ -18,6 +18,13 @@ import World
     private static let noted = Statement(
         "SELECT count(*) FROM audit WHERE event = 'user.forgotten' AND user_id = challenge_id")
 
+    private static let openAlso = Statement(
+        """
+        INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, operation)
+        SELECT ?, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, operation
+        FROM challenge WHERE id = ?
+        """)
+
     @Test(arguments: Engine.allCases) func deletingAUserEndsOpenChallenges(_ engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let store = try database.open()
@@ -34,6 +41,30 @@ import World
         }
         // In the sample, the challenge of a user has the user's id.
         #expect(try await store.run(Script("noted", reads: [BoundStatement(Self.noted)])).row(0).integer(0) == 1)
+    }
+
+    /// More challenges are open than the newest and one other, as if the relays' clocks differed. A repetition finds
+    /// the same ones, and no challenge of another user, even if that user was deleted at the same time.
+    @Test(arguments: Engine.allCases) func deletingAUserReturnsEachOpenChallenge(_ engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let store = try database.open()
+        defer { store.close() }
+        try await Sample.fill(store, at: database.url)
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        func ids(of user: Int) -> [ChallengeID] { [0, 9000, 9500].map { Sample.id(user + $0) } }
+        let others = [1, 2].flatMap { user in
+            ids(of: user).dropFirst().map { BoundStatement(Self.openAlso, .id($0), .id(ids(of: user)[0])) }
+        }
+        _ = try await store.run(Script("open", writes: others))
+        // The newest challenge of this user has ended already.
+        #expect(try await Sample.approve(2, on: store, as: operations.new()) != nil)
+        let operation = operations.new()
+        #expect(try await Set(Sample.forget(1, on: store, as: operation) ?? []) == Set(ids(of: 1)))
+        #expect(
+            try await Set(Sample.forget(2, on: store, as: operations.new()) ?? []) == Set(ids(of: 2).dropFirst()))
+        let again = operations.again(operation.id)
+        #expect(try await Set(Sample.forget(1, on: store, as: again) ?? []) == Set(ids(of: 1)))
     }
 
     /// Two relays on one database: one deletes a user while the other ends the user's challenge.

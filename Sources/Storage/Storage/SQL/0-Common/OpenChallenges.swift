@@ -6,9 +6,9 @@
 ///
 /// The script that stores a challenge maintains the invariant: it ends the challenges of
 /// `endedByNewer`. It first locks the user's row, so two logins of one user cannot both miss the
-/// other one. The script that deletes a user relies on the invariant: it reports the end of the
-/// newest challenge in its own audit row, and the end of the challenges of `besideNewest` in rows
-/// of theirs.
+/// other one. The script that deletes a user ends all of them. It audits the end of the newest
+/// challenge in its own audit row, and the ends of those of `besideNewest` in further rows. It
+/// reports all of them, even if relays with different clocks have left more than two open.
 enum OpenChallenges {
     /// The condition for the open challenges that a new challenge supersedes. `:known` says whether
     /// the new one is from a known browser. A login from an unknown browser does not end one from a

@@ -12,8 +12,8 @@ extension Store {
             [
                 markUser(operation: .id(operation), user: .id(user), website: .id(website)),
                 endOpen(now: .timestamp(now), operation: .id(operation), user: .id(user)),
-                auditOthersEnded(now: .timestamp(now), user: .id(user), operation: .id(operation)),
                 auditForgotten(operation: .id(operation), now: .timestamp(now), user: .id(user)),
+                auditOthersEnded(now: .timestamp(now), user: .id(user), operation: .id(operation)),
             ] + belongings.map { $0(user: .id(user), operation: .id(operation)) }
                 + [forgetUser(user: .id(user), operation: .id(operation))],
             reads: [endedWith(operation: .id(operation))])
@@ -38,14 +38,6 @@ private let endOpen = Statement(
     WHERE user_id = :user AND decided_at IS NULL AND expires_at > :now AND \(Guards.userMarked)
     """)
 
-/// Audits the end of the challenge that was open beside the newest one (see `OpenChallenges`).
-private let auditOthersEnded = Statement(
-    """
-    \(Audit.endedChallenges) c.user_id = :user AND c.operation = :operation
-    AND \(OpenChallenges.besideNewest)
-    \(Audit.once)
-    """)
-
 /// Audits the deletion. The newest challenge is deleted with the user, so this row also reports its
 /// end.
 private let auditForgotten = Statement(
@@ -57,10 +49,25 @@ private let auditForgotten = Statement(
     \(Audit.once)
     """)
 
-/// Reads the newest challenge, if this change has ended it. The end of the other open challenge is
-/// only in the audit, under an operation of its own.
+/// Audits the ends of the challenges that were open beside the newest one (see `OpenChallenges`).
+/// The statement must follow `auditForgotten`, because `endedWith` finds these rows after its row.
+private let auditOthersEnded = Statement(
+    """
+    \(Audit.endedChallenges) c.user_id = :user AND c.operation = :operation
+    AND \(OpenChallenges.besideNewest)
+    \(Audit.once)
+    """)
+
+/// Reads all challenges that this change has ended. Their own rows are deleted, so the read finds
+/// them in the audit. The audit has no index for users, so the read begins at the row of the
+/// deletion, which is among the newest.
 private let endedWith = Statement(
-    "SELECT challenge_id FROM audit WHERE operation = :operation AND challenge_id IS NOT NULL")
+    """
+    SELECT a.challenge_id FROM audit f
+    JOIN audit a ON a.id >= f.id AND a.at = f.at AND a.user_id = f.user_id
+    AND a.event IN ('user.forgotten', 'challenge.ended')
+    WHERE f.operation = :operation AND a.challenge_id IS NOT NULL ORDER BY a.id
+    """)
 
 /// The statements that delete what belongs to the user. Rows that are found by another row precede
 /// it.
