@@ -14,7 +14,8 @@ import World
     private static let insert = Statement(
         """
         INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, period, counter, failures,
-        created_at, operation) VALUES (?, ?, 'totp', 'active', ?, ?, 'sha1', 6, 30, 0, 0, ?, ?)
+        created_at, operation)
+        VALUES (:factor, :user, 'totp', 'active', :secret, :key, 'sha1', 6, 30, 0, 0, :now, :operation)
         """)
     private static let sealed = Statement("SELECT id, user_id, secret, sealed_by FROM factor ORDER BY id")
 
@@ -55,9 +56,10 @@ import World
                     Script(
                         "insert", rows: SignedRows.everythingAdopted,
                         writes: [
-                            BoundStatement(
-                                FactorRotationTests.insert, .blob(id.bytes), .blob(user.bytes), .blob(secret),
-                                .text(try Sealer.keyID(of: secret)), .text(now.sql), .blob(operation.bytes))
+                            FactorRotationTests.insert(
+                                factor: .blob(id.bytes), user: .blob(user.bytes), secret: .blob(secret),
+                                key: .text(try Sealer.keyID(of: secret)), now: .text(now.sql),
+                                operation: .blob(operation.bytes))
                         ]))
             }
         }
@@ -66,8 +68,8 @@ import World
         func keys() async throws -> [String: Int] {
             var counts: [String: Int] = [:]
             for row in try await rows() {
-                let key = try row.text(3)
-                #expect(try Sealer.keyID(of: try row.blob(2)) == key)
+                let key = try row.text("sealed_by")
+                #expect(try Sealer.keyID(of: try row.blob("secret")) == key)
                 counts[key, default: 0] += 1
             }
             return counts
@@ -76,7 +78,7 @@ import World
         func rows() async throws -> [Row] {
             let store = rig.store
             return try await rig.on { _ in
-                Array(try await store.run(Script("rows", reads: [BoundStatement(FactorRotationTests.sealed)]))[0])
+                Array(try await store.run(Script("rows", reads: [FactorRotationTests.sealed()]))[0])
             }
         }
 
@@ -84,9 +86,11 @@ import World
         func codes(at relay: Relay) async throws -> Int {
             var right = 0
             for row in try await rows() {
-                guard let id = FactorID(try row.blob(0)), let user = UserID(try row.blob(1)) else { continue }
+                guard let id = FactorID(try row.blob("id")), let user = UserID(try row.blob("user_id")) else {
+                    continue
+                }
                 let factor = CodeFactor(
-                    id: id, kind: .totp, state: .active, secret: try row.blob(2), algorithm: .sha1, digits: 6,
+                    id: id, kind: .totp, state: .active, secret: try row.blob("secret"), algorithm: .sha1, digits: 6,
                     period: 30, counter: 0, address: nil, failures: 0, failedAt: nil, createdAt: rig.time.now(),
                     confirmedAt: nil)
                 guard let secret = try? relay.secret(of: factor, user: user, website: shop.id) else { continue }
@@ -167,12 +171,12 @@ import World
     @Test(arguments: StoreKind.all) func unreadableRowIsSkipped(kind: StoreKind) async throws {
         let scene = try await Fixture(kind, factors: 120)
         let rows = try await scene.rows()
-        let harm = Statement("UPDATE factor SET secret = ? WHERE id = ?")
+        let harm = Statement("UPDATE factor SET secret = :secret WHERE id = :factor")
         var steps: [BoundStatement] = []
         for row in rows.prefix(3) {
-            var bytes = try row.blob(2)
+            var bytes = try row.blob("secret")
             bytes[bytes.count - 1] ^= 1
-            steps.append(BoundStatement(harm, .blob(bytes), .blob(try row.blob(0))))
+            steps.append(harm(secret: .blob(bytes), factor: .blob(try row.blob("id"))))
         }
         let (store, script) = (scene.rig.store, Script("harm", writes: steps))
         try await scene.rig.on { _ in _ = try await store.run(script) }
@@ -186,12 +190,12 @@ import World
     @Test(arguments: StoreKind.all) func replacedSecretIsNotOverwritten(kind: StoreKind) async throws {
         let scene = try await Fixture(kind, factors: 1)
         let before = try #require(try await scene.rows().first)
-        let id = try #require(FactorID(try before.blob(0)))
+        let id = try #require(FactorID(try before.blob("id")))
         let late = ResealedFactor(id: id, old: [1, 2, 3], new: [4, 5, 6], key: "2")
         let store = scene.rig.store
         try await scene.rig.on { _ in try await store.reseal([late]) }
         let after = try #require(try await scene.rows().first)
-        #expect(try after.blob(2) == (try before.blob(2)))
+        #expect(try after.blob("secret") == (try before.blob("secret")))
         #expect(try await scene.keys() == ["1": 1])
     }
 }

@@ -163,18 +163,18 @@ import World
         /// The sealed secrets of factors.
         private func rows(_ condition: String) throws -> [(sealed: [UInt8], associated: [UInt8])] {
             let read = Statement("SELECT id, kind, user_id, secret FROM factor \(condition)")
-            return try rig.store.runBlocking(Script("test", reads: [BoundStatement(read)]))[0].map { row in
-                let (id, user): (FactorID, UserID) = (try row.id(0), try row.id(2))
+            return try rig.store.runBlocking(Script("test", reads: [read()]))[0].map { row in
+                let (id, user): (FactorID, UserID) = (try row.id("id"), try row.id("user_id"))
                 let associated = FactorSeal.associated(
-                    website: shop.id, user: user, kind: try row.word(1), row: id)
-                return (try row.blob(3), associated)
+                    website: shop.id, user: user, kind: try row.word("kind"), row: id)
+                return (try row.blob("secret"), associated)
             }
         }
 
         func sealedRows() throws -> [(sealed: [UInt8], associated: [UInt8])] {
             let secrets = Statement("SELECT secrets FROM webhook_endpoint")
-            let webhooks = try rig.store.runBlocking(Script("test", reads: [BoundStatement(secrets)]))[0].map { row in
-                (sealed: try row.blob(0), associated: WebhookSecretSeal.associated(website: shop.id))
+            let webhooks = try rig.store.runBlocking(Script("test", reads: [secrets()]))[0].map { row in
+                (sealed: try row.blob("secrets"), associated: WebhookSecretSeal.associated(website: shop.id))
             }
             return try rows("WHERE secret IS NOT NULL") + webhooks
         }
@@ -192,15 +192,15 @@ import World
             for piece in SchemaText.sql.split(separator: "CREATE TABLE IF NOT EXISTS ").dropFirst() {
                 let table = piece.prefix { $0 != " " }
                 let read = Statement("SELECT * FROM \(table)")
-                values += try store.runBlocking(Script("test", reads: [BoundStatement(read)]))[0].values
+                values += try store.runBlocking(Script("test", reads: [read()]))[0].values
             }
             self.values = values
             let blobs = values.compactMap { if case .blob(let bytes) = $0 { bytes } else { nil } }
             ids = Array(Set(blobs.filter { $0.count == 16 }))
             digests = Array(Set(blobs.filter { $0.count == 32 }))
             let read = Statement("SELECT operation FROM audit")
-            let audit = try store.runBlocking(Script("test", reads: [BoundStatement(read)]))[0]
-            operations = Set(try audit.map { try $0.blob(0) })
+            let audit = try store.runBlocking(Script("test", reads: [read()]))[0]
+            operations = Set(try audit.map { try $0.blob("operation") })
         }
 
         private static let labels =

@@ -88,8 +88,8 @@ extension TwoWebsitesFixture {
     /// Returns Ada's earlier challenge, which ended with a denial.
     fileprivate func earlier(than asked: OpenedChallenge) async throws -> ChallengeID {
         let sql = Statement("SELECT id FROM challenge WHERE decision = 'deny'")
-        let rows = try rig.store.runBlocking(Script("test", reads: [BoundStatement(sql)]))
-        let id = ChallengeID(try rows.row(0).blob(0))
+        let rows = try rig.store.runBlocking(Script("test", reads: [sql()]))
+        let id = ChallengeID(try rows.row(0).blob("id"))
         guard let id, id != asked.challenge else { throw RigFailure("no earlier challenge") }
         return id
     }

@@ -11,7 +11,8 @@ import Testing
 /// A change of the master key: the secrets of webhooks open before and after it.
 @Suite(.timeLimit(.minutes(10)), .mayBlock) struct WebhookSecretRotationTests {
     private static let insert = Statement(
-        "INSERT INTO webhook_endpoint VALUES (?, ?, '1', NULL, 'active', NULL, NULL, NULL, 0, ?)")
+        "INSERT INTO webhook_endpoint VALUES (:website, :secrets, '1', NULL, 'active', NULL, NULL, NULL, 0, :operation)"
+    )
     private static let secrets = Statement(
         "SELECT website_id, secrets, sealed_by FROM webhook_endpoint ORDER BY website_id")
     private static let old = Sealer.Key(id: "1", key: Secret(Array(repeating: 7, count: 32)))
@@ -20,7 +21,7 @@ import Testing
     private func rows(_ rig: RelayRig) async throws -> [Row] {
         let store = rig.store
         return try await rig.on { _ in
-            Array(try await store.run(Script("rows", reads: [BoundStatement(Self.secrets)]))[0])
+            Array(try await store.run(Script("rows", reads: [Self.secrets()]))[0])
         }
     }
 
@@ -36,7 +37,8 @@ import Testing
             let sealed = try before.seal(
                 Array("whsec_\(website)".utf8),
                 associated: WebhookSecretSeal.associated(website: website == foreign ? websites[8] : website))
-            steps.append(BoundStatement(Self.insert, .blob(website.bytes), .blob(sealed), .blob(website.bytes)))
+            steps.append(
+                Self.insert(website: .blob(website.bytes), secrets: .blob(sealed), operation: .blob(website.bytes)))
         }
         let (store, script) = (rig.store, Script("fill", writes: steps))
         try await rig.on { _ in _ = try await store.run(script) }
@@ -45,8 +47,8 @@ import Testing
         for _ in 0..<2 { try await rig.on { _ in await rig.relay.reseal() } }
         let after = try Sealer(keys: [Self.new])
         for row in try await rows(rig) {
-            let website = try #require(WebsiteID(try row.blob(0)))
-            let (sealed, key) = (try row.blob(1), try row.text(2))
+            let website = try #require(WebsiteID(try row.blob("website_id")))
+            let (sealed, key) = (try row.blob("secrets"), try row.text("sealed_by"))
             let associated = WebhookSecretSeal.associated(website: website)
             if website == foreign {
                 #expect(key == "1")

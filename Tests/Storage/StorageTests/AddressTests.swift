@@ -12,12 +12,13 @@ import World
     private static let add = Statement(
         """
         INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, counter, address, failures,
-        created_at, operation) VALUES (?, ?, ?, 'waiting', x'00', '1', 'sha1', 6, 1, ?, 0, ?, ?)
+        created_at, operation)
+        VALUES (:factor, :user, :kind, 'waiting', x'00', '1', 'sha1', 6, 1, :address, 0, :now, :operation)
         """)
-    private static let send = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?, NULL)")
+    private static let send = Statement("INSERT INTO sent_code VALUES (:factor, 0, NULL, :now, :expiresAt, NULL)")
     private static let take = [
-        Factor.mail: Statement("UPDATE user SET email = ? WHERE id = ?"),
-        .sms: Statement("UPDATE user SET phone = ? WHERE id = ?"),
+        Factor.mail: Statement("UPDATE user SET email = :address WHERE id = :user"),
+        .sms: Statement("UPDATE user SET phone = :address WHERE id = :user"),
     ]
 
     /// Adds a waiting address with a sent code to the user with this number.
@@ -29,9 +30,10 @@ import World
             Script(
                 "test",
                 writes: [
-                    BoundStatement(
-                        Self.add, .id(id), .id(user), .word(kind), .text(address), .timestamp(Sample.now), .id(user)),
-                    BoundStatement(Self.send, .id(id), .timestamp(Sample.now), .timestamp(Sample.later)),
+                    Self.add(
+                        factor: .id(id), user: .id(user), kind: .word(kind), address: .text(address),
+                        now: .timestamp(Sample.now), operation: .id(user)),
+                    Self.send(factor: .id(id), now: .timestamp(Sample.now), expiresAt: .timestamp(Sample.later)),
                 ]))
         return id
     }
@@ -48,7 +50,7 @@ import World
         let take = try #require(Self.take[kind])
         // The other relay has not committed yet.
         try relays.holder.begin(.writing)
-        _ = try relays.holder.run([BoundStatement(take, .text(address), .id(Sample.id(1) as UserID))])
+        _ = try relays.holder.run([take(address: .text(address), user: .id(Sample.id(1) as UserID))])
 
         async let confirmed = first.confirm(
             address: waiting, of: Sample.id(2), failures: 0, code: 0, isVouchedFor: true, at: Sample.now,

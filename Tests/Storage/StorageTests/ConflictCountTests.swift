@@ -70,7 +70,7 @@ import World
         #expect(bench.store.fault == nil)
         #expect(!bench.said.contains { $0.contains("store.failing") })
         // The failed attempts left nothing behind.
-        #expect(try await bench.store.run(TestScript.raise(1)).row(1).integer(0) == 1)
+        #expect(try await bench.store.run(TestScript.raise(1)).row(1).integer("n") == 1)
     }
 
     @Test func tenConflictsInARowAreLoggedOnce() async throws {

@@ -13,8 +13,8 @@ import World
             #expect(try await store.run(TestScript.counter(1)).isEmpty)
             let rows = try await store.run(TestScript.raise(1))
             #expect(rows.count == 2)
-            #expect(try rows.row(0).integer(0) == 1)
-            #expect(try rows.row(1).integer(0) == 1)
+            #expect(try rows.row(0).integer("done") == 1)
+            #expect(try rows.row(1).integer("n") == 1)
         }
     }
 
@@ -23,8 +23,8 @@ import World
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1, 5))
             let rows = try await store.run(TestScript.raise(1, below: 5))
-            #expect(try rows.row(0).integer(0) == 0)
-            #expect(try rows.row(1).integer(0) == 5)
+            #expect(try rows.row(0).integer("done") == 0)
+            #expect(try rows.row(1).integer("n") == 5)
             #expect(try await store.run(TestScript.raise(9))[1].isEmpty)
         }
     }
@@ -35,12 +35,12 @@ import World
             _ = try await store.run(TestScript.counter(1))
             let admitted = try await withThrowingTaskGroup(of: Int64.self) { group in
                 for _ in 0..<200 {
-                    group.addTask { try await store.run(TestScript.raise(1, below: 30)).row(0).integer(0) }
+                    group.addTask { try await store.run(TestScript.raise(1, below: 30)).row(0).integer("done") }
                 }
                 return try await group.reduce(0, +)
             }
             #expect(admitted == 30)
-            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 30)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == 30)
         }
     }
 
@@ -59,9 +59,9 @@ import World
                 return await group.reduce(into: [Bool]()) { $0.append($1) }
             }
             #expect(outcomes.filter { !$0 }.count == 1)
-            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 49)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == 49)
             // Its first write succeeded, and was rolled back with the second.
-            #expect(try await store.run(TestScript.wasDone(failed)).row(0).integer(0) == 0)
+            #expect(try await store.run(TestScript.wasDone(failed)).row(0).integer("done") == 0)
             await #expect(throws: StoreFailure.self) { try await store.run(TestScript.duplicate(1)) }
         }
     }
@@ -74,8 +74,8 @@ import World
             let operation = TestScript.fresh()
             for _ in 0..<2 {
                 let rows = try await store.run(TestScript.raise(1, operation: operation))
-                #expect(try rows.row(0).integer(0) == 1)
-                #expect(try rows.row(1).integer(0) == 1)
+                #expect(try rows.row(0).integer("done") == 1)
+                #expect(try rows.row(1).integer("n") == 1)
             }
         }
     }
@@ -101,14 +101,14 @@ import World
     func wrongValueCountIsRefused(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             await #expect(throws: StoreFailure.self) {
-                try await store.run(Script("test", reads: [BoundStatement(Self.two, 1)]))
+                try await store.run(Script("test", reads: [BoundStatement(Self.two, values: [1])]))
             }
-            let rows = try await store.run(Script("test", reads: [BoundStatement(Self.two, 1, 2)]))
-            #expect(try rows.row(0).integer(1) == 2)
+            let rows = try await store.run(Script("test", reads: [Self.two(a: 1, b: 2)]))
+            #expect(try rows.row(0).integer("b") == 2)
         }
     }
 
-    private static let two = Statement("SELECT ? AS a, ? AS b")
+    private static let two = Statement("SELECT :a AS a, :b AS b")
 
     @Test(arguments: Engine.allCases)
     func readLaneRefusesWrites(_ engine: Engine) async throws {
@@ -124,7 +124,7 @@ import World
     func blockingRunWorksWithoutALoop(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try store.runBlocking(TestScript.counter(1))
-            #expect(try store.runBlocking(TestScript.raise(1)).row(1).integer(0) == 1)
+            #expect(try store.runBlocking(TestScript.raise(1)).row(1).integer("n") == 1)
         }
     }
 
@@ -138,15 +138,15 @@ import World
             }
             let steps = (0..<300).map { number in
                 number.isMultiple(of: 10)
-                    ? BoundStatement(KeptRow.all) : BoundStatement(KeptRow.byID, .integer(Int64(number)))
+                    ? KeptRow.all() : KeptRow.byID(id: .integer(Int64(number)))
             }
             let results = try await store.run(Script("test.read", reads: steps))
             for (number, rows) in results.enumerated() {
                 if number.isMultiple(of: 10) {
                     #expect(rows.count == 400)
-                    #expect(try rows[399].text(1) == text)
+                    #expect(try rows[399].text("body") == text)
                 } else {
-                    #expect(try rows[0].integer(0) == Int64(number))
+                    #expect(try rows[0].integer("id") == Int64(number))
                 }
             }
         }
@@ -159,11 +159,11 @@ extension SQLValue: ExpressibleByIntegerLiteral {
 
 /// Statements on the table with every type.
 enum KeptRow {
-    static let insertion = Statement("INSERT INTO kept (id, name, body) VALUES (?, ?, ?)")
+    static let insertion = Statement("INSERT INTO kept (id, name, body) VALUES (:id, :name, :body)")
     static let all = Statement("SELECT id, body FROM kept ORDER BY id")
-    static let byID = Statement("SELECT id, name, body, key_id, data, large, at, small FROM kept WHERE id = ?")
+    static let byID = Statement("SELECT id, name, body, key_id, data, large, at, small FROM kept WHERE id = :id")
 
     static func insert(id: Int64, name: String, body: String? = nil) -> BoundStatement {
-        BoundStatement(insertion, .integer(id), .text(name), .text(body))
+        insertion(id: .integer(id), name: .text(name), body: .text(body))
     }
 }

@@ -9,7 +9,7 @@ import World
 /// The leases of a dead relay are released, and those of a living relay are not.
 @Suite(.mayBlock) struct DeadRelayRemovalTests {
     private static let relay: RelayID = Sample.id(1)
-    private static let addTask = Statement("INSERT INTO task_lease (name, holder) VALUES ('retention', ?)")
+    private static let addTask = Statement("INSERT INTO task_lease (name, holder) VALUES ('retention', :relay)")
 
     /// A relay that holds the retention lease and a webhook, and whose heartbeat counter is 2.
     private func held(_ engine: Engine) async throws -> WebhookFixture {
@@ -18,7 +18,7 @@ import World
         try await scene.addRelay(1)
         try await scene.addWebhook(10)
         #expect(try await scene.claim(by: 1) == [10])
-        try await scene.write(Self.addTask, .id(Self.relay))
+        try await scene.write(Self.addTask(relay: .id(Self.relay)))
         let beats = try await scene.store.sendHeartbeat(Self.relay, at: WebhookFixture.now)
         #expect(beats == [Heartbeat(relay: Self.relay, count: 1)])
         return scene

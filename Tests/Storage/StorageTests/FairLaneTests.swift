@@ -25,10 +25,10 @@ struct FairLaneTests {
         #expect(flooding.count { $0.answer != nil } < 16)
         simulated.settle()
         // No script is lost or run twice, and each tenant's scripts keep their order.
-        let values = try flooding.map { try $0.answer?.get()[1].first?.integer(0) ?? 0 }
+        let values = try flooding.map { try $0.answer?.get()[1].first?.integer("n") ?? 0 }
         #expect(values == values.sorted())
         #expect(Set(values).count == 1000)
-        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 1001)
+        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer("n") == 1001)
     }
 
     @Test func tenantBeyondItsShareIsRefused() throws {
@@ -57,7 +57,7 @@ struct FairLaneTests {
         simulated.settle()
         #expect(failing.failure != nil)
         #expect(flooding.allSatisfy { $0.answer != nil && $0.failure == nil })
-        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 8)
+        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer("n") == 8)
     }
 
     @Test func slowDatabaseShortensSharedTransactions() throws {

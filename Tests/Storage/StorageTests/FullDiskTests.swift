@@ -16,7 +16,7 @@ import World
     func fullDiskIsUnavailableWithoutPartialWrites(_ engine: Engine) async throws {
         try await withStore(engine) { store in
             _ = try await store.run(TestScript.counter(1))
-            _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.noRoom)]))
+            _ = try await store.run(Script("test.limit", writes: [Self.noRoom()]))
             let operation = TestScript.fresh()
             let large = String(repeating: "x", count: 100_000)
             let script = Script(
@@ -30,12 +30,12 @@ import World
             }
             #expect(message.contains("full"))
             #expect(store.fault == message)
-            #expect(try await store.run(TestScript.wasDone(operation)).row(0).integer(0) == 0)
-            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
-            _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.room)]))
+            #expect(try await store.run(TestScript.wasDone(operation)).row(0).integer("done") == 0)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == 0)
+            _ = try await store.run(Script("test.limit", writes: [Self.room()]))
             _ = try await store.run(script)
             #expect(store.fault == nil)
-            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == 1)
         }
     }
     /// A failure that was logged is not logged again after each transaction that writes nothing.
@@ -44,16 +44,16 @@ import World
         let store = try database.open()
         defer { store.close() }
         _ = try await store.run(TestScript.counter(1))
-        _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.noRoom)]))
+        _ = try await store.run(Script("test.limit", writes: [Self.noRoom()]))
         let large = Script(
             "test.large", writes: [KeptRow.insert(id: 1, name: "large", body: String(repeating: "x", count: 100_000))])
         for _ in 0..<3 {
             await #expect(throws: StoreFailure.self) { try await store.run(large) }
             // This counter does not exist.
-            #expect(try await store.run(TestScript.raise(7)).row(0).integer(0) == 0)
+            #expect(try await store.run(TestScript.raise(7)).row(0).integer("done") == 0)
         }
         #expect(database.sink.lines.count { $0.contains("event=store.") } == 1)
-        _ = try await store.run(Script("test.limit", writes: [BoundStatement(Self.room)]))
+        _ = try await store.run(Script("test.limit", writes: [Self.room()]))
         #expect(store.fault != nil)
         _ = try await store.run(large)
         #expect(store.fault == nil)

@@ -39,16 +39,16 @@ struct GaleraTests {
             let session = try url(of: node).session(.reading)
             defer { session.close() }
             try session.begin(.reading)
-            return try session.run(TestScript.value(of: 1).reads).row(0).integer(0)
+            return try session.run(TestScript.value(of: 1).reads).row(0).integer("n")
         }
 
         func url(of node: Int) throws -> StorageURL { try StorageURL("mariadb://root@\(place(node))/\(name)") }
 
         func operations(_ store: Store) async throws -> Int64 {
-            try await store.run(Script("test", reads: [BoundStatement(Self.countOperations)])).row(0).integer(0)
+            try await store.run(Script("test", reads: [Self.countOperations()])).row(0).integer("count")
         }
 
-        private static let countOperations = Statement("SELECT COUNT(*) FROM audit")
+        private static let countOperations = Statement("SELECT COUNT(*) AS count FROM audit")
     }
 
     /// Raises the counter `count` times from each of some callers, and returns the number of acknowledged raises.
@@ -113,7 +113,7 @@ struct GaleraTests {
         while (try? await store.run(TestScript.raise(1))) == nil {}
 
         // Both lanes use one node, which has every row.
-        let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
+        let value = try await store.run(TestScript.value(of: 1)).row(0).integer("n")
         #expect(value > acknowledged)
         #expect(try await bench.operations(store) == value)
         let node = try #require((1..<3).first { store.connections(to: bench.place($0)) == 2 })
@@ -137,20 +137,20 @@ struct GaleraTests {
         let reader = try bench.url(of: 0).session(.reading)
         defer { reader.close() }
         try reader.begin(.reading)
-        #expect(try reader.run(TestScript.value(of: 1).reads).row(0).integer(0) == 0)
+        #expect(try reader.run(TestScript.value(of: 1).reads).row(0).integer("n") == 0)
 
         let node = bench.cluster.nodes[0]
         node.freeze()
         async let written = store.run(TestScript.raise(1))
         async let read = store.run(TestScript.value(of: 1))
-        #expect(try await written.row(1).integer(0) == 1)
-        #expect([0, 1].contains(try await read.row(0).integer(0)))
-        #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
+        #expect(try await written.row(1).integer("n") == 1)
+        #expect([0, 1].contains(try await read.row(0).integer("n")))
+        #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == 1)
         #expect(store.connections(to: bench.place(0)) == 0)
 
         node.thaw()
         switch Result(catching: { () throws(SessionFailure) in try reader.run(TestScript.value(of: 1).reads) }) {
-        case .success(let rows): #expect(try rows.row(0).integer(0) == 1)
+        case .success(let rows): #expect(try rows.row(0).integer("n") == 1)
         // Either the node reports that it is outside the majority, or it waited in vain for the transactions of the
         // others.
         case .failure(.lost), .failure(.locked): break
@@ -170,13 +170,13 @@ struct GaleraTests {
         async let written = store.run(TestScript.raise(1))
         // A read succeeds until the node has noticed, and is refused from then on. So the node returns no stale
         // row.
-        while let rows = try? await store.run(TestScript.value(of: 1)) { #expect(try rows.row(0).integer(0) == 0) }
+        while let rows = try? await store.run(TestScript.value(of: 1)) { #expect(try rows.row(0).integer("n") == 0) }
         let isAcknowledged = (try? await written) != nil
         #expect(!isAcknowledged)
         for node in bench.cluster.nodes.dropFirst() { node.thaw() }
         for node in bench.cluster.nodes { try node.awaitSynced(of: 3) }
         while (try? await store.run(TestScript.raise(1))) == nil {}
-        let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
+        let value = try await store.run(TestScript.value(of: 1)).row(0).integer("n")
         #expect(try await bench.operations(store) == value)
         for node in 0..<3 { #expect(try bench.value(at: node) == value) }
         #expect(store.fault == nil)
@@ -198,7 +198,7 @@ struct GaleraTests {
         } while stores.allSatisfy { $0.conflicts == 0 } && rounds < 50
         #expect(stores.contains { $0.conflicts > 0 })
         for (number, store) in stores.enumerated() {
-            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 200 * rounds)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == 200 * rounds)
             #expect(store.fault == nil)
             #expect(store.connections(to: bench.place(number)) == 2)
         }
@@ -213,7 +213,7 @@ struct GaleraTests {
         let relays: [RelayID] = [Sample.id(1), Sample.id(2)]
         for relay in relays {
             _ = try await stores[0].run(
-                Script("relay", writes: [BoundStatement(Self.relay, .id(relay), .timestamp(now))]))
+                Script("relay", writes: [Self.relay(relay: .id(relay), now: .timestamp(now))]))
         }
         let count = 300
         _ = try await stores[0].run(
@@ -221,7 +221,7 @@ struct GaleraTests {
                 "due",
                 writes: (0..<count).map { number in
                     let id: OutboxEntryID = Sample.id(1000 + number)
-                    return BoundStatement(Self.due, .id(id), .timestamp(now))
+                    return Self.due(entry: .id(id), now: .timestamp(now))
                 }))
         let claimed = try await withThrowingTaskGroup(of: [OutboxEntryID].self) { group in
             for (number, store) in stores.enumerated() {
@@ -245,6 +245,7 @@ struct GaleraTests {
         #expect(Set(claimed.joined()).count == count)
     }
 
-    private static let relay = Statement("INSERT INTO relay (id, beat, started_at) VALUES (?, 0, ?)")
-    private static let due = Statement("INSERT INTO outbox (id, kind, due_at, attempts) VALUES (?, 'expiry', ?, 0)")
+    private static let relay = Statement("INSERT INTO relay (id, beat, started_at) VALUES (:relay, 0, :now)")
+    private static let due = Statement(
+        "INSERT INTO outbox (id, kind, due_at, attempts) VALUES (:entry, 'expiry', :now, 0)")
 }

@@ -19,7 +19,7 @@ struct LaneTests {
         #expect(simulated.caller.turn())
         for _ in kept { #expect(simulated.caller.turn()) }
         #expect(!simulated.caller.turn())
-        let values = try kept.map { try $0.answer?.get()[1].first?.integer(0) }
+        let values = try kept.map { try $0.answer?.get()[1].first?.integer("n") }
         #expect(values == (1...10).map { Int64($0) })
     }
 
@@ -31,7 +31,7 @@ struct LaneTests {
         while simulated.worker.turn() { turns += 1 }
         #expect(turns == 3)
         simulated.settle()
-        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 10)
+        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer("n") == 10)
     }
 
     @Test func resultsReturnToTheirLoop() throws {
@@ -57,7 +57,7 @@ struct LaneTests {
         #expect(kept.failure == Submission.late)
         // The script waited beyond its deadline, so it does not run any more.
         simulated.settle()
-        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer(0) == 0)
+        #expect(try simulated.run(TestScript.value(of: 1)).row(0).integer("n") == 0)
     }
 
     @Test func fullLaneRefusesScripts() throws {

@@ -11,13 +11,13 @@ import World
 /// together with the end.
 struct LoginDecidedTests {
     private static let setWebhookURL = Statement(
-        "UPDATE website SET webhook_url = 'https://shop.example/hook' WHERE id = ?")
-    private static let isApproval = Statement("UPDATE challenge SET approves = x'01' WHERE id = ?")
-    private static let isLocked = Statement("UPDATE user SET state = 'locked' WHERE id = ?")
-    private static let told = Statement(
+        "UPDATE website SET webhook_url = 'https://shop.example/hook' WHERE id = :website")
+    private static let markApproval = Statement("UPDATE challenge SET approves = x'01' WHERE id = :challenge")
+    private static let lock = Statement("UPDATE user SET state = 'locked' WHERE id = :user")
+    private static let readEvents = Statement(
         """
         SELECT event, ordinal, challenge_id, id, website_id, created_at, expires_at, webhook_due_at, due_at FROM outbox
-        WHERE kind = 'webhook' AND user_id = ?
+        WHERE kind = 'webhook' AND user_id = :user
         """)
 
     /// An event for the website, and its challenge. In the sample, the challenge of a user has the user's number.
@@ -113,7 +113,7 @@ struct LoginDecidedTests {
         Way(description: "its phone's farewell") {
             [.decided($0), Told(event: "device.unbound", place: 1, challenge: nil)]
         } run: { number, store, operation in
-            let mark = BoundStatement(isApproval, .id(Sample.id(number) as ChallengeID))
+            let mark = markApproval(challenge: .id(Sample.id(number) as ChallengeID))
             _ = try await store.run(Script("mark", writes: [mark]))
             var change = DeviceChange(Sample.id(number), of: Sample.id(number), by: .website, at: Sample.now)
             change.state = .revoked
@@ -130,7 +130,7 @@ struct LoginDecidedTests {
             [.decided($0), .decided($0 + 9000)]
         } run: { number, store, operation in
             _ = try await store.run(
-                Script("lock", writes: [BoundStatement(isLocked, .id(Sample.id(number) as UserID))]))
+                Script("lock", writes: [lock(user: .id(Sample.id(number) as UserID))]))
             let new = Sample.asked(number + 9000, of: number)
             _ = try await store.ask(new, within: Sample.limits, as: operation)
         },
@@ -149,18 +149,18 @@ struct LoginDecidedTests {
     ]
 
     private func told(of number: Int, on store: Store) async throws -> [Told] {
-        let script = Script("told", reads: [BoundStatement(Self.told, .id(Sample.id(number) as UserID))])
+        let script = Script("told", reads: [Self.readEvents(user: .id(Sample.id(number) as UserID))])
         return try await store.run(script)[0].map { row in
-            let challenge: ChallengeID? = try row.optionalID(2)
-            if try row.integer(1) == 0 { #expect(try row.blob(3) == challenge?.bytes) }
-            #expect(try row.blob(4) == Sample.website.bytes)
-            let at = try row.timestamp(5)
-            #expect(try row.timestamp(6) == at + WebhookRows.life)
-            #expect(try row.timestamp(7) == at)
-            #expect(try row.isNull(8))
+            let challenge: ChallengeID? = try row.optionalID("challenge_id")
+            if try row.integer("ordinal") == 0 { #expect(try row.blob("id") == challenge?.bytes) }
+            #expect(try row.blob("website_id") == Sample.website.bytes)
+            let at = try row.timestamp("created_at")
+            #expect(try row.timestamp("expires_at") == at + WebhookRows.life)
+            #expect(try row.timestamp("webhook_due_at") == at)
+            #expect(try row.isNull("due_at"))
             let numbers = [number, number + 9000]
             return Told(
-                event: try row.text(0), place: try row.integer(1),
+                event: try row.text("event"), place: try row.integer("ordinal"),
                 challenge: numbers.first { Sample.id($0) == challenge })
         }
     }
@@ -173,7 +173,7 @@ struct LoginDecidedTests {
         try await Sample.fill(store, at: database.url)
         if hasEndpoint {
             _ = try await store.run(
-                Script("webhook URL", writes: [BoundStatement(Self.setWebhookURL, .id(Sample.website))]))
+                Script("webhook URL", writes: [Self.setWebhookURL(website: .id(Sample.website))]))
         }
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
@@ -194,7 +194,7 @@ struct LoginDecidedTests {
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
         _ = try await store.run(
-            Script("webhook URL", writes: [BoundStatement(Self.setWebhookURL, .id(Sample.website))]))
+            Script("webhook URL", writes: [Self.setWebhookURL(website: .id(Sample.website))]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         for (number, way) in zip(100..., Self.ways.filter(\.isRepeatable)) {
@@ -211,7 +211,7 @@ struct LoginDecidedTests {
         defer { store.close() }
         try await Sample.fill(store, at: database.url)
         _ = try await store.run(
-            Script("webhook URL", writes: [BoundStatement(Self.setWebhookURL, .id(Sample.website))]))
+            Script("webhook URL", writes: [Self.setWebhookURL(website: .id(Sample.website))]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         // One user has an open login. The website of the other still has to be notified of an end.

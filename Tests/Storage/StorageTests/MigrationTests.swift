@@ -60,7 +60,7 @@ import World
         let store = try database.open(.require)
         defer { store.close() }
         #expect(store.schemaVersion == 1)
-        #expect(try store.runBlocking(Script("test", reads: [BoundStatement(Self.versions)]))[0].count == 1)
+        #expect(try store.runBlocking(Script("test", reads: [Self.versions()]))[0].count == 1)
     }
 
     private static let versions = Statement("SELECT version, applied_at FROM migration")
@@ -107,10 +107,10 @@ import World
         #expect(store.schemaVersion == 1)
         let tables = Statement(
             """
-            SELECT COUNT(*) FROM /*S! sqlite_master WHERE name = 'website' */
+            SELECT COUNT(*) AS count FROM /*S! sqlite_master WHERE name = 'website' */
             /*M! information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'website' */
             """)
-        #expect(try store.runBlocking(Script("test", reads: [BoundStatement(tables)])).row(0).integer(0) == 0)
+        #expect(try store.runBlocking(Script("test", reads: [tables()])).row(0).integer("count") == 0)
     }
 
     /// The state that a crash leaves: any number of statements are done, and the version is not recorded.
@@ -156,8 +156,8 @@ import World
             migrating.close()
             other.close()
         }
-        let isFree = Statement("SELECT IS_FREE_LOCK(CONCAT(DATABASE(), '.migration'))")
-        func free() -> Int64? { try? other.run([BoundStatement(isFree)]).row(0).integer(0) }
+        let isFree = Statement("SELECT IS_FREE_LOCK(CONCAT(DATABASE(), '.migration')) AS is_free")
+        func free() -> Int64? { try? other.run([isFree()]).row(0).integer("is_free") }
         var atCommit: Int64?
         let watched = ObservedSession(migrating, beforeCommit: { atCommit = free() })
         try TestSchema.all.migrate(watched, .mariadb, now: Timestamp(seconds: 1_800_000_000))

@@ -70,12 +70,12 @@ extension HarmedServerTests {
             server.resume()
             try await bench.recover()
             // Of the abandoned scripts, only writes that were already sent have run.
-            let value = try await bench.store.run(TestScript.value(of: 1)).row(0).integer(0)
-            let operations = try await bench.store.run(Script("test", reads: [BoundStatement(Self.operations)]))
-            #expect(value == (try operations.row(0).integer(0)))
+            let value = try await bench.store.run(TestScript.value(of: 1)).row(0).integer("n")
+            let operations = try await bench.store.run(Script("test", reads: [Self.operations()]))
+            #expect(value == (try operations.row(0).integer("count")))
         }
 
-        private static let operations = Statement("SELECT COUNT(*) FROM audit")
+        private static let operations = Statement("SELECT COUNT(*) AS count FROM audit")
 
         enum Harm: CaseIterable { case gone, hangs }
 
@@ -100,7 +100,7 @@ extension HarmedServerTests {
                 }
             }
             _ = try await store.run(TestScript.counter(2, 20))
-            #expect(try await store.run(TestScript.value(of: 2)).row(0).integer(0) == 20)
+            #expect(try await store.run(TestScript.value(of: 2)).row(0).integer("n") == 20)
         }
 
         @Test func readOnlyHostIsSkipped() async throws {
@@ -118,9 +118,9 @@ extension HarmedServerTests {
             defer { try? first.sql("SET GLOBAL read_only = OFF") }
             _ = try await store.run(TestScript.counter(2, 20))
             _ = try await store.run(TestScript.raise(2))
-            #expect(try await store.run(TestScript.raise(2)).row(1).integer(0) == 22)
+            #expect(try await store.run(TestScript.raise(2)).row(1).integer("n") == 22)
             let reader = try StorageURL(first.url(name)).session(.reading)
-            #expect(try reader.run([BoundStatement(Self.ids)])[0].map { try $0.integer(0) } == [1])
+            #expect(try reader.run([Self.ids()])[0].map { try $0.integer("id") } == [1])
         }
 
         private static let ids = Statement("SELECT id FROM counter")
@@ -166,7 +166,7 @@ extension HarmedServerTests {
             let store = try TestDatabase(url: url, migrations: TestSchema.all).open()
             defer { store.close() }
             _ = try await store.run(TestScript.counter(1))
-            #expect(try await store.run(TestScript.raise(1)).row(1).integer(0) == 1)
+            #expect(try await store.run(TestScript.raise(1)).row(1).integer("n") == 1)
             withExtendedLifetime(directory) {}
         }
     }

@@ -9,7 +9,10 @@ import World
 /// The pushes of a challenge, settled by two relays at the same time, and while the challenge ends.
 @Suite(.mayBlock) struct PushSettlementTests {
     private static let further = Statement(
-        "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
+        """
+        INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts)
+        VALUES (:entry, 'push', :challenge, :device, :dueAt, 0)
+        """)
     private static let rounds = 100..<140
 
     private static func settlement(_ entry: Int, of challenge: Int, _ step: StepState) -> PushSettlement {
@@ -21,8 +24,8 @@ import World
     }
 
     private func count(_ condition: String, _ relays: TwoRelays) async throws -> Int64 {
-        let sql = "SELECT count(*) FROM step s JOIN challenge c ON c.id = s.challenge_id WHERE \(condition)"
-        return try await relays.first.run(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
+        let sql = "SELECT count(*) AS count FROM step s JOIN challenge c ON c.id = s.challenge_id WHERE \(condition)"
+        return try await relays.first.run(Script("test", reads: [Statement(sql)()])).row(0).integer("count")
     }
 
     /// Each settlement sees that the other push has ended, or leaves the step to the other settlement.
@@ -30,17 +33,10 @@ import World
         let relays = try await TwoRelays()
         let (first, second, operations) = (relays.first, relays.second, relays.operations)
         for number in Self.rounds {
-            let values: [SQLValue] = [
-                .id(Sample.id(number + 5000) as OutboxEntryID), .id(Sample.id(number) as ChallengeID),
-            ]
-            _ = try await relays.first.run(
-                Script(
-                    "test",
-                    writes: [
-                        BoundStatement(
-                            Self.further,
-                            values: values + [.id(Sample.id(number) as DeviceID), .timestamp(Sample.now)])
-                    ]))
+            let push = Self.further(
+                entry: .id(Sample.id(number + 5000) as OutboxEntryID), challenge: .id(Sample.id(number) as ChallengeID),
+                device: .id(Sample.id(number) as DeviceID), dueAt: .timestamp(Sample.now))
+            _ = try await relays.first.run(Script("test", writes: [push]))
             async let one = first.settle(
                 Self.settlement(number, of: number, .refused), as: operations.new())
             async let two = second.settle(

@@ -119,19 +119,18 @@ private final class Explained {
 
     private static func scannedBySQLite(_ rows: Rows) -> [String] {
         rows.compactMap { row in
-            let words = ((try? row.text(3)) ?? "").split(separator: " ")
+            let words = ((try? row.text("detail")) ?? "").split(separator: " ")
             guard words.count >= 2, words[0] == "SCAN", words[1] != "CONSTANT" else { return nil }
             return String(words[1])
         }
     }
 
-    /// Returns the tables that MariaDB scans. The columns are id, select_type, table, type and more. The table of
-    /// an INSERT is listed too.
+    /// Returns the tables that MariaDB scans. The table of an INSERT is listed too.
     private static func scannedByMariaDB(_ rows: Rows) -> [String] {
         rows.compactMap { row in
-            guard let type = try? row.optionalText(3), ["ALL", "index"].contains(type) else { return nil }
-            guard (try? row.optionalText(1)) != "INSERT" else { return nil }
-            return try? row.text(2)
+            guard let type = try? row.optionalText("type"), ["ALL", "index"].contains(type) else { return nil }
+            guard (try? row.optionalText("select_type")) != "INSERT" else { return nil }
+            return try? row.text("table")
         }
     }
 }

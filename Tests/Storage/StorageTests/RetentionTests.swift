@@ -35,8 +35,8 @@ import World
     }
 
     private func count(_ table: String, in store: Store) async throws -> Int64 {
-        try await store.run(Script("left", reads: [BoundStatement(Statement("SELECT count(*) FROM \(table)"))])).row(0)
-            .integer(0)
+        let count = Statement("SELECT count(*) AS count FROM \(table)")
+        return try await store.run(Script("left", reads: [count()])).row(0).integer("count")
     }
 
     // MARK: The kinds of rows
@@ -88,9 +88,8 @@ import World
         _ = try await store.run(Script("fill", writes: (0..<3).flatMap { Old.rows(kind, $0, at: Self.old) }))
         store.close()
         let id = SQLValue.id(Sample.id(1) as OutboxEntryID)
-        let replay = BoundStatement(
-            kind == .dead ? Old.replay : Old.replayWebhook, .timestamp(Self.now), .timestamp(Self.now + .seconds(60)),
-            id)
+        let replay = (kind == .dead ? Old.replay : Old.replayWebhook)(
+            dueAt: .timestamp(Self.now), expiresAt: .timestamp(Self.now + .seconds(60)), entry: id)
         let watched = try Store.watched(at: database.url) { (steps, session) throws(SessionFailure) in
             if steps.contains(where: { $0.statement.sql.hasPrefix("DELETE FROM outbox") }) {
                 _ = try session.run([replay])
@@ -99,8 +98,8 @@ import World
         }
         defer { watched.close() }
         try await tidy(kind, in: watched)
-        let left = try await watched.run(Script("left", reads: [BoundStatement(Statement("SELECT id FROM outbox"))]))
-        #expect(try left[0].map { try $0.value(0) } == [id])
+        let left = try await watched.run(Script("left", reads: [Statement("SELECT id FROM outbox")()]))
+        #expect(try left[0].map { try $0.value("id") } == [id])
     }
 
     // MARK: Challenges that stay
@@ -114,29 +113,27 @@ import World
                     writes: (0..<6).flatMap { Old.rows(.challenges, $0, at: Self.old) } + [
                         // Challenge 1 is open, an outbox entry names the next one, and a phone and a factor wait
                         // for the others.
-                        BoundStatement(Statement("UPDATE challenge SET decided_at = NULL WHERE id = ?"), id(1)),
-                        BoundStatement(
-                            Statement(
-                                "INSERT INTO outbox (id, kind, challenge_id, attempts) VALUES (?, 'webhook', ?, 0)"),
-                            id(1), id(2)),
-                        BoundStatement(
-                            Old.device, id(1), id(3), .text("waiting"), .timestamp(Self.old), .timestamp(Self.old),
-                            id(1),
-                            id(3)),
-                        BoundStatement(Old.factor, id(1), id(4), .text("waiting"), .timestamp(Self.old), id(1), id(4)),
+                        Old.reopen(challenge: id(1)), Old.notify(entry: id(1), challenge: id(2)),
+                        Old.device(
+                            device: id(1), user: id(3), state: .text("waiting"), at: .timestamp(Self.old),
+                            operation: id(1), approval: id(3)),
+                        Old.factor(
+                            factor: id(1), user: id(4), state: .text("waiting"), at: .timestamp(Self.old),
+                            operation: id(1), approval: id(4)),
                         // Phones and factors that are bound no longer need their challenge.
-                        BoundStatement(
-                            Old.device, id(2), id(5), .text("active"), .timestamp(Self.old), .timestamp(Self.old),
-                            id(2),
-                            id(5)),
-                        BoundStatement(Old.factor, id(2), id(5), .text("active"), .timestamp(Self.old), id(2), id(5)),
+                        Old.device(
+                            device: id(2), user: id(5), state: .text("active"), at: .timestamp(Self.old),
+                            operation: id(2), approval: id(5)),
+                        Old.factor(
+                            factor: id(2), user: id(5), state: .text("active"), at: .timestamp(Self.old),
+                            operation: id(2), approval: id(5)),
                     ]))
             #expect(try await tidy(.challenges, in: store) == [2])
             let left = Statement("SELECT id FROM challenge ORDER BY id")
-            let rows = try await store.run(Script("left", reads: [BoundStatement(left)]))
-            #expect(try rows[0].map { try $0.value(0) } == (1...4).map(id))
+            let rows = try await store.run(Script("left", reads: [left()]))
+            #expect(try rows[0].map { try $0.value("id") } == (1...4).map(id))
             #expect(try await count("step", in: store) == 4)
-            _ = try await store.run(Script("told", writes: [BoundStatement(Statement("DELETE FROM outbox"))]))
+            _ = try await store.run(Script("told", writes: [Statement("DELETE FROM outbox")()]))
             #expect(try await tidy(.challenges, in: store) == [1])
         }
     }
@@ -149,7 +146,7 @@ import World
             let stay = (1...1200).flatMap {
                 Old.rows(.challenges, $0, at: $0 <= 700 ? first : first + .milliseconds(Int64($0)))
             }
-            let open = BoundStatement(Statement("UPDATE challenge SET decided_at = NULL"))
+            let open = Statement("UPDATE challenge SET decided_at = NULL")()
             let go = (1201...1300).flatMap { Old.rows(.challenges, $0, at: Self.old) }
             _ = try await store.run(Script("fill", writes: stay + [open] + go))
             #expect(try await tidy(.challenges, in: store).reduce(0, +) == 100)
@@ -180,7 +177,7 @@ import World
             #expect(try await drop(Self.relay) == nil)
             // So does a relay that has no row.
             _ = try await store.run(
-                Script("gone", writes: [BoundStatement(Statement("DELETE FROM relay WHERE id = ?"), .id(Self.other))]))
+                Script("gone", writes: [Statement("DELETE FROM relay WHERE id = :relay")(relay: .id(Self.other))]))
             #expect(try await drop(Self.relay) == 1)
         }
     }
@@ -192,7 +189,7 @@ import World
         for relay in [Self.relay, Self.other] { _ = try await one.sendHeartbeat(relay, at: Self.now) }
         for _ in 0..<20 {
             _ = try await one.run(
-                Script("free", writes: [BoundStatement(Statement("UPDATE task_lease SET holder = NULL"))]))
+                Script("free", writes: [Statement("UPDATE task_lease SET holder = NULL")()]))
             async let first = one.drop(ExpiredRows(.answers, before: Self.old), by: Self.relay)
             async let second = other.drop(ExpiredRows(.answers, before: Self.old), by: Self.other)
             #expect(try await [first, second].count { $0 != nil } == 1)
@@ -221,59 +218,67 @@ private enum Old {
             [UInt8](repeating: 0, count: 24) + (0..<8).map { UInt8(number >> (56 - $0 * 8) & 255) })
         let at = SQLValue.timestamp(moment)
         switch kind {
-        case .answers: return [BoundStatement(answer, id, digest, digest, id, at)]
-        case .secrets: return [BoundStatement(secret, id, at)]
+        case .answers: return [answer(website: id, digest: digest, fingerprint: digest, operation: id, createdAt: at)]
+        case .secrets: return [secret(operation: id, expiresAt: at)]
         case .smsUsage:
             // Of the day before the limit, or of that day.
             let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
-            return [BoundStatement(tally, .text(SMSCharge.day(day)), .text((Sample.id(number) as UserID).text))]
-        case .dead: return [BoundStatement(dead, id, at)]
-        case .webhooks: return [BoundStatement(webhook, id, at)]
-        case .activations: return [BoundStatement(activation, digest, id, at, at, id)]
-        case .codes: return [BoundStatement(code, id, .null, at, at)]
+            return [tally(period: .text(SMSCharge.day(day)), scope: .text((Sample.id(number) as UserID).text))]
+        case .dead: return [dead(entry: id, deadAt: at)]
+        case .webhooks: return [webhook(entry: id, expiresAt: at)]
+        case .activations: return [activation(digest: digest, user: id, at: at, operation: id)]
+        case .codes: return [code(factor: id, challenge: .null, at: at)]
         case .challenges:
             return [
-                BoundStatement(challenge, id, id, id, .blob([0x7b, 0x7d]), id, at, at, at, id),
-                BoundStatement(step, id, at),
-                BoundStatement(code, id, id, at, at),
+                challenge(
+                    challenge: id, website: id, user: id, context: .blob([0x7b, 0x7d]), nonce: id, at: at, operation: id
+                ),
+                step(challenge: id, at: at),
+                code(factor: id, challenge: id, at: at),
             ]
-        case .audit: return [BoundStatement(audit, id, at)]
+        case .audit: return [audit(operation: id, at: at)]
         }
     }
 
     private static let answer = Statement(
         """
         INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
-        VALUES (?, ?, ?, 'done', ?, ?)
+        VALUES (:website, :digest, :fingerprint, 'done', :operation, :createdAt)
         """)
-    private static let secret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")
-    private static let tally = Statement("INSERT INTO sms_usage VALUES (?, ?, 1, 0, 0, 0)")
+    private static let secret = Statement("INSERT INTO operation_secret VALUES (:operation, x'00', '1', :expiresAt)")
+    private static let tally = Statement("INSERT INTO sms_usage VALUES (:period, :scope, 1, 0, 0, 0)")
     private static let dead = Statement(
-        "INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (?, 'mail', 0, ?)")
+        "INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (:entry, 'mail', 0, :deadAt)")
     private static let webhook = Statement(
-        "INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'webhook', 0, ?)")
+        "INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (:entry, 'webhook', 0, :expiresAt)")
     static let replay = Statement(
-        "UPDATE outbox SET dead_at = NULL, attempts = 0, due_at = ?, expires_at = ? WHERE id = ?")
+        "UPDATE outbox SET dead_at = NULL, attempts = 0, due_at = :dueAt, expires_at = :expiresAt WHERE id = :entry")
     static let replayWebhook = Statement(
-        "UPDATE outbox SET dead_at = NULL, webhook_due_at = ?, expires_at = ? WHERE id = ?")
-    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
-    private static let code = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?, NULL)")
+        "UPDATE outbox SET dead_at = NULL, webhook_due_at = :dueAt, expires_at = :expiresAt WHERE id = :entry")
+    private static let activation = Statement(
+        "INSERT INTO activation VALUES (:digest, :user, :at, :at, NULL, NULL, :operation, NULL)")
+    private static let code = Statement("INSERT INTO sent_code VALUES (:factor, 0, :challenge, :at, :at, NULL)")
     private static let challenge = Statement(
         """
         INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, decided_at,
-        operation) VALUES (?, ?, ?, 'expired', '{}', ?, ?, ?, ?, ?, ?)
+        operation) VALUES (:challenge, :website, :user, 'expired', '{}', :context, :nonce, :at, :at, :at, :operation)
         """)
-    private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'sent', ?, NULL)")
-    private static let audit = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'user.registered')")
+    private static let step = Statement("INSERT INTO step VALUES (:challenge, 1, 'push', 'sent', :at, NULL)")
+    private static let audit = Statement(
+        "INSERT INTO audit (operation, at, event) VALUES (:operation, :at, 'user.registered')")
 
+    static let reopen = Statement("UPDATE challenge SET decided_at = NULL WHERE id = :challenge")
+    static let notify = Statement(
+        "INSERT INTO outbox (id, kind, challenge_id, attempts) VALUES (:entry, 'webhook', :challenge, 0)")
     static let device = Statement(
         """
         INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, created_at, operation,
-        approval, failures) VALUES (?, ?, ?, 'ios', 'production', 'token', ?, ?, ?, ?, 0)
+        approval, failures)
+        VALUES (:device, :user, :state, 'ios', 'production', 'token', :at, :at, :operation, :approval, 0)
         """)
     static let factor = Statement(
         """
         INSERT INTO factor (id, user_id, kind, state, algorithm, digits, counter, failures, created_at, operation, approval)
-        VALUES (?, ?, 'totp', ?, 'sha1', 6, 0, 0, ?, ?, ?)
+        VALUES (:factor, :user, 'totp', :state, 'sha1', 6, 0, 0, :at, :operation, :approval)
         """)
 }

@@ -23,10 +23,10 @@ import World
     private static let programOfTwo = TestSchema.all + [second]
     private static let programOfThree = programOfTwo + [third]
 
-    private static let note = Statement("SELECT note FROM counter WHERE id = ?")
+    private static let note = Statement("SELECT note FROM counter WHERE id = :id")
 
     private static func raised(_ store: Store) async throws -> Int64 {
-        try await store.run(TestScript.raise(1))[1].first?.integer(0) ?? -1
+        try await store.run(TestScript.raise(1))[1].first?.integer("n") ?? -1
     }
 
     /// The order of an upgrade: first the programs, one relay after the other, then the tables. Every relay keeps
@@ -58,8 +58,8 @@ import World
         #expect(database.sink.lines.count { ObservedSink.isOf("schema.newer", $0) } == 1)
         #expect(try await Self.raised(restarted) == 6)
         #expect(try await restarted.run(TestScript.counter(2)).isEmpty)
-        let notes = Script("test.note", reads: [1, 2].map { BoundStatement(Self.note, .integer($0)) })
-        #expect(try await migrated.run(notes).map { try $0.first?.text(0) } == ["new", "new"])
+        let notes = Script("test.note", reads: [1, 2].map { Self.note(id: .integer($0)) })
+        #expect(try await migrated.run(notes).map { try $0.first?.text("note") } == ["new", "new"])
     }
 
     /// `migrate` of an older program changes nothing, and reports no error.
@@ -146,10 +146,10 @@ import World
         #expect(isWritten)
         let store = try database.open(.require)
         defer { store.close() }
-        #expect(try store.runBlocking(Script("test", reads: [BoundStatement(Self.versions)])).row(0).integer(0) == 1)
+        #expect(try store.runBlocking(Script("test", reads: [Self.versions()])).row(0).integer("count") == 1)
     }
 
-    private static let versions = Statement("SELECT COUNT(*) FROM migration")
+    private static let versions = Statement("SELECT COUNT(*) AS count FROM migration")
 
     private static func record(_ session: any Session) throws(SessionFailure) {
         try session.execute("INSERT INTO migration (version, applied_at, least) VALUES (1, '2026-11-22', 1)")

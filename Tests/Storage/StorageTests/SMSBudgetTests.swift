@@ -16,9 +16,9 @@ import World
         """
         INSERT INTO outbox (id, kind, attempts) SELECT :message, 'sms', 0 /*M! FROM DUAL */ WHERE \(SMSBudget.hasRoom)
         """)
-    private static let begun = Statement("SELECT count(*) FROM outbox")
-    private static let isBegun = Statement("SELECT count(*) FROM outbox WHERE id = ?")
-    private static let tally = Statement("SELECT messages FROM sms_usage WHERE period = ? AND scope = ?")
+    private static let begun = Statement("SELECT count(*) AS messages FROM outbox")
+    private static let isBegun = Statement("SELECT count(*) AS count FROM outbox WHERE id = :message")
+    private static let tally = Statement("SELECT messages FROM sms_usage WHERE period = :period AND scope = :scope")
 
     /// Begins a message as a verb does. Returns false if a limit was reached.
     @discardableResult
@@ -31,8 +31,8 @@ import World
                     SMSBudget.hold(charge),
                     insertMessage.bound(["message": .id(id)], lists: SMSBudget.lists(charge)),
                     SMSBudget.count(charge, message: id),
-                ], reads: [BoundStatement(isBegun, .id(id))]))
-        return try rows.row(0).integer(0) == 1
+                ], reads: [isBegun(message: .id(id))]))
+        return try rows.row(0).integer("count") == 1
     }
 
     private static func charge(
@@ -67,8 +67,8 @@ import World
         // Refused messages are not counted.
         let today = SQLValue.text(SMSCharge.day(Self.now))
         let rows = try await store.run(
-            Script("tally", reads: ["", "+49", "+43", "+4930"].map { BoundStatement(Self.tally, today, .text($0)) }))
-        #expect(try rows.map { try $0.first?.integer(0) } == [6, 5, 1, 0])
+            Script("tally", reads: ["", "+49", "+43", "+4930"].map { Self.tally(period: today, scope: .text($0)) }))
+        #expect(try rows.map { try $0.first?.integer("messages") } == [6, 5, 1, 0])
     }
 
     @Test(arguments: Engine.allCases) func hourlyCountryLimitHolds(_ engine: Engine) async throws {
@@ -98,9 +98,9 @@ import World
         let rows = try await stores[0].run(
             Script(
                 "count",
-                reads: [BoundStatement(Self.begun)]
-                    + ["", "+49"].map { BoundStatement(Self.tally, .text(SMSCharge.day(Self.now)), .text($0)) }))
-        #expect(try rows.map { try $0[0].integer(0) } == [12, 12, 12])
+                reads: [Self.begun()]
+                    + ["", "+49"].map { Self.tally(period: .text(SMSCharge.day(Self.now)), scope: .text($0)) }))
+        #expect(try rows.map { try $0[0].integer("messages") } == [12, 12, 12])
     }
 
     @Test(arguments: Engine.allCases) func dailySMSUsageIsReported(_ engine: Engine) async throws {
@@ -129,9 +129,9 @@ import World
         // Counts by day stay; counts by user and by hour are deleted.
         _ = try await store.drop(ExpiredRows(.smsUsage, before: Self.now + .seconds(86_400)), by: Sample.id(1))
         #expect(try await store.run(SMSUsageReport.query(of: Self.now)) == account)
-        let left = try await store.run(Script("left", reads: [BoundStatement(Self.all)]))
-        #expect(try left.row(0).integer(0) == 3)
+        let left = try await store.run(Script("left", reads: [Self.all()]))
+        #expect(try left.row(0).integer("count") == 3)
     }
 
-    private static let all = Statement("SELECT count(*) FROM sms_usage")
+    private static let all = Statement("SELECT count(*) AS count FROM sms_usage")
 }

@@ -29,10 +29,10 @@ extension HarmedServerTests {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 for _ in 0..<5 {
-                    let before = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
+                    let before = try await store.run(TestScript.value(of: 1)).row(0).integer("n")
                     proxy.cutNextCommit(.after)
                     #expect(try await raise(store, count) == count)
-                    #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == before + Int64(count))
+                    #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == before + Int64(count))
                 }
             }
         }
@@ -42,10 +42,10 @@ extension HarmedServerTests {
             try await withProxy(try MariaDBServer.shared()) { store, proxy in
                 _ = try await store.run(TestScript.counter(1))
                 for _ in 0..<5 {
-                    let before = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
+                    let before = try await store.run(TestScript.value(of: 1)).row(0).integer("n")
                     proxy.cutNextCommit(.before)
                     #expect(try await raise(store, count) == count)
-                    #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == before + Int64(count))
+                    #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == before + Int64(count))
                 }
             }
         }
@@ -79,12 +79,12 @@ extension HarmedServerTests {
                         for _ in 0..<100 where (try? store.runBlocking(Self.lockWaits))?[0].isEmpty != false {}
                     })
                 let rows = try await store.run(TestScript.raiseAgainAndAgain(1))
-                #expect(try rows.row(0).integer(0) == 1)
-                #expect(try rows.row(1).integer(0) == 1)
+                #expect(try rows.row(0).integer("done") == 1)
+                #expect(try rows.row(1).integer("n") == 1)
             }
         }
 
-        private static let lockWaits = Script("test.waits", reads: [BoundStatement(waiting)])
+        private static let lockWaits = Script("test.waits", reads: [waiting()])
         private static let waiting = Statement(
             """
             SELECT 1 FROM information_schema.innodb_trx t
@@ -97,8 +97,8 @@ extension HarmedServerTests {
                 _ = try await store.run(TestScript.counter(1, 7))
                 proxy.cutNextCommit(.after)
                 let rows = try await store.run(TestScript.raise(1, below: 7))
-                #expect(try rows.row(0).integer(0) == 0)
-                #expect(try rows.row(1).integer(0) == 7)
+                #expect(try rows.row(0).integer("done") == 0)
+                #expect(try rows.row(1).integer("n") == 7)
             }
         }
 
@@ -113,7 +113,7 @@ extension HarmedServerTests {
                             do { try server.start() } catch { Issue.record(error) }
                         })
                     #expect(try await raise(store, 5) == 5)
-                    #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == Int64(5 * round))
+                    #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == Int64(5 * round))
                 }
             }
         }
@@ -144,20 +144,21 @@ extension HarmedServerTests {
                 }
                 return await group.reduce(0, +)
             }
-            let value = try await store.run(TestScript.value(of: 1)).row(0).integer(0)
-            let operations = try await store.run(Script("test", reads: [BoundStatement(Self.operations)])).row(0)
-                .integer(0)
+            let value = try await store.run(TestScript.value(of: 1)).row(0).integer("n")
+            let operations = try await store.run(Script("test", reads: [Self.operations()])).row(0).integer("count")
             #expect(value == operations)
             #expect(value >= Int64(acknowledged))
             #expect(acknowledged > 0)
         }
 
-        private static let operations = Statement("SELECT COUNT(*) FROM audit")
+        private static let operations = Statement("SELECT COUNT(*) AS count FROM audit")
 
         /// Raises the counter in `count` scripts at once, and returns how many were admitted.
         private func raise(_ store: Store, _ count: Int) async throws -> Int {
             try await withThrowingTaskGroup(of: Int.self) { group in
-                for _ in 0..<count { group.addTask { Int(try await store.run(TestScript.raise(1)).row(0).integer(0)) } }
+                for _ in 0..<count {
+                    group.addTask { Int(try await store.run(TestScript.raise(1)).row(0).integer("done")) }
+                }
                 return try await group.reduce(0, +)
             }
         }

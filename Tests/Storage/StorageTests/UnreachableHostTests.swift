@@ -42,8 +42,8 @@ extension HarmedServerTests {
                 }
             }
             try server.start()
-            #expect(try await store.run(TestScript.raise(1)).row(1).integer(0) == 1)
-            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 1)
+            #expect(try await store.run(TestScript.raise(1)).row(1).integer("n") == 1)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == 1)
             #expect(store.fault == nil)
         }
 
@@ -75,7 +75,7 @@ extension HarmedServerTests {
             // Only the lane that writes meets the end of its connection.
             _ = try await store.run(TestScript.counter(1, 20))
             try first.start()
-            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer(0) == 20)
+            #expect(try await store.run(TestScript.value(of: 1)).row(0).integer("n") == 20)
             #expect(places.map(store.connections) == [0, 2])
             let connected = database.sink.lines.filter { ObservedSink.isOf("store.connected", $0) }
             #expect(connected.map { line in places.firstIndex { line.contains("host=\($0)") } } == [0, 0, 1, 1])

@@ -10,13 +10,15 @@ import World
 
 /// The deletion of a user, with all data of the user.
 @Suite(.mayBlock) struct UserDeletionTests {
-    private static let lock = Statement("UPDATE activation SET used_at = NULL WHERE digest = ?")
-    private static let left = Statement("SELECT count(*) FROM device WHERE user_id NOT IN (SELECT id FROM user)")
+    private static let lock = Statement("UPDATE activation SET used_at = NULL WHERE digest = :digest")
+    private static let left = Statement(
+        "SELECT count(*) AS count FROM device WHERE user_id NOT IN (SELECT id FROM user)")
 
-    private static let expire = Statement("UPDATE challenge SET expires_at = ? WHERE id = ?")
-    private static let deny = Statement("UPDATE challenge SET state = 'answered', decided_at = ? WHERE id = ?")
+    private static let expire = Statement("UPDATE challenge SET expires_at = :expiresAt WHERE id = :challenge")
+    private static let deny = Statement(
+        "UPDATE challenge SET state = 'answered', decided_at = :now WHERE id = :challenge")
     private static let noted = Statement(
-        "SELECT count(*) FROM audit WHERE event = 'user.forgotten' AND user_id = challenge_id")
+        "SELECT count(*) AS count FROM audit WHERE event = 'user.forgotten' AND user_id = challenge_id")
 
     private static let openAlso = Statement(
         """
@@ -32,7 +34,7 @@ import World
         try await Sample.fill(store, at: database.url)
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
-        let expired = BoundStatement(Self.expire, .timestamp(Sample.now), .id(Sample.id(2) as ChallengeID))
+        let expired = Self.expire(expiresAt: .timestamp(Sample.now), challenge: .id(Sample.id(2) as ChallengeID))
         _ = try await store.run(Script("expire", writes: [expired]))
         #expect(try await Sample.approve(3, on: store, as: operations.new()) != nil)
         for (number, ended) in [(1, [Sample.id(1)]), (2, []), (3, [])] as [(Int, [ChallengeID])] {
@@ -40,7 +42,7 @@ import World
             #expect(try await Sample.forget(number, on: store, as: operations.new()) == nil)
         }
         // In the sample, the challenge of a user has the user's id.
-        #expect(try await store.run(Script("noted", reads: [BoundStatement(Self.noted)])).row(0).integer(0) == 1)
+        #expect(try await store.run(Script("noted", reads: [Self.noted()])).row(0).integer("count") == 1)
     }
 
     /// More challenges are open than the newest and one other, as if the relays' clocks differed. A repetition finds
@@ -70,7 +72,7 @@ import World
     /// Two relays on one database: one deletes a user while the other ends the user's challenge.
     @Test(.timeLimit(.minutes(15))) func deletingAUserLeavesEndedChallenges() async throws {
         let relays = try await TwoRelays()
-        try relays.hold(BoundStatement(Self.deny, .timestamp(Sample.now), .id(Sample.id(1) as ChallengeID)))
+        try relays.hold(Self.deny(now: .timestamp(Sample.now), challenge: .id(Sample.id(1) as ChallengeID)))
         let (first, second, operation) = (relays.first, relays.second, relays.operations.new())
         async let forgotten = Sample.forget(1, on: first, as: operation)
         try await second.untilRunning("UPDATE challenge%")
@@ -87,7 +89,7 @@ import World
         // phones and the codes.
         let early = [UInt8](repeating: 0, count: 32)
         try await Sample.addCode(early, to: 1, on: first, as: operations.new())
-        try relays.hold(BoundStatement(Self.lock, .blob(early)))
+        try relays.hold(Self.lock(digest: .blob(early)))
 
         async let forgotten = Sample.forget(1, on: first, as: operations.new())
         try await second.untilRunning("DELETE FROM activation%")
@@ -100,6 +102,6 @@ import World
         try relays.holder.commit()
         await bound
         #expect(try await forgotten != nil)
-        #expect(try await first.run(Script("left", reads: [BoundStatement(Self.left)])).row(0).integer(0) == 0)
+        #expect(try await first.run(Script("left", reads: [Self.left()])).row(0).integer("count") == 0)
     }
 }

@@ -68,8 +68,8 @@ import Testing
         try scene.commit(pages: 100)
         scene.session.close()
         let again = try SQLiteSession(path: scene.directory("test.db"), mode: .readingOnly, timeout: .zero)
-        let rows = try again.run([BoundStatement(Statement("SELECT count(*), sum(length(body)) FROM kept"))])
-        #expect(try rows[0].first?.integer(0) == 16)
-        #expect(try rows[0].first?.integer(1) == Int64(16 * 100 * Self.page))
+        let rows = try again.run([Statement("SELECT count(*) AS count, sum(length(body)) AS size FROM kept")()])
+        #expect(try rows[0].first?.integer("count") == 16)
+        #expect(try rows[0].first?.integer("size") == Int64(16 * 100 * Self.page))
     }
 }

@@ -13,7 +13,7 @@ import World
 @Suite(.mayBlock, .timeLimit(.minutes(10))) struct WebhookBacklogTests {
     private static let reads = Statement(
         """
-        SELECT CAST(sum(variable_value) AS SIGNED) FROM information_schema.session_status
+        SELECT CAST(sum(variable_value) AS SIGNED) AS rows_read FROM information_schema.session_status
         WHERE variable_name LIKE 'Handler_read%' AND variable_name NOT LIKE '%deleted'
         """)
 
@@ -24,8 +24,8 @@ import World
 
     /// Returns the number of rows that the session has read so far, including a few for this query.
     private static func looked(_ session: any Session) throws(SessionFailure) -> Int64 {
-        let rows = try session.run([BoundStatement(reads)])[0]
-        return (try? rows.first?.integer(0)) ?? .max / 2
+        let rows = try session.run([reads()])[0]
+        return (try? rows.first?.integer("rows_read")) ?? .max / 2
     }
 
     private func fill(_ scene: WebhookFixture, _ count: Int) async throws {

@@ -41,12 +41,10 @@ struct WebhookEndpointGuardTests {
     }
 
     private func changes(_ store: Store) async throws -> Int64 {
-        try await store.run(
-            Script(
-                "count", reads: [BoundStatement(Statement("SELECT count(*) FROM audit WHERE event <> 'website.added'"))]
-            )
-        ).row(0).integer(0)
+        try await store.run(Script("count", reads: [Self.countChanges()])).row(0).integer("count")
     }
+
+    private static let countChanges = Statement("SELECT count(*) AS count FROM audit WHERE event <> 'website.added'")
 
     @Test(arguments: Engine.allCases) func concurrentSecretRotationsCountOnce(_ engine: Engine) async throws {
         try await withClub(engine) { store in
@@ -113,13 +111,13 @@ struct WebhookEndpointGuardTests {
             let row = Statement(
                 """
                 INSERT INTO outbox (id, kind, event, website_id, created_at, webhook_due_at, attempts)
-                VALUES (?, 'webhook', 'user.locked', ?, ?, ?, 0)
+                VALUES (:entry, 'webhook', 'user.locked', :website, :now, :now, 0)
                 """)
             let calls = [Sample.id(70), Sample.id(71)] as [OutboxEntryID]
             _ = try await store.run(
                 Script(
                     "calls",
-                    writes: calls.map { BoundStatement(row, .id($0), .id(website), .timestamp(now), .timestamp(now)) }))
+                    writes: calls.map { row(entry: .id($0), website: .id(website), now: .timestamp(now)) }))
             func waiting() async throws -> Int64? { try await store.run(WebhookEndpoints.find(website))?.waiting }
             #expect(try await !store.run(WebhookEndpoints.drop(website)))
             #expect(try await waiting() == 2)

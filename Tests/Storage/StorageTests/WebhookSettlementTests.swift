@@ -30,10 +30,10 @@ struct WebhookSettlementTests {
         #expect(try await scene.count("outbox", where: "holder IS NOT NULL OR lease IS NOT NULL") == 0)
         let rows = try await scene.read("SELECT attempts, webhook_due_at, dead_at, reason FROM outbox ORDER BY id")
         let moments = [due, WebhookFixture.now, nil]
-        for (row, moment) in zip(rows, moments) { #expect(try row.optionalTimestamp(1) == moment) }
-        #expect(try rows.map { row in try row.integer(0) } == [3, 2, 8])
-        #expect(try rows.map { row in try row.text(3) } == ["answered 500", "gone (410)", "no answer in time"])
-        #expect(try rows[2].timestamp(2) == WebhookFixture.now)
+        for (row, moment) in zip(rows, moments) { #expect(try row.optionalTimestamp("webhook_due_at") == moment) }
+        #expect(try rows.map { row in try row.integer("attempts") } == [3, 2, 8])
+        #expect(try rows.map { row in try row.text("reason") } == ["answered 500", "gone (410)", "no answer in time"])
+        #expect(try rows[2].timestamp("dead_at") == WebhookFixture.now)
         #expect(
             try await scene.count("audit", where: "event = 'webhook.dead' AND outcome = 'no answer in time'") == 1)
         #expect(try await scene.count("audit", where: "event LIKE 'webhook.%'") == 1)
@@ -105,8 +105,8 @@ struct WebhookSettlementTests {
         #expect(try await failed(13, after: days) == false)
         let disabled = try await scene.read(
             "SELECT disabled_by, disabled_at FROM webhook_endpoint WHERE state = 'disabled'")
-        #expect(try disabled.map { row in try row.text(0) } == ["failures"])
-        #expect(try disabled.first?.timestamp(1) == WebhookFixture.now + days)
+        #expect(try disabled.map { row in try row.text("disabled_by") } == ["failures"])
+        #expect(try disabled.first?.timestamp("disabled_at") == WebhookFixture.now + days)
         #expect(
             try await scene.count("audit", where: "event = 'webhook.disabled' AND outcome = 'failures'") == 1)
         #expect(try await scene.websites(after: days) == [])

@@ -30,16 +30,13 @@ extension RelayRig {
             id: id, kind: kind, state: state, secret: sealed, algorithm: algorithm, digits: digits, period: period,
             counter: counter, address: address, failures: 0, failedAt: nil, createdAt: time.now(),
             confirmedAt: state == .active ? time.now() : nil)
-        let values: [SQLValue] = [
-            .blob(id.bytes), .blob(user.bytes), .text(kind.rawValue), .text(state.rawValue),
-            sealed.map { .blob($0) } ?? .null, .text(algorithm.rawValue), .integer(Int64(digits)),
-            period.map { .integer(Int64($0)) } ?? .null, .integer(counter), address.map { .text($0) } ?? .null,
-            .timestamp(factor.createdAt), .timestamp(factor.confirmedAt), .blob(id.bytes),
-        ]
-        _ = try store.runBlocking(
-            Script(
-                "test", rows: SignedRows.everythingAdopted, writes: [BoundStatement(Self.insertFactor, values: values)])
-        )
+        let row = Self.insertFactor(
+            factor: .blob(id.bytes), user: .blob(user.bytes), kind: .text(kind.rawValue), state: .text(state.rawValue),
+            secret: .blob(sealed), algorithm: .text(algorithm.rawValue), digits: .integer(Int64(digits)),
+            period: .integer(period.map { Int64($0) }), counter: .integer(counter), address: .text(address),
+            createdAt: .timestamp(factor.createdAt), confirmedAt: .timestamp(factor.confirmedAt),
+            operation: .blob(id.bytes))
+        _ = try store.runBlocking(Script("test", rows: SignedRows.everythingAdopted, writes: [row]))
         return factor
     }
 
@@ -47,6 +44,7 @@ extension RelayRig {
         """
         INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, period, counter, address,
         failures, created_at, confirmed_at, operation)
-        VALUES (?, ?, ?, ?, ?, '1', ?, ?, ?, ?, ?, 0, ?, ?, ?)
+        VALUES (:factor, :user, :kind, :state, :secret, '1', :algorithm, :digits, :period, :counter, :address, 0,
+        :createdAt, :confirmedAt, :operation)
         """)
 }

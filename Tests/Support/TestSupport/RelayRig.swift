@@ -264,22 +264,23 @@ private final class BackgroundWork: Sendable {
 extension RelayRig {
     /// Runs a query that returns one number.
     public func count(_ sql: String) throws -> Int64 {
-        try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
+        try store.runBlocking(Script("test", reads: [.value(of: sql)])).row(0).integer("value")
     }
 
+    /// Runs a query that returns one text.
     public func text(_ sql: String) throws -> String {
-        try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).text(0)
+        try store.runBlocking(Script("test", reads: [.value(of: sql)])).row(0).text("value")
     }
 
     /// Changes the store by SQL, as an operator who then adopts the changed rows.
     public func execute(_ sql: String) throws {
         _ = try store.runBlocking(
-            Script("test", rows: SignedRows.everythingAdopted, writes: [BoundStatement(Statement(sql))]))
+            Script("test", rows: SignedRows.everythingAdopted, writes: [Statement(sql)()]))
     }
 
     /// Changes the store by SQL, as an attacker with write access and no key.
     public func forge(_ sql: String) throws {
-        _ = try store.runBlocking(Script("test", writes: [BoundStatement(Statement(sql))]))
+        _ = try store.runBlocking(Script("test", writes: [Statement(sql)()]))
     }
 }
 

@@ -166,14 +166,14 @@ public final class RunningRelay: Sendable {
         options.rows = authenticator
         let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: options)
         defer { store.close() }
-        _ = try store.runBlocking(Script("test", rows: rows, writes: [BoundStatement(Statement(sql))]))
+        _ = try store.runBlocking(Script("test", rows: rows, writes: [Statement(sql)()]))
     }
 
     /// Runs a query that returns one number.
     public func count(_ sql: String) throws -> Int64 {
         let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: .patient)
         defer { store.close() }
-        return try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
+        return try store.runBlocking(Script("test", reads: [.value(of: sql)])).row(0).integer("value")
     }
 
     /// Changes the settings of an installation whose process does not run.

@@ -109,7 +109,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
     /// Runs a query that returns one number, at the end of the scenario.
     func ask(_ sql: String) throws -> Int64 {
         guard let store = relays?.store else { throw RigFailure("there is no store") }
-        let script = Script("test", reads: [BoundStatement(Statement(sql))])
+        let script = Script("test", reads: [.value(of: sql)])
         let answer = Mutex<Result<[Rows], StoreFailure>?>(nil)
         clients.post { [clients] in
             clients.spawn {
@@ -124,7 +124,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
         }
         _ = world.run(for: .seconds(60)) { answer.withLock { $0 != nil } }
         guard let rows = try answer.withLock({ $0 })?.get() else { throw RigFailure("the store did not answer") }
-        return try rows.row(0).integer(0)
+        return try rows.row(0).integer("value")
     }
 
     private func addWebsite(_ relays: SimulatedRelays) throws {

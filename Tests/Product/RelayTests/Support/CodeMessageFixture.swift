@@ -65,7 +65,7 @@ struct CodeMessageFixture {
             of: factor, for: forLogin ? asked.challenge : nil, language: nil, until: asked.expiresAt, at: now,
             as: operation)
         let writes =
-            [BoundStatement(Self.audit, .id(operation), .timestamp(now))] + CodeEntries.insert(code, as: operation)
+            [Self.audit(operation: .id(operation), now: .timestamp(now))] + CodeEntries.insert(code, as: operation)
         _ = try await rig.on { _ in
             try await store.run(
                 Script("test", operation: operation.id.bytes, rows: SignedRows.everythingAdopted, writes: writes))
@@ -73,7 +73,7 @@ struct CodeMessageFixture {
         return code.id
     }
 
-    private static let audit = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'test')")
+    private static let audit = Statement("INSERT INTO audit (operation, at, event) VALUES (:operation, :now, 'test')")
 
     /// Sends the message at once, as after every login.
     func carry(_ entry: OutboxEntryID) async throws {

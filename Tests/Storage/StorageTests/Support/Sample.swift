@@ -28,20 +28,15 @@ enum Sample {
 
     static func fill(_ store: Store, at url: StorageURL) async throws {
         var steps = [
-            BoundStatement(
-                Statement("INSERT INTO website VALUES (?, 'shop', 'Shop', 'active', '{}', NULL, ?, ?, NULL)"),
-                .id(website),
-                .timestamp(now), .id(website)),
-            BoundStatement(
-                Statement("INSERT INTO website_key VALUES (?, ?, ?, NULL)"), .blob(key(1)), .id(website),
-                .timestamp(now)),
-            BoundStatement(Statement("INSERT INTO relay VALUES (?, 0, ?)"), .id(relay), .timestamp(now)),
+            insertWebsite(website: .id(website), now: .timestamp(now), operation: .id(website)),
+            insertKey(thumbprint: .blob(key(1)), website: .id(website), now: .timestamp(now)),
+            insertRelay(relay: .id(relay), now: .timestamp(now)),
         ]
         for number in 1...count { steps += rows(number) }
         steps += oldRows
         _ = try await store.run(Script("fill", writes: steps))
         if url.dialect == .mariadb {
-            _ = try await store.run(Script("analyze", writes: [BoundStatement(analyze)]))
+            _ = try await store.run(Script("analyze", writes: [analyze()]))
         }
     }
 
@@ -49,68 +44,87 @@ enum Sample {
         "ANALYZE TABLE user, device, factor, challenge, step, outbox, activation, audit, idempotency, sent_code, recovery_code"
     )
 
-    private static let user = Statement(
-        "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, 'active', NULL, 0, 0, NULL, NULL, NULL, ?, ?, ?, NULL)")
-    private static let device = Statement(
+    private static let insertWebsite = Statement(
+        "INSERT INTO website VALUES (:website, 'shop', 'Shop', 'active', '{}', NULL, :now, :operation, NULL)")
+    private static let insertKey = Statement("INSERT INTO website_key VALUES (:thumbprint, :website, :now, NULL)")
+    private static let insertRelay = Statement("INSERT INTO relay VALUES (:relay, 0, :now)")
+    private static let insertUser = Statement(
+        """
+        INSERT INTO user VALUES (:user, :token, :website, :username, :email, :phone, NULL, NULL, 'active', NULL, 0, 0,
+        NULL, NULL, NULL, :challenge, :now, :operation, NULL)
+        """)
+    private static let insertDevice = Statement(
         """
         INSERT INTO device (id, user_id, state, platform, environment, push_token, push_token_at, public_key, thumbprint,
         created_at, operation, failures)
-        VALUES (?, ?, 'active', 'ios', 'production', 'token', ?, x'04', ?, ?, ?, 0)
+        VALUES (:device, :user, 'active', 'ios', 'production', 'token', :now, x'04', :thumbprint, :now, :operation, 0)
         """)
-    private static let challenge = Statement(
+    private static let insertChallenge = Statement(
         """
         INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at,
-        operation) VALUES (?, ?, ?, 'asked', '{}', ?, ?, ?, ?, ?)
+        operation) VALUES (:challenge, :website, :user, 'asked', '{}', :context, :nonce, :now, :expiresAt, :operation)
         """)
-    private static let step = Statement("INSERT INTO step VALUES (?, 1, 'push', 'queued', ?, NULL)")
-    private static let outboxEntry = Statement(
-        "INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts) VALUES (?, 'push', ?, ?, ?, 0)")
-    private static let factor = Statement(
+    private static let insertStep = Statement("INSERT INTO step VALUES (:challenge, 1, 'push', 'queued', :now, NULL)")
+    private static let insertPush = Statement(
+        """
+        INSERT INTO outbox (id, kind, challenge_id, device_id, due_at, attempts)
+        VALUES (:entry, 'push', :challenge, :device, :dueAt, 0)
+        """)
+    private static let insertFactor = Statement(
         """
         INSERT INTO factor (id, user_id, kind, state, secret, sealed_by, algorithm, digits, counter, address, failures,
         created_at, confirmed_at, operation)
-        VALUES (?, ?, 'mail', 'active', x'00', '1', 'sha1', 6, 0, 'a@example.com', 0, ?, ?, ?)
+        VALUES (:factor, :user, 'mail', 'active', x'00', '1', 'sha1', 6, 0, 'a@example.com', 0, :now, :now, :operation)
         """)
-    private static let activation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
-    private static let audit = Statement(
-        "INSERT INTO audit (operation, at, event, website_id) VALUES (?, ?, 'user.registered', ?)")
-    private static let idempotency = Statement(
+    private static let insertActivation = Statement(
+        "INSERT INTO activation VALUES (:digest, :user, :now, :expiresAt, NULL, NULL, :operation, NULL)")
+    private static let insertAudit = Statement(
+        "INSERT INTO audit (operation, at, event, website_id) VALUES (:operation, :now, 'user.registered', :website)")
+    private static let insertIdempotency = Statement(
         """
         INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
-        VALUES (?, ?, ?, 'running', ?, ?)
+        VALUES (:website, :digest, :fingerprint, 'running', :operation, :createdAt)
         """)
 
-    private static let operationSecret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")
+    private static let insertOperationSecret = Statement(
+        "INSERT INTO operation_secret VALUES (:operation, x'00', '1', :expiresAt)")
 
-    private static let waitingFactor = Statement(
+    private static let insertWaitingFactor = Statement(
         """
         INSERT INTO factor (id, user_id, kind, state, algorithm, digits, counter, failures, created_at, operation)
-        VALUES (?, ?, 'totp', 'waiting', 'sha1', 6, 0, 0, ?, ?)
+        VALUES (:factor, :user, 'totp', 'waiting', 'sha1', 6, 0, 0, :now, :operation)
         """)
-    private static let sentCode = Statement("INSERT INTO sent_code VALUES (?, 0, ?, ?, ?, NULL)")
-    private static let recoveryCode = Statement("INSERT INTO recovery_code VALUES (?, ?, NULL, NULL)")
+    private static let insertSentCode = Statement(
+        "INSERT INTO sent_code VALUES (:factor, 0, :challenge, :now, :expiresAt, NULL)")
+    private static let insertRecoveryCode = Statement("INSERT INTO recovery_code VALUES (:user, :digest, NULL, NULL)")
 
     private static func rows(_ number: Int) -> [BoundStatement] {
         let id = SQLValue.blob([UInt8](repeating: 0, count: 8) + bytes(number))
         // Most outbox entries are not due yet.
         let due = SQLValue.timestamp(number < 5 ? now - .seconds(5) : later)
         return [
-            BoundStatement(
-                user, id, id, .id(website), .text("user-\(number)"), .text("\(number)@example.com"),
-                .text("+4912345\(number)"), id, .timestamp(now), id),
-            BoundStatement(device, id, id, .timestamp(now), .blob(key(number)), .timestamp(now), id),
-            BoundStatement(
-                challenge, id, .id(website), id, .blob(Array("{}".utf8)), id, .timestamp(now), .timestamp(later), id),
-            BoundStatement(step, id, .timestamp(now)),
-            BoundStatement(outboxEntry, id, id, id, due),
-            BoundStatement(factor, id, id, .timestamp(now), .timestamp(now), id),
-            BoundStatement(activation, .blob(key(number)), id, .timestamp(now), .timestamp(later), id),
-            BoundStatement(waitingFactor, .id(Self.id(number + 20_000) as FactorID), id, .timestamp(now), id),
-            BoundStatement(sentCode, id, id, .timestamp(now), .timestamp(later)),
-            BoundStatement(recoveryCode, id, .blob(key(number))),
-            BoundStatement(audit, id, .timestamp(now), .id(website)),
-            BoundStatement(idempotency, .id(website), .blob(key(number)), .blob(key(number)), id, due),
-            BoundStatement(operationSecret, id, .timestamp(later)),
+            insertUser(
+                user: id, token: id, website: .id(website), username: .text("user-\(number)"),
+                email: .text("\(number)@example.com"), phone: .text("+4912345\(number)"), challenge: id,
+                now: .timestamp(now), operation: id),
+            insertDevice(device: id, user: id, now: .timestamp(now), thumbprint: .blob(key(number)), operation: id),
+            insertChallenge(
+                challenge: id, website: .id(website), user: id, context: .blob(Array("{}".utf8)), nonce: id,
+                now: .timestamp(now), expiresAt: .timestamp(later), operation: id),
+            insertStep(challenge: id, now: .timestamp(now)),
+            insertPush(entry: id, challenge: id, device: id, dueAt: due),
+            insertFactor(factor: id, user: id, now: .timestamp(now), operation: id),
+            insertActivation(
+                digest: .blob(key(number)), user: id, now: .timestamp(now), expiresAt: .timestamp(later), operation: id),
+            insertWaitingFactor(
+                factor: .id(Self.id(number + 20_000) as FactorID), user: id, now: .timestamp(now), operation: id),
+            insertSentCode(factor: id, challenge: id, now: .timestamp(now), expiresAt: .timestamp(later)),
+            insertRecoveryCode(user: id, digest: .blob(key(number))),
+            insertAudit(operation: id, now: .timestamp(now), website: .id(website)),
+            insertIdempotency(
+                website: .id(website), digest: .blob(key(number)), fingerprint: .blob(key(number)), operation: id,
+                createdAt: due),
+            insertOperationSecret(operation: id, expiresAt: .timestamp(later)),
         ]
     }
 

@@ -11,13 +11,13 @@ extension Sample {
         let (id, other) = (SQLValue.id(Sample.id(77_000) as ChallengeID), SQLValue.id(Sample.id(77_001) as ChallengeID))
         let digest = SQLValue.blob([UInt8](repeating: 7, count: 32))
         return [
-            BoundStatement(oldTally, .text(String(repeating: "0", count: 32))), BoundStatement(oldDead, id, old),
-            BoundStatement(oldEndpoint, other, old), BoundStatement(oldActivation, digest, id, old, old, id),
-            BoundStatement(oldCode, id, old, old),
-            BoundStatement(oldSecret, id, old),
-            BoundStatement(oldChallenge, id, id, id, .blob([]), id, old, old, old, id),
-            BoundStatement(oldChange, id, old),
-            BoundStatement(oldChange, other, .timestamp(now)),
+            oldTally(scope: .text(String(repeating: "0", count: 32))), oldDead(entry: id, deadAt: old),
+            oldEndpoint(entry: other, expiresAt: old), oldActivation(digest: digest, user: id, at: old, operation: id),
+            oldCode(factor: id, at: old),
+            oldSecret(operation: id, expiresAt: old),
+            oldChallenge(challenge: id, website: id, user: id, context: .blob([]), nonce: id, at: old, operation: id),
+            oldChange(operation: id, at: old),
+            oldChange(operation: other, at: .timestamp(now)),
         ]
     }
 
@@ -29,15 +29,18 @@ extension Sample {
     }
 }
 
-private let oldTally = Statement("INSERT INTO sms_usage VALUES ('2020-01-01', ?, 1, 0, 0, 0)")
-private let oldDead = Statement("INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (?, 'mail', 0, ?)")
-private let oldEndpoint = Statement("INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (?, 'webhook', 0, ?)")
-private let oldActivation = Statement("INSERT INTO activation VALUES (?, ?, ?, ?, NULL, NULL, ?, NULL)")
-private let oldCode = Statement("INSERT INTO sent_code VALUES (?, 0, NULL, ?, ?, NULL)")
-private let oldSecret = Statement("INSERT INTO operation_secret VALUES (?, x'00', '1', ?)")
+private let oldTally = Statement("INSERT INTO sms_usage VALUES ('2020-01-01', :scope, 1, 0, 0, 0)")
+private let oldDead = Statement("INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (:entry, 'mail', 0, :deadAt)")
+private let oldEndpoint = Statement(
+    "INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (:entry, 'webhook', 0, :expiresAt)")
+private let oldActivation = Statement(
+    "INSERT INTO activation VALUES (:digest, :user, :at, :at, NULL, NULL, :operation, NULL)")
+private let oldCode = Statement("INSERT INTO sent_code VALUES (:factor, 0, NULL, :at, :at, NULL)")
+private let oldSecret = Statement("INSERT INTO operation_secret VALUES (:operation, x'00', '1', :expiresAt)")
 private let oldChallenge = Statement(
     """
     INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, decided_at,
-    operation) VALUES (?, ?, ?, 'expired', '{}', ?, ?, ?, ?, ?, ?)
+    operation) VALUES (:challenge, :website, :user, 'expired', '{}', :context, :nonce, :at, :at, :at, :operation)
     """)
-private let oldChange = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'user.registered')")
+private let oldChange = Statement(
+    "INSERT INTO audit (operation, at, event) VALUES (:operation, :at, 'user.registered')")

@@ -10,35 +10,39 @@ extension Sample {
     static let caller: WebsiteID = id(3)
 
     private static let insertWebsite = Statement(
-        "INSERT INTO website VALUES (?, 'mill', 'Mill', 'active', '{}', 'https://mill.example/hook', ?, ?, NULL)")
+        """
+        INSERT INTO website
+        VALUES (:website, 'mill', 'Mill', 'active', '{}', 'https://mill.example/hook', :now, :operation, NULL)
+        """)
     private static let insertEndpoint = Statement(
-        "INSERT INTO webhook_endpoint VALUES (?, x'01', 'key', NULL, 'active', NULL, NULL, NULL, 0, ?)")
+        "INSERT INTO webhook_endpoint VALUES (:website, x'01', 'key', NULL, 'active', NULL, NULL, NULL, 0, :operation)")
     private static let insertWebhook = Statement(
         """
         INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at,
-        dead_at, attempts) VALUES (?, 'webhook', 'login.decided', 0, ?, ?, ?, ?, ?, ?, ?, 0)
+        dead_at, attempts)
+        VALUES (:entry, 'webhook', 'login.decided', 0, :user, :website, :challenge, :now, :expiresAt, :dueAt, :deadAt, 0)
         """)
     private static let analyzeWebhooks = Statement("ANALYZE TABLE website, webhook_endpoint, outbox")
 
     static func fillWebhooks(_ store: Store, at url: StorageURL) async throws {
         let caller = SQLValue.id(caller)
         var steps = [
-            BoundStatement(insertWebsite, caller, .timestamp(now), caller),
-            BoundStatement(insertEndpoint, caller, caller),
+            insertWebsite(website: caller, now: .timestamp(now), operation: caller),
+            insertEndpoint(website: caller, operation: caller),
         ]
         for number in 1...count {
             let user: UserID = id(number)
             let (isDead, isDue) = (number % 10 == 0, number < 5)
             steps.append(
-                BoundStatement(
-                    insertWebhook, .id(id(number + 30_000) as OutboxEntryID), .id(user), caller, .id(user),
-                    .timestamp(now),
-                    .timestamp(later), isDead ? .null : .timestamp(isDue ? now - .seconds(5) : later),
-                    isDead ? .timestamp(now) : .null))
+                insertWebhook(
+                    entry: .id(id(number + 30_000) as OutboxEntryID), user: .id(user), website: caller,
+                    challenge: .id(user), now: .timestamp(now), expiresAt: .timestamp(later),
+                    dueAt: isDead ? .null : .timestamp(isDue ? now - .seconds(5) : later),
+                    deadAt: isDead ? .timestamp(now) : .null))
         }
         _ = try await store.run(Script("fill", writes: steps))
         if url.dialect == .mariadb {
-            _ = try await store.run(Script("analyze", writes: [BoundStatement(analyzeWebhooks)]))
+            _ = try await store.run(Script("analyze", writes: [analyzeWebhooks()]))
         }
     }
 

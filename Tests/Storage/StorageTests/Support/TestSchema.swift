@@ -40,23 +40,23 @@ enum TestSchema {
 /// Scripts with the structure of the product's scripts: a first write decides and leaves the operation, later
 /// writes look for the operation, and a read returns the outcome.
 enum TestScript {
-    private static let make = Statement(
+    private static let insertCounter = Statement(
         """
-        INSERT INTO counter (id, n) SELECT ?, ? /*M! FROM DUAL */
-        WHERE NOT EXISTS (SELECT 1 FROM counter c WHERE c.id = ?)
+        INSERT INTO counter (id, n) SELECT :id, :n /*M! FROM DUAL */
+        WHERE NOT EXISTS (SELECT 1 FROM counter c WHERE c.id = :id)
         """)
     private static let admit = Statement(
-        "INSERT INTO audit (operation) SELECT ? FROM counter WHERE id = ? AND n < ?")
-    private static let raise = Statement(
-        "UPDATE counter SET n = n + 1 WHERE id = ? AND EXISTS (SELECT 1 FROM audit WHERE operation = ?)")
-    private static let outcome = Statement("SELECT COUNT(*) FROM audit WHERE operation = ?")
-    private static let value = Statement("SELECT n FROM counter WHERE id = ?")
-    private static let copy = Statement("INSERT INTO counter (id, n) VALUES (?, 0)")
+        "INSERT INTO audit (operation) SELECT :operation FROM counter WHERE id = :id AND n < :limit")
+    private static let increment = Statement(
+        "UPDATE counter SET n = n + 1 WHERE id = :id AND EXISTS (SELECT 1 FROM audit WHERE operation = :operation)")
+    private static let outcome = Statement("SELECT COUNT(*) AS done FROM audit WHERE operation = :operation")
+    private static let readValue = Statement("SELECT n FROM counter WHERE id = :id")
+    private static let copy = Statement("INSERT INTO counter (id, n) VALUES (:id, 0)")
 
     /// Creates a counter without an operation. If it runs again after a lost connection, it finds the counter and
     /// does nothing.
     static func counter(_ id: Int64, _ n: Int64 = 0) -> Script {
-        Script("test.counter", writes: [BoundStatement(make, .integer(id), .integer(n), .integer(id))])
+        Script("test.counter", writes: [insertCounter(id: .integer(id), n: .integer(n))])
     }
 
     /// Raises the counter if it is below `limit`; reads whether it was raised, and its value.
@@ -64,15 +64,15 @@ enum TestScript {
         Script(
             "test.raise", operation: operation,
             writes: [
-                BoundStatement(admit, .blob(operation), .integer(id), .integer(limit)),
-                BoundStatement(raise, .integer(id), .blob(operation)),
+                admit(operation: .blob(operation), id: .integer(id), limit: .integer(limit)),
+                increment(id: .integer(id), operation: .blob(operation)),
             ],
-            reads: [BoundStatement(outcome, .blob(operation)), BoundStatement(value, .integer(id))])
+            reads: [outcome(operation: .blob(operation)), readValue(id: .integer(id))])
     }
 
     private static let admitOnce = Statement(
         """
-        INSERT INTO audit (operation) SELECT ? FROM counter WHERE id = ?
+        INSERT INTO audit (operation) SELECT :operation FROM counter WHERE id = :id
         /*M! ON DUPLICATE KEY UPDATE operation = audit.operation */ /*S! ON CONFLICT DO NOTHING */
         """)
 
@@ -81,27 +81,27 @@ enum TestScript {
         Script(
             "test.again", operation: operation,
             writes: [
-                BoundStatement(admitOnce, .blob(operation), .integer(id)),
-                BoundStatement(raise, .integer(id), .blob(operation)),
+                admitOnce(operation: .blob(operation), id: .integer(id)),
+                increment(id: .integer(id), operation: .blob(operation)),
             ],
-            reads: [BoundStatement(outcome, .blob(operation)), BoundStatement(value, .integer(id))])
+            reads: [outcome(operation: .blob(operation)), readValue(id: .integer(id))])
     }
 
-    static func value(of id: Int64) -> Script { Script("test.value", reads: [BoundStatement(value, .integer(id))]) }
+    static func value(of id: Int64) -> Script { Script("test.value", reads: [readValue(id: .integer(id))]) }
 
     /// Violates the primary key in its second write if the counter exists.
     static func duplicate(_ id: Int64, operation: [UInt8] = fresh()) -> Script {
         Script(
             "test.duplicate", operation: operation,
             writes: [
-                BoundStatement(admit, .blob(operation), .integer(id), .integer(1_000_000)),
-                BoundStatement(copy, .integer(id)),
+                admit(operation: .blob(operation), id: .integer(id), limit: .integer(1_000_000)),
+                copy(id: .integer(id)),
             ],
-            reads: [BoundStatement(outcome, .blob(operation))])
+            reads: [outcome(operation: .blob(operation))])
     }
 
     static func wasDone(_ operation: [UInt8]) -> Script {
-        Script("test.done", reads: [BoundStatement(outcome, .blob(operation))])
+        Script("test.done", reads: [outcome(operation: .blob(operation))])
     }
 
     private static let drawn = Atomic<UInt64>(1)

@@ -25,7 +25,7 @@ final class TwoRelays {
         second = try database.open(options: options)
         holder = try database.url.session(.writing)
         try await Sample.fill(first, at: database.url)
-        for store in [first, second] { _ = try await store.run(Script("wait", writes: [BoundStatement(Self.timeout)])) }
+        for store in [first, second] { _ = try await store.run(Script("wait", writes: [Self.timeout()])) }
     }
 
     private static let timeout = Statement("SET innodb_lock_wait_timeout = 60")

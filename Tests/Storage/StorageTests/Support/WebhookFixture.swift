@@ -27,46 +27,53 @@ final class WebhookFixture: Sendable {
     deinit { store.close() }
 
     private static let insertWebsite = Statement(
-        "INSERT INTO website VALUES (?, ?, 'Shop', 'active', '{}', 'https://shop.example/hook', ?, ?, NULL)")
+        """
+        INSERT INTO website
+        VALUES (:website, :name, 'Shop', 'active', '{}', 'https://shop.example/hook', :now, :operation, NULL)
+        """)
     private static let insertUser = Statement(
         """
         INSERT INTO user (id, token, website_id, username, state, created_at, operation)
-        VALUES (?, ?, ?, 'ada', 'active', ?, ?)
+        VALUES (:user, :token, :website, 'ada', 'active', :now, :operation)
         """)
     private static let insertEndpoint = Statement(
-        "INSERT INTO webhook_endpoint VALUES (?, x'0102', 'key', NULL, 'active', NULL, NULL, NULL, 0, ?)")
-    private static let insertRelay = Statement("INSERT INTO relay VALUES (?, 0, ?)")
+        """
+        INSERT INTO webhook_endpoint
+        VALUES (:website, x'0102', 'key', NULL, 'active', NULL, NULL, NULL, 0, :operation)
+        """)
+    private static let insertRelay = Statement("INSERT INTO relay VALUES (:relay, 0, :now)")
     private static let insertWebhook = Statement(
         """
         INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at,
-        attempts) VALUES (?, 'webhook', 'login.decided', ?, ?, ?, ?, ?, ?, ?, ?)
+        attempts)
+        VALUES (:entry, 'webhook', 'login.decided', :ordinal, :user, :website, :challenge, :now, :expiresAt, :dueAt, :attempts)
         """)
 
-    func write(_ statement: Statement, _ values: SQLValue...) async throws {
-        _ = try await store.run(Script("test", writes: [BoundStatement(statement, values: values)]))
+    func write(_ statement: BoundStatement) async throws {
+        _ = try await store.run(Script("test", writes: [statement]))
     }
 
-    func write(_ sql: String) async throws { try await write(Statement(sql)) }
+    func write(_ sql: String) async throws { try await write(Statement(sql)()) }
 
     /// Runs one read and returns its rows.
     func read(_ sql: String) async throws -> Rows {
-        try await store.run(Script("test", reads: [BoundStatement(Statement(sql))]))[0]
+        try await store.run(Script("test", reads: [Statement(sql)()]))[0]
     }
 
     func count(_ table: String, where condition: String) async throws -> Int64 {
-        try await read("SELECT count(*) FROM \(table) WHERE \(condition)").first?.integer(0) ?? -1
+        try await read("SELECT count(*) AS count FROM \(table) WHERE \(condition)").first?.integer("count") ?? -1
     }
 
     /// Adds a website with a webhook URL and one user, all with the same number.
     func addWebsite(_ number: Int) async throws {
         let (id, now) = (SQLValue.id(Sample.id(number) as WebsiteID), SQLValue.timestamp(Self.now))
-        try await write(Self.insertWebsite, id, .text("shop-\(number)"), now, id)
-        try await write(Self.insertUser, id, id, id, now, id)
-        try await write(Self.insertEndpoint, id, id)
+        try await write(Self.insertWebsite(website: id, name: .text("shop-\(number)"), now: now, operation: id))
+        try await write(Self.insertUser(user: id, token: id, website: id, now: now, operation: id))
+        try await write(Self.insertEndpoint(website: id, operation: id))
     }
 
     func addRelay(_ number: Int) async throws {
-        try await write(Self.insertRelay, .id(Sample.id(number) as RelayID), .timestamp(Self.now))
+        try await write(Self.insertRelay(relay: .id(Sample.id(number) as RelayID), now: .timestamp(Self.now)))
     }
 
     /// - Parameter challenge: the challenge; nil for the webhook's own number, which reports the end of that
@@ -77,9 +84,11 @@ final class WebhookFixture: Sendable {
     ) async throws {
         let (user, created) = (Sample.id(website) as UserID, SQLValue.timestamp(Self.now))
         try await write(
-            Self.insertWebhook, .id(Sample.id(number) as OutboxEntryID), .integer(Int64(place)), .id(user), .id(user),
-            .id(challenge.map { Sample.id($0) as ChallengeID }), created, .timestamp(Self.now + WebhookRows.life),
-            .timestamp(Self.now + delay), .integer(Int64(attempts)))
+            Self.insertWebhook(
+                entry: .id(Sample.id(number) as OutboxEntryID), ordinal: .integer(Int64(place)), user: .id(user),
+                website: .id(user), challenge: .id(challenge.map { Sample.id($0) as ChallengeID }), now: created,
+                expiresAt: .timestamp(Self.now + WebhookRows.life), dueAt: .timestamp(Self.now + delay),
+                attempts: .integer(Int64(attempts))))
     }
 
     /// Leases webhooks, and returns their numbers.

@@ -26,13 +26,13 @@ struct Ledger: Sendable {
     }
 
     func number(_ sql: String) throws -> Int64 {
-        try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))])).row(0).integer(0)
+        try store.runBlocking(Script("test", reads: [.value(of: sql)])).row(0).integer("value")
     }
 
     func texts(_ sql: String) throws -> [String] {
         var texts: [String] = []
-        for row in try store.runBlocking(Script("test", reads: [BoundStatement(Statement(sql))]))[0] {
-            texts.append(try row.text(0))
+        for row in try store.runBlocking(Script("test", reads: [.value(of: sql)]))[0] {
+            texts.append(try row.text("value"))
         }
         return texts
     }
