@@ -69,8 +69,9 @@ private final class Rounds {
 private func left(_ store: Store) async throws -> Int { try await number(waiting, in: store) }
 
 private func number(_ statement: Statement, in store: Store) async throws -> Int {
-    Int(try await store.run(Script("count", reads: [BoundStatement(statement)]))[0].first?.integer(0) ?? 0)
+    Int(try await store.run(Script("count", reads: [statement()]))[0].first?.integer("count") ?? 0)
 }
 
-private let waiting = Statement("SELECT count(*) FROM outbox WHERE kind = 'mail'")
-private let settled = Statement("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'accepted'")
+private let waiting = Statement("SELECT count(*) AS count FROM outbox WHERE kind = 'mail'")
+private let settled = Statement(
+    "SELECT count(*) AS count FROM audit WHERE event = 'mail.settled' AND outcome = 'accepted'")

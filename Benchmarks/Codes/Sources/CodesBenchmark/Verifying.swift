@@ -79,7 +79,9 @@ extension Rig {
 /// Writes one row with a commit that survives a crash.
 private func commit(_ store: Store) async throws {
     _ = try await store.run(
-        Script("commit", writes: [BoundStatement(smallest, .blob(SystemRandomness().bytes(16)), .timestamp(SystemTime().now()))]))
+        Script(
+            "commit",
+            writes: [smallest(operation: .blob(SystemRandomness().bytes(16)), now: .timestamp(SystemTime().now()))]))
 }
 
-private let smallest = Statement("INSERT INTO audit (operation, at, event) VALUES (?, ?, 'benchmark')")
+private let smallest = Statement("INSERT INTO audit (operation, at, event) VALUES (:operation, :now, 'benchmark')")

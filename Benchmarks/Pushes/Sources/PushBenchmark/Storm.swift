@@ -212,10 +212,10 @@ private final class Storm: Sendable {
     }
 
     private func pushesLeft() async throws -> Int64 {
-        try await store.run(
-            Script("left", reads: [BoundStatement(Statement("SELECT count(*) FROM outbox WHERE kind = 'push'"))]))[0][0]
-            .integer(0)
+        try await store.run(Script("left", reads: [Self.countPushes()]))[0][0].integer("count")
     }
+
+    private static let countPushes = Statement("SELECT count(*) AS count FROM outbox WHERE kind = 'push'")
 }
 
 /// Returns the resident memory in KiB.

@@ -138,9 +138,9 @@ func rounded(_ value: Double) -> String {
 
 /// Returns the id of the only website.
 func websiteID(_ store: Store, _ loop: EventLoop) async throws -> WebsiteID? {
-    let script = Script("benchmark", reads: [BoundStatement(Statement("SELECT id FROM website"))])
+    let script = Script("benchmark", reads: [Statement("SELECT id FROM website")()])
     let rows = await loop.perform { try? await store.run(script) }
-    guard let bytes = try rows?[0].first?.blob(0) else { return nil }
+    guard let bytes = try rows?[0].first?.blob("id") else { return nil }
     return WebsiteID(bytes)
 }
 
