@@ -45,10 +45,8 @@ struct StatementTests {
         Sample(
             "/*M! :m */ :both /*S! :s :both */", ["m", "both", "s"], "  ?   ?  ", [0, 1], "  ?1   ?2 ?1  ", [1, 2]),
         Sample("/*M! 'it''s :x */' :m */ :a", ["m", "a"], "  'it''s :x */' ?   ?", [0, 1], "  ?1", [1]),
-        // Without names, values are in the order of the question marks.
-        Sample(
-            "a = ? AND b = '?' AND c = ?", [], "a = ? AND b = '?' AND c = ?", [0, 1], "a = ? AND b = '?' AND c = ?",
-            [0, 1]),
+        // A question mark in quoted text is no parameter.
+        Sample("a = :a AND b = '?'", ["a"], "a = ? AND b = '?'", [0], "a = ?1 AND b = '?'", [0]),
     ]
 
     @Test(arguments: samples.indices) func textIsParsedForBothEngines(_ index: Int) {
@@ -60,6 +58,9 @@ struct StatementTests {
         #expect(Self.words(text.sqlite.sql) == Self.words(sample.sqlite))
         #expect(text.sqlite.slots == sample.sqliteSlots)
     }
+
+    @Test(arguments: ["a = ?", "a = :a AND b = ?", "a = ? /*M! AND b = :b */", "/*S! ? */", "/*M! ? */"])
+    func unnamedParameterIsRefused(_ sql: String) { #expect(throws: UnnamedParameter.self) { try StatementText(sql) } }
 
     /// Splits a text into words. The number of blanks does not matter.
     private static func words(_ text: String) -> [Substring] { text.split(separator: " ") }

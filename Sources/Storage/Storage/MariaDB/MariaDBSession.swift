@@ -65,8 +65,8 @@ final class MariaDBSession: Session {
     /// Opens a snapshot, so that all reads of a transaction see the same moment. The rows that one
     /// read checks are therefore the rows that another one returns. The COMMIT at the end lets the
     /// server delete old versions of rows.
-    private static let snapshot = BoundStatement(Statement("START TRANSACTION READ ONLY"))
-    private static let end = BoundStatement(Statement("COMMIT"))
+    private static let snapshot = Statement("START TRANSACTION READ ONLY")()
+    private static let end = Statement("COMMIT")()
 
     /// Sends statements ahead of their answers and reads the answers in the same order. After a
     /// failure it sends nothing more, and reads the remaining answers.

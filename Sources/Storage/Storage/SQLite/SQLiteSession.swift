@@ -97,7 +97,7 @@ final class SQLiteSession: Session {
 
     func begin(_ purpose: Purpose) throws(SessionFailure) {
         guard isOpen else { throw .refused("the database is closed") }
-        _ = try run(BoundStatement(purpose == .writing ? Self.beginWriting : Self.beginReading))
+        _ = try run(purpose == .writing ? Self.beginWriting() : Self.beginReading())
     }
 
     func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] {
@@ -107,12 +107,12 @@ final class SQLiteSession: Session {
         return results
     }
 
-    func commit() throws(SessionFailure) { _ = try run(BoundStatement(Self.commit)) }
+    func commit() throws(SessionFailure) { _ = try run(Self.commit()) }
 
     func rollBack() {
         // After a full disk or an I/O error, SQLite may have rolled back already.
         guard isOpen, sqlite3_get_autocommit(database) == 0 else { return }
-        _ = try? run(BoundStatement(Self.rollBack))
+        _ = try? run(Self.rollBack())
     }
 
     func execute(_ sql: String) throws(SessionFailure) {

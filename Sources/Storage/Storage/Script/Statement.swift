@@ -27,7 +27,12 @@ public final class Statement: Sendable {
     init(_ sql: String, written: WrittenRows?) {
         self.sql = sql
         self.written = written
-        text = StatementText(sql)
+        do throws(UnnamedParameter) {
+            text = try StatementText(sql)
+        } catch {
+            // Our own bug, and found at the first use: the text is a constant of the source.
+            fatalError("a parameter has no name, write :name instead of ? in: \(sql)")
+        }
         index = Self.made.wrappingAdd(1, ordering: .relaxed).oldValue
     }
 
@@ -97,12 +102,7 @@ public struct BoundStatement: Sendable {
     public let statement: Statement
     public let values: [SQLValue]
 
-    public init(_ statement: Statement, _ values: SQLValue...) {
-        self.statement = statement
-        self.values = values
-    }
-
-    public init(_ statement: Statement, values: [SQLValue]) {
+    init(_ statement: Statement, values: [SQLValue]) {
         self.statement = statement
         self.values = values
     }

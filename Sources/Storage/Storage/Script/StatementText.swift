@@ -8,9 +8,8 @@
 /// Each engine gets the values that its text has parameters for (`slots`). A name may occur several
 /// times, and may occur only in the part of one engine.
 ///
-/// Failures: a text with both `:name` and `?` has no order of values, so it ends the program. A
-/// parameter that the scanner does not see as the engine does is an error when a connection
-/// prepares the statement.
+/// Failures: a parameter without a name throws. A parameter that the scanner does not see as the
+/// engine does is an error when a connection prepares the statement.
 struct StatementText: Sendable {
     /// The text for one engine.
     struct Dialected: Sendable {
@@ -21,12 +20,12 @@ struct StatementText: Sendable {
         let values: Int
     }
 
-    /// The names of the parameters. The list is empty if the text has `?` instead.
+    /// The names of the parameters, in the order of the values.
     let names: SQLNames
     let mariadb: Dialected
     let sqlite: Dialected
 
-    init(_ sql: String) {
+    init(_ sql: String) throws(UnnamedParameter) {
         var names = SQLNames()
         var mariadb = Builder(.mariadb)
         var sqlite = Builder(.sqlite)
@@ -50,14 +49,10 @@ struct StatementText: Sendable {
                 let index = names.firstIndex(of: name) ?? names.count
                 if index == names.count { names.append(name) }
                 append { $0.append(parameter: index) }
-            case .placeholder: append { $0.appendPlaceholder() }
+            case .placeholder: throw UnnamedParameter()
             case .bytes(let bytes), .comment(let bytes): append { $0.append(bytes) }
             case .semicolon: append { $0.append(";".utf8) }
             }
-        }
-        guard names.count == 0 || mariadb.placeholders + sqlite.placeholders == 0 else {
-            // Our own bug, and found at the first use: the text is a constant of the source.
-            fatalError("a statement has parameters with and without names: \(sql)")
         }
         self.names = names
         self.mariadb = mariadb.text(names)
@@ -68,17 +63,10 @@ struct StatementText: Sendable {
         private let dialect: Dialect
         private var sql: [UInt8] = []
         private var slots: [Int] = []
-        private(set) var placeholders = 0
 
         init(_ dialect: Dialect) { self.dialect = dialect }
 
         mutating func append(_ bytes: some Collection<UInt8>) { sql.append(contentsOf: bytes) }
-
-        mutating func appendPlaceholder() {
-            slots.append(placeholders)
-            placeholders += 1
-            append("?".utf8)
-        }
 
         /// Appends a parameter. SQLite gets a value once, even if its text uses the value twice.
         mutating func append(parameter index: Int) {
@@ -89,9 +77,10 @@ struct StatementText: Sendable {
         }
 
         func text(_ names: SQLNames) -> Dialected {
-            Dialected(
-                sql: String(decoding: sql, as: UTF8.self), slots: slots,
-                values: names.count == 0 ? placeholders : names.count)
+            Dialected(sql: String(decoding: sql, as: UTF8.self), slots: slots, values: names.count)
         }
     }
 }
+
+/// The error for a statement with `?`, which has no name that a call could bind a value to.
+struct UnnamedParameter: Error {}
