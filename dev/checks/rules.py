@@ -288,9 +288,14 @@ def tables_in_engines(project):
 @rule
 def sql_names(project):
     """Statements name their parameters; a position says nothing, and moves with every new column."""
-    for path, swift in project.sources.items():
-        if path.startswith(("Sources/Storage/Storage/SQL/", "Sources/Storage/Storage/Rows/")):
-            for line, match in found(r"[=<>(,]\s*\?(?![?.])", swift.quoted):
+    benchmarks = {
+        path: SwiftText(read(project.root, path)) for path in project.files
+        if path.startswith("Benchmarks/") and path.endswith(".swift")}
+    for path, swift in (project.swift | benchmarks).items():
+        if path.startswith(("Sources/Storage/Storage/SQL/", "Sources/Storage/Storage/Rows/", "Tests/", "Benchmarks/")):
+            # Other texts of the tests have `=?` without a blank, as in `/path?a=?`.
+            blank = r"\s*" if path.startswith("Sources/") else r"\s+"
+            for line, match in found(rf"(?:[=<>]{blank}|[(,]\s*|\b(?:SELECT|LIKE|LIMIT)\s+)\?(?![\w?.])", swift.quoted):
                 yield path, line, "`?`: give the parameter a name, as in `:user`"
 
 

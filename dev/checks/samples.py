@@ -138,6 +138,8 @@ BAD = [
     ("log-events", "Sources/Product/Relay/A.swift", "log.error(\n    \"login.unheard\", [:])\n"),
     ("sql-names", "Sources/Storage/Storage/SQL/A.swift", "let a = \"SELECT 1 FROM user WHERE id = ?\"\n"),
     ("sql-names", "Sources/Storage/Storage/Rows/A.swift", "let a = \"INSERT INTO user VALUES (?, 1)\"\n"),
+    ("sql-names", "Tests/Product/RelayTests/A.swift", "let a = \"UPDATE user SET state = ?\"\n"),
+    ("sql-names", "Benchmarks/Codes/A.swift", "let a = \"SELECT ? FROM user\"\n"),
     ("openers", "Sources/Product/Relay/A.swift", "/// Of the users, the oldest.\nlet oldest = 1\n"),
     ("type-names", "Sources/Product/Relay/A.swift", "enum HostDesk {}\n"),
     ("type-names", "Sources/Product/Relay/A.swift", "struct Outer {\n    final class TidyUp {}\n}\n"),
