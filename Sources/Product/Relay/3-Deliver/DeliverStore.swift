@@ -5,7 +5,7 @@ import World
 public protocol DeliverStore: Sendable {
     /// Leases entries that are due. An entry can be leased if it has no holder, if its holder is
     /// this relay, or if its holder is dead. Entries of another living relay are never leased.
-    func lease(_ lease: OutboxLease) async throws(StoreFailure) -> ClaimedRows<LeasedEntry>
+    func lease(_ lease: OutboxLease) async throws(StoreFailure) -> LeasedRows<LeasedEntry>
     /// Sets a leased entry aside that could not be read. If no relay wrote the entry, it becomes a
     /// dead letter. Any other entry waits, longer each time, until the rows that it relies on are
     /// repaired.

@@ -8,7 +8,7 @@ import World
 // Tests: `RelayTests/ForgedEntryTests.swift`.
 
 /// The entries of a lease: those that could be read, and those that could not.
-public struct ClaimedRows<Row: Sendable>: Sendable {
+public struct LeasedRows<Row: Sendable>: Sendable {
     public var rows: [Row]
     public var failed: [FailedEntry]
 

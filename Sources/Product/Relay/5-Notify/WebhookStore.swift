@@ -10,7 +10,7 @@ public protocol WebhookStore: Sendable {
     /// Leases the oldest due webhooks of one website. A webhook can be leased if it has no holder,
     /// or if its holder is this relay or a dead relay. A webhook is never leased while an earlier
     /// one about the same challenge is open.
-    func leaseWebhooks(_ lease: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow>
+    func leaseWebhooks(_ lease: WebhookLease) async throws(StoreFailure) -> LeasedRows<WebhookRow>
     /// Records the outcomes of webhooks and the health of their endpoint. A repetition changes
     /// nothing.
     ///

@@ -3,7 +3,7 @@ import Relay
 import World
 
 extension Store: DeliverStore {
-    public func lease(_ lease: OutboxLease) async throws(StoreFailure) -> ClaimedRows<LeasedEntry> {
+    public func lease(_ lease: OutboxLease) async throws(StoreFailure) -> LeasedRows<LeasedEntry> {
         // The script itself finds the entries that it leases, so they are checked when they are
         // read. The rows that an entry relies on are checked when a relay acts on it.
         let script = Script(

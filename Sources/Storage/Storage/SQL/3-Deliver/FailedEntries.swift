@@ -7,14 +7,14 @@ extension Store {
     /// entry separately.
     func read<Row>(
         _ leased: [OutboxEntryID], together: Query<[Row]>, each: (OutboxEntryID) -> Query<[Row]>
-    ) async throws(StoreFailure) -> ClaimedRows<Row> {
-        guard !leased.isEmpty else { return ClaimedRows() }
+    ) async throws(StoreFailure) -> LeasedRows<Row> {
+        guard !leased.isEmpty else { return LeasedRows() }
         do throws(StoreFailure) {
-            return ClaimedRows(try await run(together))
+            return LeasedRows(try await run(together))
         } catch {
             guard error.mayBeOfOneRow else { throw error }
         }
-        var found = ClaimedRows<Row>()
+        var found = LeasedRows<Row>()
         for id in leased {
             do throws(StoreFailure) {
                 found.rows += try await run(each(id))

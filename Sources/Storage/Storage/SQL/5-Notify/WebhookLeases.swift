@@ -4,7 +4,7 @@ import Webhooks
 import World
 
 extension Store {
-    public func leaseWebhooks(_ lease: WebhookLease) async throws(StoreFailure) -> ClaimedRows<WebhookRow> {
+    public func leaseWebhooks(_ lease: WebhookLease) async throws(StoreFailure) -> LeasedRows<WebhookRow> {
         let leased = try await run(WebhookRows.lease(lease))
         return try await read(leased, together: WebhookRows.leased(lease, rows: .leased(lease.id))) {
             WebhookRows.leased(lease, $0, rows: .webhook($0))
