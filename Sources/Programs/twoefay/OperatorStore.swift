@@ -40,7 +40,7 @@ struct OperatorStore {
     /// Signs rows that old keys have signed again, under the current key.
     func signAgain() throws(Failure) {
         do throws(StoreFailure) {
-            _ = try store.signAnewBlocking()
+            _ = try store.signAgainBlocking()
         } catch {
             throw Failure(store: error)
         }

@@ -132,7 +132,7 @@ extension Store {
                 }
                 if !stale.isEmpty {
                     _ = try await run(
-                        Script("signAnew", rows: stale.map { walk.one.bound(lists: ["key": $0.key]).lenient }))
+                        Script("sign again", rows: stale.map { walk.one.bound(lists: ["key": $0.key]).lenient }))
                 }
                 count += stale.count
             }
@@ -141,7 +141,7 @@ extension Store {
     }
 
     /// Signs the rows again for a program without a loop. The thread waits.
-    public func signAnewBlocking() throws(StoreFailure) -> Int {
+    public func signAgainBlocking() throws(StoreFailure) -> Int {
         let loop: EventLoop
         do throws(SystemFailure) {
             loop = try EventLoop(name: "signing", time: SystemTime())
