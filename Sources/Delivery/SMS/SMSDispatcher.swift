@@ -216,7 +216,7 @@ public final class SMSDispatcher: Sendable {
         }
         guard before != after else { return }
         if after {
-            log.error("sms.gateway.left_alone", [.gateway: gateway, .reason: outcome.reason ?? ""])
+            log.error("sms.gateway.paused", [.gateway: gateway, .reason: outcome.reason ?? ""])
         } else {
             log.notice("sms.gateway.back", [.gateway: gateway])
         }

@@ -172,7 +172,7 @@ import World
             #expect(first.got.count { before.contains($0) } == 9)
             // It is back within five minutes, and then gets all messages again.
             #expect(late.count >= 900 && late.last == message(sent).id)
-            #expect(scene.sink.lines.count { $0.contains("event=sms.gateway.left_alone") } == 1)
+            #expect(scene.sink.lines.count { $0.contains("event=sms.gateway.paused") } == 1)
             #expect(scene.sink.lines.count { $0.contains("event=sms.gateway.back") } == 1)
         }
     }
