@@ -18,17 +18,17 @@ import Testing
     @Test func unreachableGatewayIsDown() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
         await gateway.goDown()
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let by = try dialect(gateway)
-            #expect(await scene.send(message(), by: by).word == .down)
+            #expect(await fixture.send(message(), by: by).word == .down)
         }
         #expect(gateway.asked.isEmpty)
     }
 
     @Test func unansweredRequestIsAmbiguous() async throws {
         let gateway = try await TestGateway { _ in .silence }
-        try await Fixture.with { scene in
-            let outcome = try await scene.send(message(), by: dialect(gateway), within: .seconds(2))
+        try await Fixture.with { fixture in
+            let outcome = try await fixture.send(message(), by: dialect(gateway), within: .seconds(2))
             // On a slow machine the request may not even have arrived.
             #expect(outcome.word == .ambiguous || gateway.asked.isEmpty)
         }
@@ -36,9 +36,9 @@ import Testing
 
     @Test func connectionClosedAfterTheRequestIsAmbiguous() async throws {
         let gateway = try await TestGateway { _ in .hangUp }
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let one = try dialect(gateway)
-            for number in 1...3 { #expect(await scene.send(message(number), by: one).word == .ambiguous) }
+            for number in 1...3 { #expect(await fixture.send(message(number), by: one).word == .ambiguous) }
         }
         // No library repeated a request.
         #expect(gateway.asked.count == 3)
@@ -47,11 +47,11 @@ import Testing
     /// A kept connection may be dead for the second message, which would then be sent twice.
     @Test func connectionIsNotReused() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let web = HTTPGateway(name: "one", dialect: try dialect(gateway))
-            let first = await scene.loop.perform { await web.send(message(1), within: timeout) }
+            let first = await fixture.loop.perform { await web.send(message(1), within: timeout) }
             gateway.answer { _ in .hangUp }
-            let second = await scene.loop.perform { await web.send(message(2), within: timeout) }
+            let second = await fixture.loop.perform { await web.send(message(2), within: timeout) }
             #expect(first == .accepted && second.word == .ambiguous)
             await web.close()
         }
@@ -68,39 +68,39 @@ import Testing
         ])
     func malformedGatewayAnswerIsHandled(_ text: String, _ word: GatewayOutcome.Word) async throws {
         let gateway = try await TestGateway { _ in .raw(text) }
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let one = try dialect(gateway)
-            let outcome = await scene.send(message(), by: one, within: .seconds(3))
+            let outcome = await fixture.send(message(), by: one, within: .seconds(3))
             #expect(outcome.word == word || gateway.asked.isEmpty)
         }
     }
 
     @Test func ambiguousMessageIsNotSentElsewhere() async throws {
         let (first, second) = (try await TestGateway { _ in .hangUp }, try await TestGateway { _ in .status(200) })
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let gateways = [
                 HTTPGateway(name: "first", dialect: try dialect(first)),
                 HTTPGateway(name: "second", dialect: try dialect(second)),
             ]
-            let exchange = scene.exchange(gateways, [.init(gateway: "first"), .init(gateway: "second")])
-            guard case .ambiguous(_) = await scene.send(message(1), over: exchange).outcome else {
+            let exchange = fixture.exchange(gateways, [.init(gateway: "first"), .init(gateway: "second")])
+            guard case .ambiguous(_) = await fixture.send(message(1), over: exchange).outcome else {
                 Issue.record("it was said to be known")
                 return
             }
             #expect(second.asked.isEmpty)
             // At the next attempt it does not go there either, whatever happened to the first gateway.
             await first.goDown()
-            guard case .retry(after: _, reason: _) = await scene.send(message(1), over: exchange).outcome else {
+            guard case .retry(after: _, reason: _) = await fixture.send(message(1), over: exchange).outcome else {
                 Issue.record("it was not to be asked again")
                 return
             }
             #expect(second.asked.isEmpty)
             // Other messages are not affected.
-            #expect(await scene.send(message(2), over: exchange).outcome == .accepted(by: "second"))
+            #expect(await fixture.send(message(2), over: exchange).outcome == .accepted(by: "second"))
             try await first.comeBack()
-            scene.time.advance(by: .seconds(5))
+            fixture.time.advance(by: .seconds(5))
             first.answer { _ in .status(200) }
-            #expect(await scene.send(message(1), over: exchange).outcome == .accepted(by: "first"))
+            #expect(await fixture.send(message(1), over: exchange).outcome == .accepted(by: "first"))
             await exchange.close()
         }
         #expect(second.asked.count == 1)

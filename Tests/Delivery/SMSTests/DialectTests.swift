@@ -22,10 +22,10 @@ import Testing
 
     @Test(arguments: Kannel.Method.allCases) func kannelRequestIsFormed(_ method: Kannel.Method) async throws {
         let gateway = try await TestGateway { _ in .status(202, "0: Accepted for delivery") }
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let one = try kannel(gateway, method)
-            #expect(await scene.send(message(1, "Ihr Code für Köln: 1&2"), by: one) == .accepted)
-            #expect(await scene.send(message(2, "Код 123456"), by: one) == .accepted)
+            #expect(await fixture.send(message(1, "Ihr Code für Köln: 1&2"), by: one) == .accepted)
+            #expect(await fixture.send(message(2, "Код 123456"), by: one) == .accepted)
         }
         for (asked, text) in zip(gateway.asked, ["Ihr Code für Köln: 1&2", "Код 123456"]) {
             #expect(asked.method == method.rawValue && asked.path == "/cgi-bin/sendsms")
@@ -53,19 +53,19 @@ import Testing
         ])
     func kannelAnswersMapToOutcomes(_ status: Int, _ body: String, _ word: GatewayOutcome.Word) async throws {
         let gateway = try await TestGateway { _ in .status(status, body) }
-        try await Fixture.with { scene in
-            let outcome = try await scene.send(message(), by: kannel(gateway))
+        try await Fixture.with { fixture in
+            let outcome = try await fixture.send(message(), by: kannel(gateway))
             #expect(outcome.word == word)
         }
     }
 
     @Test func twilioRequestIsFormed() async throws {
         let gateway = try await TestGateway { _ in .status(201, #"{"sid": "SM1", "status": "queued"}"#) }
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let by = try twilio(gateway)
-            #expect(await scene.send(message(1, "a+b & ü"), by: by) == .accepted)
+            #expect(await fixture.send(message(1, "a+b & ü"), by: by) == .accepted)
             let byService = try twilio(gateway, .service("MG1"))
-            #expect(await scene.send(message(2), by: byService) == .accepted)
+            #expect(await fixture.send(message(2), by: byService) == .accepted)
         }
         let asked = try #require(gateway.asked.first)
         #expect(asked.method == "POST" && asked.target == "/2010-04-01/Accounts/AC1/Messages.json")
@@ -88,8 +88,8 @@ import Testing
         ])
     func twilioAnswersMapToOutcomes(_ status: Int, _ body: String, _ word: GatewayOutcome.Word) async throws {
         let gateway = try await TestGateway { _ in .status(status, body) }
-        try await Fixture.with { scene in
-            let outcome = try await scene.send(message(), by: twilio(gateway))
+        try await Fixture.with { fixture in
+            let outcome = try await fixture.send(message(), by: twilio(gateway))
             #expect(outcome.word == word)
             // The gateway's text may repeat the number.
             #expect(outcome.reason?.contains("4915112345678") != true)
@@ -103,12 +103,12 @@ import Testing
             fields: [.init("X-Key", try RequestTemplate("key {password}"))], contentType: "application/json",
             escaping: .json, body: try RequestTemplate(#"{"to": "{to}", "text": "{text}", "from": "{from}"}"#),
             username: "me", password: Secret(utf8: "s3cret"), from: "\"Shop\"")
-        try await Fixture.with { scene in
-            #expect(await scene.send(message(7, "a \"b\"\n{to}"), by: one) == .accepted)
+        try await Fixture.with { fixture in
+            #expect(await fixture.send(message(7, "a \"b\"\n{to}"), by: one) == .accepted)
             one.authorizes = true
             one.body = nil
             one.method = "GET"
-            #expect(await scene.send(message(8), by: one) == .accepted)
+            #expect(await fixture.send(message(8), by: one) == .accepted)
         }
         let asked = try #require(gateway.asked.first)
         #expect(asked.method == "PUT" && asked.target == "/4915112345678?id=" + message(7).id)
@@ -133,13 +133,13 @@ import Testing
             (422, "", .refused), (200, "no such number", .refused), (509, "", .busy), (400, "OK", .unsuited),
             (403, "", .fault), (301, "", .fault),
         ]
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             for (status, body, word) in table {
                 gateway.answer { _ in .status(status, body) }
-                #expect(await scene.send(message(), by: one).word == word, "\(status) \(body)")
+                #expect(await fixture.send(message(), by: one).word == word, "\(status) \(body)")
             }
             gateway.answer { _ in .status(429, fields: ["Retry-After: 7"]) }
-            #expect(await scene.send(message(), by: one) == .busy(.seconds(7), "429"))
+            #expect(await fixture.send(message(), by: one) == .busy(.seconds(7), "429"))
         }
     }
 }

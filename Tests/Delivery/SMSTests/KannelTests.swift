@@ -21,10 +21,10 @@ struct RealKannelTests {
         let texts = [
             "123456 ist Ihr Code für Köln & Söhne, 5 € {a} 100% +1", "Ваш код: 123456 日本 👍",
         ]
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let one = try dialect(kannel, method, password: RunningKannel.password)
             for (number, text) in texts.enumerated() {
-                #expect(await scene.send(message(number, text), by: one) == .accepted)
+                #expect(await fixture.send(message(number, text), by: one) == .accepted)
                 let arrived = try await kannel.arrived(number + 1)
                 #expect(arrived.text == text)
                 #expect(arrived.from == "Shop" && arrived.to == "+4915112345678")
@@ -35,13 +35,13 @@ struct RealKannelTests {
 
     @Test func wrongKannelPasswordIsAFaultAndFallsBack() async throws {
         let kannel = try await RunningKannel()
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let gateways = [
                 HTTPGateway(name: "wrong", dialect: try dialect(kannel, .get, password: "wrong")),
                 HTTPGateway(name: "right", dialect: try dialect(kannel, .get, password: RunningKannel.password)),
             ]
-            let exchange = scene.exchange(gateways, [.init(gateway: "wrong"), .init(gateway: "right")])
-            let report = await scene.send(message(), over: exchange)
+            let exchange = fixture.exchange(gateways, [.init(gateway: "wrong"), .init(gateway: "right")])
+            let report = await fixture.send(message(), over: exchange)
             #expect(report.outcome == .accepted(by: "right"))
             #expect(report.attempts.map(\.outcome.word) == [.fault, .accepted])
             #expect(try await kannel.arrived(1).text == message().text)

@@ -15,31 +15,31 @@ import Testing
     }
 
     @Test func clientCertificateIsShownOnRequest() async throws {
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let uris: @Sendable (Request) -> Reply = { request in
                 .now(Response(status: 200, body: Array((request.certificate?.uris ?? []).joined(separator: " ").utf8)))
             }
-            try await scene.serving(uris) { _, port in
+            try await fixture.serving(uris) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
-                let issued = try scene.certificates.client(names: [.uri("twoefay:website:relay")])
+                let issued = try fixture.certificates.client(names: [.uri("twoefay:website:relay")])
                 let (chain, key) = (try issued.certificatePEM(), try issued.keyPEM())
-                let shown = try await scene.sending({
+                let shown = try await fixture.sending({
                     $0.clientCertificate = WebClientOptions.ClientCertificate(chain: chain, key: key)
                 }) { await $0.send(one) }
                 #expect(try String(decoding: shown.get().body, as: UTF8.self) == "twoefay:website:relay")
-                let bare = try await scene.sending { await $0.send(one) }
+                let bare = try await fixture.sending { await $0.send(one) }
                 #expect(try bare.get().body == [])
             }
         }
     }
 
     @Test func mismatchedKeyAndCertificateAreRefused() async throws {
-        try await Fixture.with { scene in
-            try await scene.serving({ _ in .now(Response(status: 200)) }) { _, port in
+        try await Fixture.with { fixture in
+            try await fixture.serving({ _ in .now(Response(status: 200)) }) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
-                let (issued, other) = (try scene.certificates.client(), try scene.certificates.client())
+                let (issued, other) = (try fixture.certificates.client(), try fixture.certificates.client())
                 let (chain, key) = (try issued.certificatePEM(), try other.keyPEM())
-                let result = try await scene.sending({
+                let result = try await fixture.sending({
                     $0.clientCertificate = WebClientOptions.ClientCertificate(chain: chain, key: key)
                 }) { await $0.send(one) }
                 guard case .failure(let failed) = result else {
@@ -59,11 +59,11 @@ import Testing
             ([], .refusedAddress), (["127.0.0.2", "::1"], .refusedAddress),
         ] as [([String], TransferFailure.Cause?)])
     func plainHTTPIsAllowedOnlyInNamedRanges(ranges: [String], cause: TransferFailure.Cause?) async throws {
-        try await Fixture.with { scene in
-            try await scene.speaking("HTTP/1.1 204 No\r\n\r\n") { server, port in
+        try await Fixture.with { fixture in
+            try await fixture.speaking("HTTP/1.1 204 No\r\n\r\n") { server, port in
                 let one = try transfer("http://127.0.0.1:\(port)/")
                 let allowed = try ranges.map { try #require(AddressRange($0)) }
-                let result = try await scene.sending({
+                let result = try await fixture.sending({
                     $0.addresses = AddressGuard(allowing: allowed)
                     $0.plainHTTP = .namedRanges
                 }) { await $0.send(one) }
@@ -71,7 +71,7 @@ import Testing
                 case .success(let answer): #expect(answer.status == 204 && cause == nil)
                 case .failure(let failure):
                     #expect(failure.cause == cause && !failure.mayHaveArrived, "\(failure)")
-                    #expect(await scene.loop.perform { server.value.heard.isEmpty })
+                    #expect(await fixture.loop.perform { server.value.heard.isEmpty })
                 }
             }
         }
@@ -83,8 +83,8 @@ import Testing
     ) async throws -> RunningTransfer.Refusal? {
         let one = try transfer(url)
         let ranges = try ["10.20.0.0/16", "198.41.0.0/24", "fd00::/8"].map { try #require(AddressRange($0)) }
-        return try await Fixture.with { scene in
-            try await scene.sending({
+        return try await Fixture.with { fixture in
+            try await fixture.sending({
                 $0.addresses = AddressGuard(allowing: ranges, own: own)
                 $0.plainHTTP = .namedRanges
             }) { client in
@@ -127,10 +127,10 @@ import Testing
     /// A plain HTTP connection carries one transfer at a time. Another transfer does not wait for
     /// it.
     @Test func eachPlainTransferOpensItsOwnConnection() async throws {
-        try await Fixture.with { scene in
-            try await scene.speaking("") { server, port in
+        try await Fixture.with { fixture in
+            try await fixture.speaking("") { server, port in
                 let one = try transfer("http://127.0.0.1:\(port)/")
-                let connections = try await scene.sending({ $0.plainHTTP = .anywhere }) { client in
+                let connections = try await fixture.sending({ $0.plainHTTP = .anywhere }) { client in
                     await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                         var heard = 0
                         server.value.spoken = {
@@ -151,12 +151,12 @@ import Testing
         "a body that never ends after a complete head",
         arguments: ["HTTP/1.1 503 Later\r\nretry-after: 7\r\ncontent-length: 10\r\n\r\nabc"])
     func endlessBodyIsCutOff(_ start: String) async throws {
-        try await Fixture.with { scene in
-            try await scene.speaking(start) { server, port in
+        try await Fixture.with { fixture in
+            try await fixture.speaking(start) { server, port in
                 // On a slow machine, the head may not arrive before the first deadlines.
                 for seconds in [1, 2, 4, 8, 16, 32, 64] {
                     let one = try transfer("http://127.0.0.1:\(port)/", deadline: .seconds(seconds))
-                    let result = try await scene.sending({ $0.plainHTTP = .anywhere }) { await $0.send(one) }
+                    let result = try await fixture.sending({ $0.plainHTTP = .anywhere }) { await $0.send(one) }
                     guard case .failure(let failed) = result else {
                         Issue.record("\(result)")
                         return

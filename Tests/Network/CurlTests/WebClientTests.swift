@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func http2ConnectionIsReused() async throws {
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let echo: @Sendable (Request) -> Reply = { request in
                 let told = "\(request.method) \(request.path)?\(request.query ?? "") \(request.fields["x-test"] ?? "")"
                 return .now(
@@ -27,10 +27,10 @@ import Testing
                         status: 201, fields: Fields([Fields.Field("x-told", told)]),
                         body: request.body + Array((request.fields["content-type"] ?? "").utf8)))
             }
-            try await scene.serving(echo) { server, port in
+            try await fixture.serving(echo) { server, port in
                 let one = try transfer("https://localhost:\(port)/a/b?c=d")
                 let none = try transfer("https://localhost:\(port)/e", "DELETE", body: "")
-                let (first, second, open) = try await scene.sending { client in
+                let (first, second, open) = try await fixture.sending { client in
                     let first = await client.send(one)
                     return (first, await client.send(none), server.value.connectionCount)
                 }
@@ -45,11 +45,11 @@ import Testing
     }
 
     @Test func connectionsAreNotReusedWhenDisabled() async throws {
-        try await Fixture.with { scene in
-            let start = await scene.loop.perform { [loop = scene.loop] in LoopBound(SilentStart(), on: loop) }
-            try await scene.serving({ _ in .now(Response(status: 204)) }, keeper: start) { _, port in
+        try await Fixture.with { fixture in
+            let start = await fixture.loop.perform { [loop = fixture.loop] in LoopBound(SilentStart(), on: loop) }
+            try await fixture.serving({ _ in .now(Response(status: 204)) }, keeper: start) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
-                let (answers, connections) = try await scene.sending({ $0.keepsConnections = false }) { client in
+                let (answers, connections) = try await fixture.sending({ $0.keepsConnections = false }) { client in
                     // The first connection stays open without an answer.
                     var first: RunningTransfer?
                     await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
@@ -68,10 +68,10 @@ import Testing
     }
 
     @Test func concurrentTransfersShareAConnection() async throws {
-        try await Fixture.with { scene in
-            try await scene.serving({ .now(Response(status: 200, body: Array($0.path.utf8))) }) { server, port in
+        try await Fixture.with { fixture in
+            try await fixture.serving({ .now(Response(status: 200, body: Array($0.path.utf8))) }) { server, port in
                 let asked = try (0..<40).map { try transfer("https://localhost:\(port)/\($0)") }
-                let (right, open) = try await scene.sending { client in
+                let (right, open) = try await fixture.sending { client in
                     let right = await withUnsafeContinuation { (continuation: UnsafeContinuation<Int, Never>) in
                         var (right, left) = (0, asked.count)
                         for (number, transfer) in asked.enumerated() {
@@ -91,12 +91,12 @@ import Testing
     }
 
     @Test func http1IsTheFallback() async throws {
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let answer =
                 "HTTP/1.1 100 Continue\r\nx-a: no\r\n\r\nHTTP/1.1 202 Fine\r\nX-A:  b \r\nContent-Length: 2\r\n\r\nhi"
-            try await scene.speaking(answer) { server, port in
+            try await fixture.speaking(answer) { server, port in
                 let one = try transfer("http://127.0.0.1:\(port)/x")
-                let (result, heard) = try await scene.sending({ $0.plainHTTP = .anywhere }) { client in
+                let (result, heard) = try await fixture.sending({ $0.plainHTTP = .anywhere }) { client in
                     (await client.send(one), String(decoding: server.value.heard, as: UTF8.self))
                 }
                 let answer = try result.get()
@@ -111,43 +111,43 @@ import Testing
 
     /// Returns the failure of one transfer through a client with these options.
     private func failure(
-        _ scene: Fixture, _ transfer: Transfer,
+        _ fixture: Fixture, _ transfer: Transfer,
         _ change: @escaping @Sendable (inout WebClientOptions) -> Void = { _ in }
     ) async throws -> TransferFailure? {
-        let result = try await scene.sending(change) { await $0.send(transfer) }
+        let result = try await fixture.sending(change) { await $0.send(transfer) }
         guard case .failure(let failure) = result else { return nil }
         return failure
     }
 
     @Test("hosts on the loopback interface", arguments: ["localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
     func privateAddressIsRefused(host: String) async throws {
-        try await Fixture.with { scene in
-            try await scene.speaking("") { server, port in
+        try await Fixture.with { fixture in
+            try await fixture.speaking("") { server, port in
                 let one = try transfer("https://\(host):\(port)/")
-                let failed = try await failure(scene, one) { $0.addresses = AddressGuard() }
+                let failed = try await failure(fixture, one) { $0.addresses = AddressGuard() }
                 #expect(failed?.cause == .refusedAddress)
                 #expect(failed?.mayHaveArrived == false)
                 #expect(failed?.reason.contains("loopback") == true)
                 // The server accepts connections in their order. If this connection is the first,
                 // the refused transfer opened none.
-                try await scene.sending { client in
+                try await fixture.sending { client in
                     await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                         let next = client.start(one) { _ in continuation.resume() }
                         server.value.spoken = { next.cancel() }
                     }
                     server.value.spoken = {}
                 }
-                #expect(await scene.loop.perform { server.value.connections } == 1)
+                #expect(await fixture.loop.perform { server.value.connections } == 1)
             }
         }
     }
 
     @Test func configuredRangeIsAllowed() async throws {
-        try await Fixture.with { scene in
-            try await scene.serving({ _ in .now(Response(status: 204)) }) { _, port in
+        try await Fixture.with { fixture in
+            try await fixture.serving({ _ in .now(Response(status: 204)) }) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
                 let range = try #require(AddressRange("127.0.0.0/8"))
-                let result = try await scene.sending({ $0.addresses = AddressGuard(allowing: [range]) }) {
+                let result = try await fixture.sending({ $0.addresses = AddressGuard(allowing: [range]) }) {
                     await $0.send(one)
                 }
                 #expect(try result.get().status == 204)
@@ -156,9 +156,9 @@ import Testing
     }
 
     @Test func oneAllowedAddressIsEnough() async throws {
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let one = try transfer("https://localhost/")
-            let reasons = try await scene.sending({ $0.addresses = AddressGuard() }) { client in
+            let reasons = try await fixture.sending({ $0.addresses = AddressGuard() }) { client in
                 [["127.0.0.1"], ["127.0.0.1", "192.0.9.1"], ["192.0.9.1", "127.0.0.1"]].map { hosts in
                     let running = RunningTransfer(one, client) { _ in }
                     for host in hosts {
@@ -174,28 +174,28 @@ import Testing
     }
 
     @Test func redirectIsReturnedAndNotFollowed() async throws {
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let away = Response(status: 302, fields: Fields([Fields.Field("location", "https://localhost/elsewhere")]))
-            try await scene.serving({ _ in .now(away) }) { _, port in
+            try await fixture.serving({ _ in .now(away) }) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
-                let result = try await scene.sending { await $0.send(one) }
+                let result = try await fixture.sending { await $0.send(one) }
                 #expect(try result.get().status == 302)
             }
         }
     }
 
     @Test func plainHTTPIsRefusedByDefault() async throws {
-        try await Fixture.with { scene in
-            let failed = try await failure(scene, try transfer("http://localhost/"))
+        try await Fixture.with { fixture in
+            let failed = try await failure(fixture, try transfer("http://localhost/"))
             #expect(failed?.cause == .insecure)
             #expect(failed?.mayHaveArrived == false)
         }
     }
 
     @Test func untrustedServerGetsNoRequest() async throws {
-        try await Fixture.with { scene in
-            try await scene.serving({ _ in .now(Response(status: 200)) }) { _, port in
-                let failed = try await failure(scene, try transfer("https://localhost:\(port)/")) {
+        try await Fixture.with { fixture in
+            try await fixture.serving({ _ in .now(Response(status: 200)) }) { _, port in
+                let failed = try await failure(fixture, try transfer("https://localhost:\(port)/")) {
                     $0.extraTrust = nil
                 }
                 #expect(failed?.cause == .untrusted)
@@ -205,18 +205,18 @@ import Testing
     }
 
     @Test func unreachableServerIsReportedAsUnsent() async throws {
-        try await Fixture.with { scene in
-            let port = try await scene.speaking("") { _, port in port }
-            let failed = try await failure(scene, try transfer("https://127.0.0.1:\(port)/"))
+        try await Fixture.with { fixture in
+            let port = try await fixture.speaking("") { _, port in port }
+            let failed = try await failure(fixture, try transfer("https://127.0.0.1:\(port)/"))
             #expect(failed?.cause == .unreachable)
             #expect(failed?.mayHaveArrived == false)
         }
     }
 
     @Test func brokenHandshakeIsUntrusted() async throws {
-        try await Fixture.with { scene in
-            try await scene.speaking("HTTP/1.1 503 Restarting\r\n\r\n") { _, port in
-                let failed = try await failure(scene, try transfer("https://localhost:\(port)/"))
+        try await Fixture.with { fixture in
+            try await fixture.speaking("HTTP/1.1 503 Restarting\r\n\r\n") { _, port in
+                let failed = try await failure(fixture, try transfer("https://localhost:\(port)/"))
                 #expect(failed?.cause == .unreachable)
                 #expect(failed?.mayHaveArrived == false)
             }
@@ -224,34 +224,34 @@ import Testing
     }
 
     @Test func missingAnswerEndsAtTheDeadline() async throws {
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let never = Reply.later(deadline: timeout, late: Response(status: 503)) {
                 await EventLoop.current?.sleep(for: timeout)
                 return .response(Response(status: 200))
             }
-            try await scene.serving({ _ in never }) { _, port in
+            try await fixture.serving({ _ in never }) { _, port in
                 // The first transfer makes the connection, which may be slow, so its deadline is
                 // generous.
                 let one = try transfer("https://localhost:\(port)/", deadline: .seconds(2))
-                let failed = try await failure(scene, one)
+                let failed = try await failure(fixture, one)
                 #expect(failed?.cause == .deadline)
             }
-            try await scene.speaking("") { server, port in
+            try await fixture.speaking("") { server, port in
                 let one = try transfer("http://127.0.0.1:\(port)/", deadline: .seconds(2))
-                let failed = try await failure(scene, one) { $0.plainHTTP = .anywhere }
+                let failed = try await failure(fixture, one) { $0.plainHTTP = .anywhere }
                 #expect(failed?.cause == .deadline)
-                let heard = await scene.loop.perform { !server.value.heard.isEmpty }
+                let heard = await fixture.loop.perform { !server.value.heard.isEmpty }
                 #expect(failed?.mayHaveArrived == true || !heard)
             }
         }
     }
 
     @Test func silentConnectionIsNotReused() async throws {
-        try await Fixture.with { scene in
-            let start = await scene.loop.perform { [loop = scene.loop] in LoopBound(SilentStart(), on: loop) }
-            try await scene.serving({ _ in .now(Response(status: 500)) }, keeper: start) { _, port in
+        try await Fixture.with { fixture in
+            let start = await fixture.loop.perform { [loop = fixture.loop] in LoopBound(SilentStart(), on: loop) }
+            try await fixture.serving({ _ in .now(Response(status: 500)) }, keeper: start) { _, port in
                 let one = try transfer("https://localhost:\(port)/")
-                let (first, second, connections) = try await scene.sending { client in
+                let (first, second, connections) = try await fixture.sending { client in
                     let first = await withUnsafeContinuation {
                         (continuation: UnsafeContinuation<Result<Response, TransferFailure>, Never>) in
                         let running = client.start(one) { continuation.resume(returning: $0) }
@@ -273,11 +273,11 @@ import Testing
     }
 
     @Test func endlessBodyIsCutOff() async throws {
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             let start = "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" + String(repeating: "x", count: 4000)
-            try await scene.speaking(start, again: true) { _, port in
+            try await fixture.speaking(start, again: true) { _, port in
                 let one = try transfer("http://127.0.0.1:\(port)/", answerBytes: 10_000)
-                let failed = try await failure(scene, one) { $0.plainHTTP = .anywhere }
+                let failed = try await failure(fixture, one) { $0.plainHTTP = .anywhere }
                 #expect(failed?.cause == .tooLarge)
                 #expect(failed?.mayHaveArrived == true)
                 #expect(failed?.status == 200)
@@ -287,12 +287,12 @@ import Testing
     }
 
     @Test func endlessHeaderIsCutOff() async throws {
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             // Endless interim responses count as an oversized head, too.
             let part = "HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\n"
-            try await scene.speaking(part, again: true) { _, port in
+            try await fixture.speaking(part, again: true) { _, port in
                 let one = try transfer("http://127.0.0.1:\(port)/")
-                let failed = try await failure(scene, one) { $0.plainHTTP = .anywhere }
+                let failed = try await failure(fixture, one) { $0.plainHTTP = .anywhere }
                 #expect(failed?.cause == .tooLarge)
                 #expect(failed?.status == nil)
             }
@@ -300,9 +300,9 @@ import Testing
     }
 
     @Test func nonHTTPAnswerIsBroken() async throws {
-        try await Fixture.with { scene in
-            try await scene.speaking("SSH-2.0-something\r\n") { _, port in
-                let failed = try await failure(scene, try transfer("http://127.0.0.1:\(port)/")) {
+        try await Fixture.with { fixture in
+            try await fixture.speaking("SSH-2.0-something\r\n") { _, port in
+                let failed = try await failure(fixture, try transfer("http://127.0.0.1:\(port)/")) {
                     $0.plainHTTP = .anywhere
                 }
                 #expect(failed?.cause == .broken)
@@ -312,24 +312,24 @@ import Testing
     }
 
     @Test func headerInjectionIsRefused() async throws {
-        try await Fixture.with { scene in
+        try await Fixture.with { fixture in
             for field in [("x", "a\r\nb: c"), ("x y", "a"), ("", "a"), ("x", "a\0")] {
                 var one = try transfer("https://localhost/")
                 one.fields.add(field.0, field.1)
-                #expect(try await failure(scene, one)?.cause == .malformed)
+                #expect(try await failure(fixture, one)?.cause == .malformed)
             }
-            #expect(try await failure(scene, try transfer("https://localhost/", "GET /\r\nx:"))?.cause == .malformed)
+            #expect(try await failure(fixture, try transfer("https://localhost/", "GET /\r\nx:"))?.cause == .malformed)
         }
     }
 
     @Test func unreachableServersDoNotBlockOthers() async throws {
-        try await Fixture.with { scene in
-            try await scene.serving({ _ in .now(Response(status: 204)) }) { _, port in
-                try await scene.speaking("") { _, silent in
+        try await Fixture.with { fixture in
+            try await fixture.serving({ _ in .now(Response(status: 204)) }) { _, port in
+                try await fixture.speaking("") { _, silent in
                     let known = try transfer("https://localhost:\(port)/")
                     // The server behind these URLs never completes a TLS handshake.
                     let nowhere = try ["localhost", "127.0.0.1"].map { try transfer("https://\($0):\(silent)/") }
-                    let (statuses, causes) = try await scene.sending({ $0.transfersUnreached = 1 }) { client in
+                    let (statuses, causes) = try await fixture.sending({ $0.transfersUnreached = 1 }) { client in
                         var causes: [TransferFailure.Cause] = []
                         let note = { (result: Result<Response, TransferFailure>) in
                             if case .failure(let failure) = result { causes.append(failure.cause) }
@@ -351,11 +351,11 @@ import Testing
     }
 
     @Test func concurrentTransfersAreLimited() async throws {
-        try await Fixture.with { scene in
-            try await scene.speaking("") { _, port in
+        try await Fixture.with { fixture in
+            try await fixture.speaking("") { _, port in
                 let here = try transfer("http://127.0.0.1:\(port)/")
                 let there = try transfer("http://localhost:\(port)/")
-                let causes = try await scene.sending({
+                let causes = try await fixture.sending({
                     $0.plainHTTP = .anywhere
                     $0.transfersPerServer = 2
                     $0.transfers = 3

@@ -41,14 +41,14 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func accountEventsAreMailed(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let rig = scene.rig
+        let fixture = try await Fixture(kind)
+        let rig = fixture.rig
         let boundAt = rig.time.now()
         try await rig.round(after: .seconds(1))
-        let phone = scene.phone.id
-        try await rig.on { relay in try await relay.unbind(phone, ofUser: "ada", by: scene.shop) }
+        let phone = fixture.phone.id
+        try await rig.on { relay in try await relay.unbind(phone, ofUser: "ada", by: fixture.shop) }
         try await rig.round(after: .seconds(1))
-        try await scene.lockAndUnlock()
+        try await fixture.lockAndUnlock()
         try await rig.round(after: .seconds(1))
         var reported: [String] = []
         for mail in rig.mails.sent {
@@ -60,7 +60,7 @@ import World
             #expect(at == boundAt + .seconds(Int64(reported.count) - 1) && mail.expiresAt == at + .seconds(86_400))
         }
         #expect(reported == ["device.bound Phone", "device.unbound Phone", "user.locked -"])
-        #expect(try scene.mails() == 0)
+        #expect(try fixture.mails() == 0)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'accepted'") == 3)
         let lines = rig.sink.drain().filter { $0.contains("event=mail.accepted") }
         #expect(lines.count == 3 && lines[0].contains("kind=device.bound"), "\(lines)")
@@ -88,33 +88,33 @@ import World
     /// The address for codes, rather than the one that the website gave at /register.
     @Test(arguments: StoreKind.all) func eventMailGoesToTheConfirmedAddress(kind: StoreKind) async throws {
         for email in ["old@example.com", nil] {
-            let scene = try await Fixture(kind, email: email)
-            let user = scene.phone.user
+            let fixture = try await Fixture(kind, email: email)
+            let user = fixture.phone.user
             // An address from /register already has a factor.
             if email == nil {
-                try scene.rig.addFactor(.mail, of: user, at: scene.shop, address: "new@example.com")
+                try fixture.rig.addFactor(.mail, of: user, at: fixture.shop, address: "new@example.com")
             } else {
-                try scene.rig.execute("UPDATE factor SET address = 'new@example.com' WHERE kind = 'mail'")
+                try fixture.rig.execute("UPDATE factor SET address = 'new@example.com' WHERE kind = 'mail'")
             }
-            try scene.rig.addFactor(
-                .mail, of: user, at: scene.shop, address: "waiting@example.com", state: .waiting)
-            try await scene.lockAndUnlock()
-            try await scene.rig.round(after: .seconds(1))
-            #expect(scene.rig.mails.sent.count == (email == nil ? 1 : 2))
-            #expect(Set(scene.rig.mails.sent.map(\.to)) == ["new@example.com"])
+            try fixture.rig.addFactor(
+                .mail, of: user, at: fixture.shop, address: "waiting@example.com", state: .waiting)
+            try await fixture.lockAndUnlock()
+            try await fixture.rig.round(after: .seconds(1))
+            #expect(fixture.rig.mails.sent.count == (email == nil ? 1 : 2))
+            #expect(Set(fixture.rig.mails.sent.map(\.to)) == ["new@example.com"])
         }
     }
 
     @Test(arguments: StoreKind.all) func eventMailIsRetriedForADayAndThenDead(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let rig = scene.rig
+        let fixture = try await Fixture(kind)
+        let rig = fixture.rig
         rig.mails.answer(.misconfigured(.service, reason: "wrong password"))
         rig.mails.answerOtherwise { _ in .retry(after: nil, reason: "421 busy") }
         for _ in 0..<(23 * 4) { try await rig.round(after: .seconds(900)) }
-        #expect(try scene.mails("due_at IS NOT NULL AND dead_at IS NULL AND reason = '421 busy'") == 1)
+        #expect(try fixture.mails("due_at IS NOT NULL AND dead_at IS NULL AND reason = '421 busy'") == 1)
         for _ in 0..<8 { try await rig.round(after: .seconds(900)) }
         #expect(
-            try scene.mails("due_at IS NULL AND dead_at IS NOT NULL AND reason = '421 busy' AND holder IS NULL") == 1)
+            try fixture.mails("due_at IS NULL AND dead_at IS NOT NULL AND reason = '421 busy' AND holder IS NULL") == 1)
         let tries = rig.mails.sent.count
         #expect((20...36).contains(tries), "\(tries)")
         #expect(Set(rig.mails.sent.map(\.id)).count == 1)
@@ -125,8 +125,8 @@ import World
 
     /// Metrics and operators see overdue entries and dead letters. They are deleted after a month.
     @Test(arguments: StoreKind.all) func deadLettersAreCountedAndFinallyDeleted(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let rig = scene.rig
+        let fixture = try await Fixture(kind)
+        let rig = fixture.rig
         rig.time.advance(by: .seconds(90))
         try await rig.on { relay in await relay.deleteExpiredRows() }
         #expect(rig.registry.number("twoefay_outbox_oldest_overdue_seconds") == 90)
@@ -138,44 +138,44 @@ import World
         #expect(rig.registry.number("twoefay_outbox_dead_letters") == 1)
         rig.time.advance(by: Relay.deadFor)
         try await rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(try scene.mails() == 1)
+        #expect(try fixture.mails() == 1)
         rig.time.advance(by: .seconds(1))
         try await rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(try scene.mails() == 0)
+        #expect(try fixture.mails() == 0)
     }
 
     @Test(arguments: StoreKind.all) func permanentlyRefusedEventMailIsDeadAtOnce(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        scene.rig.mails.answer(.unregistered(since: nil, reason: "550 no such user"))
-        try await scene.rig.round(after: .seconds(1))
-        #expect(try scene.mails("due_at IS NULL AND dead_at IS NOT NULL AND reason = '550 no such user'") == 1)
-        #expect(scene.rig.sink.drain().contains { $0.contains("level=warning event=mail.refused") })
+        let fixture = try await Fixture(kind)
+        fixture.rig.mails.answer(.unregistered(since: nil, reason: "550 no such user"))
+        try await fixture.rig.round(after: .seconds(1))
+        #expect(try fixture.mails("due_at IS NULL AND dead_at IS NOT NULL AND reason = '550 no such user'") == 1)
+        #expect(fixture.rig.sink.drain().contains { $0.contains("level=warning event=mail.refused") })
     }
 
     /// A mail server that is set up later has no use for the old entry, and an operator cannot act on it.
     @Test(arguments: StoreKind.all) func eventMailIsDroppedWithoutAMailServer(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let other = try scene.rig.another()
+        let fixture = try await Fixture(kind)
+        let other = try fixture.rig.another()
         let entry = try #require(
-            OutboxEntryID(try scene.rig.text("SELECT lower(hex(id)) FROM outbox WHERE kind = 'mail'")))
-        try await scene.rig.on { _ in await other.deliver(entry) }
-        #expect(try scene.mails() == 0)
+            OutboxEntryID(try fixture.rig.text("SELECT lower(hex(id)) FROM outbox WHERE kind = 'mail'")))
+        try await fixture.rig.on { _ in await other.deliver(entry) }
+        #expect(try fixture.mails() == 0)
         #expect(
-            try scene.rig.count(
+            try fixture.rig.count(
                 "SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'no mail server is set'") == 1)
         // An installation without a mail server is no reason for an alert.
-        let lines = scene.rig.sink.drain().filter { $0.contains("event=mail.") }
+        let lines = fixture.rig.sink.drain().filter { $0.contains("event=mail.") }
         #expect(lines.count == 1 && lines[0].contains("level=info event=mail.undeliverable"), "\(lines)")
     }
 
     @Test(arguments: StoreKind.all) func eventMailsPerUserAreLimited(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let rig = scene.rig
+        let fixture = try await Fixture(kind)
+        let rig = fixture.rig
         rig.mails.answer(.retry(after: nil, reason: "busy"))
-        for _ in 0..<12 { try await scene.lockAndUnlock() }
+        for _ in 0..<12 { try await fixture.lockAndUnlock() }
         // The deferred mail is any one of this round: entries that are due at the same time have no order.
         try await rig.round(after: .seconds(60))
-        let bob = try await Person.registered("bob", at: scene.shop, rig, email: "bob@example.com")
+        let bob = try await Person.registered("bob", at: fixture.shop, rig, email: "bob@example.com")
         _ = try await bob.bound(try TestPhone(pushToken: "bob"), bob.code)
         for _ in 0..<2 { try await rig.round(after: .seconds(60)) }
         let mine = rig.mails.sent.filter { $0.to == "ada@example.com" }
@@ -183,20 +183,20 @@ import World
         #expect(rig.mails.sent.filter { $0.to == "bob@example.com" }.count == 1)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'limited'") == 3)
         #expect(rig.sink.drain().filter { $0.contains("event=mail.limited") }.count == 3)
-        #expect(try scene.mails() == 0)
+        #expect(try fixture.mails() == 0)
         // An hour later the limit allows mails again.
         rig.time.advance(by: NotificationBudget.hour)
-        try await scene.lockAndUnlock()
+        try await fixture.lockAndUnlock()
         try await rig.round(after: .seconds(1))
         #expect(rig.mails.sent.filter { $0.to == "ada@example.com" }.count == NotificationBudget.most + 2)
     }
 
     @Test(arguments: StoreKind.all) func deletedUserGetsNoEventMail(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let shop = scene.shop
-        try await scene.rig.on { relay in try await relay.forget(username: "ada", by: shop) }
-        try await scene.rig.round(after: .seconds(1))
-        #expect(scene.rig.mails.sent.isEmpty)
-        #expect(try scene.mails() == 0)
+        let fixture = try await Fixture(kind)
+        let shop = fixture.shop
+        try await fixture.rig.on { relay in try await relay.forget(username: "ada", by: shop) }
+        try await fixture.rig.round(after: .seconds(1))
+        #expect(fixture.rig.mails.sent.isEmpty)
+        #expect(try fixture.mails() == 0)
     }
 }

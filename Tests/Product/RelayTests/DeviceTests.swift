@@ -54,24 +54,24 @@ import World
     enum Farewell: String, CaseIterable, Sendable {
         case suspended, website, phone, code
 
-        fileprivate func take(_ scene: Fixture) async throws {
-            let (_, credential, code) = scene.phones[0]
-            let shop = scene.shop
+        fileprivate func take(_ fixture: Fixture) async throws {
+            let (_, credential, code) = fixture.phones[0]
+            let shop = fixture.shop
             switch self {
-            case .suspended: _ = try await scene.change(0, .suspended)
+            case .suspended: _ = try await fixture.change(0, .suspended)
             case .website:
-                try await scene.rig.on { relay in try await relay.unbind(credential.id, ofUser: "ada", by: shop) }
-            case .phone: try await scene.rig.on { relay in try await relay.unbind(by: credential) }
-            case .code: try await scene.rig.on { relay in try await relay.revoke(code: code, from: "192.0.2.1") }
+                try await fixture.rig.on { relay in try await relay.unbind(credential.id, ofUser: "ada", by: shop) }
+            case .phone: try await fixture.rig.on { relay in try await relay.unbind(by: credential) }
+            case .code: try await fixture.rig.on { relay in try await relay.revoke(code: code, from: "192.0.2.1") }
             }
         }
     }
 
     @Test(arguments: StoreKind.all, Farewell.allCases)
     func unboundPhoneStopsWorkingAtOnce(kind: StoreKind, farewell: Farewell) async throws {
-        let scene = try await Fixture.set(kind)
-        let (person, rig) = (scene.person, scene.rig)
-        let (lost, other) = (scene.phones[0].credential, scene.phones[1].credential)
+        let fixture = try await Fixture.set(kind)
+        let (person, rig) = (fixture.person, fixture.rig)
+        let (lost, other) = (fixture.phones[0].credential, fixture.phones[1].credential)
         // The phone has a held request, and a push that the push service has not accepted yet.
         let woken = Mutex(false)
         let ticket = rig.relay.heldRequests.ticket(for: .phone(lost.id))
@@ -82,10 +82,10 @@ import World
         await rig.settled()
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 2)
 
-        try await farewell.take(scene)
+        try await farewell.take(fixture)
         #expect(woken.withLock { $0 })
-        #expect(await !scene.identify(0))
-        #expect(await scene.identify(1))
+        #expect(await !fixture.identify(0))
+        #expect(await fixture.identify(1))
         // Credentials that were looked up earlier are refused, too.
         await #expect(throws: Refusal.self) { try await person.decide(asked.challenge, .approve, by: lost) }
         #expect(try rig.count("SELECT count(*) FROM outbox WHERE kind = 'push'") == 1)
@@ -108,9 +108,9 @@ import World
 
     @Test(arguments: StoreKind.all, Farewell.allCases)
     func approvalsOfAnUnboundPhoneAreVoid(kind: StoreKind, farewell: Farewell) async throws {
-        let scene = try await Fixture.set(kind, phones: 2)
-        let (person, rig) = (scene.person, scene.rig)
-        let lost = scene.phones[0].credential
+        let fixture = try await Fixture.set(kind, phones: 2)
+        let (person, rig) = (fixture.person, fixture.rig)
+        let lost = fixture.phones[0].credential
         // The phone has approved an activation code …
         guard case .approvalRequired(let challenge, _) = await person.refusedCode() else { throw RigFailure("?") }
         try await person.decide(challenge, .approve, by: lost)
@@ -122,7 +122,7 @@ import World
         let count: @Sendable () -> Void = { woken.withLock { $0 += 1 } }
         rig.relay.heldRequests.ticket(for: .challenge(open)).arm(count)
         rig.relay.heldRequests.ticket(for: .user(lost.user)).arm(count)
-        try await farewell.take(scene)
+        try await farewell.take(fixture)
         #expect(try await person.reported(open).reason == .cancelled)
         #expect(woken.withLock { $0 } == 2)
         #expect(await person.bind(try TestPhone(pushToken: "thief"), code) == .failure(.unauthenticated))
@@ -145,32 +145,33 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func suspendedPhoneCanBeResumed(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind, phones: 1)
-        #expect(try await scene.change(0, .suspended).state == .suspended)
-        #expect(try await scene.change(0, .suspended).state == .suspended)
-        let asked = try await scene.person.login()
-        #expect(try await scene.person.reported(asked.challenge).reason == .undeliverable)
-        #expect(try await scene.change(0, .active).state == .active)
-        #expect(await scene.identify(0))
-        let again = try await scene.person.login()
-        #expect(try await scene.person.decide(again.challenge, .approve, by: scene.phones[0].credential) == .success)
+        let fixture = try await Fixture.set(kind, phones: 1)
+        #expect(try await fixture.change(0, .suspended).state == .suspended)
+        #expect(try await fixture.change(0, .suspended).state == .suspended)
+        let asked = try await fixture.person.login()
+        #expect(try await fixture.person.reported(asked.challenge).reason == .undeliverable)
+        #expect(try await fixture.change(0, .active).state == .active)
+        #expect(await fixture.identify(0))
+        let again = try await fixture.person.login()
+        #expect(
+            try await fixture.person.decide(again.challenge, .approve, by: fixture.phones[0].credential) == .success)
     }
 
     @Test(arguments: StoreKind.all) func websiteRenamesPhonesOfItsUsers(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind)
-        #expect(try await scene.change(0, name: "Old").name == "Old")
-        let both = try await scene.change(0, name: "Older", .suspended)
+        let fixture = try await Fixture.set(kind)
+        #expect(try await fixture.change(0, name: "Old").name == "Old")
+        let both = try await fixture.change(0, name: "Older", .suspended)
         #expect(both.name == "Older" && both.state == .suspended)
-        #expect(try await scene.person.devices().map(\.name) == ["Older", "Phone"])
-        #expect(await !scene.identify(0))
+        #expect(try await fixture.person.devices().map(\.name) == ["Older", "Phone"])
+        #expect(await !fixture.identify(0))
     }
 
     @Test(arguments: StoreKind.all) func unboundOrWaitingPhoneCannotBeResumed(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind)
-        let (person, rig, shop) = (scene.person, scene.rig, scene.shop)
-        for _ in 0..<2 { try await Farewell.website.take(scene) }
+        let fixture = try await Fixture.set(kind)
+        let (person, rig, shop) = (fixture.person, fixture.rig, fixture.shop)
+        for _ in 0..<2 { try await Farewell.website.take(fixture) }
         await #expect(throws: Refusal.conflict([FieldFault("device", .state, "is revoked")])) {
-            try await scene.change(0, .active)
+            try await fixture.change(0, .active)
         }
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.unbound'") == 1)
         try rig.execute("UPDATE activation SET used_at = NULL, approval = NULL")
@@ -188,11 +189,11 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func foreignPhoneIsNotChanged(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind, phones: 1)
-        let (rig, device) = (scene.rig, scene.phones[0].credential.id)
-        let bob = try await Person.registered("bob", at: scene.shop, rig)
+        let fixture = try await Fixture.set(kind, phones: 1)
+        let (rig, device) = (fixture.rig, fixture.phones[0].credential.id)
+        let bob = try await Person.registered("bob", at: fixture.shop, rig)
         let eve = try await Person.registered("ada", at: try await rig.shop("bank"), rig)
-        for (username, website) in [("bob", scene.shop), ("nobody", scene.shop), ("ada", eve.website)] {
+        for (username, website) in [("bob", fixture.shop), ("nobody", fixture.shop), ("ada", eve.website)] {
             await #expect(throws: Refusal.notFound) {
                 try await rig.on { relay in
                     try await relay.change(device, ofUser: username, name: "x", state: .suspended, by: website)
@@ -202,15 +203,15 @@ import World
                 try await rig.on { relay in try await relay.unbind(device, ofUser: username, by: website) }
             }
         }
-        #expect(await scene.identify(0))
+        #expect(await fixture.identify(0))
         _ = bob
     }
 
     @Test(arguments: StoreKind.all) func revocationCodeUnbindsWithoutRevealingSuccess(kind: StoreKind)
         async throws
     {
-        let scene = try await Fixture.set(kind)
-        let (rig, code) = (scene.rig, scene.phones[0].revocationCode)
+        let fixture = try await Fixture.set(kind)
+        let (rig, code) = (fixture.rig, fixture.phones[0].revocationCode)
         // A text that cannot be a code is refused, and does not count as an attempt.
         for _ in 0..<10 {
             for malformed in [
@@ -225,25 +226,25 @@ import World
         try await rig.on { relay in try await relay.revoke(code: none, from: "192.0.2.6") }
         #expect(try rig.devices(.active) == 2)
         for _ in 0..<2 { try await rig.on { relay in try await relay.revoke(code: code, from: "192.0.2.7") } }
-        #expect(try await scene.person.devices().map(\.state) == [.revoked, .active])
+        #expect(try await fixture.person.devices().map(\.state) == [.revoked, .active])
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.unbound'") == 1)
         // A sender of many codes, right or wrong, is throttled; others are not.
         for _ in 0..<3 { try await rig.on { relay in try await relay.revoke(code: none, from: "192.0.2.7") } }
-        let other = scene.phones[1].revocationCode
+        let other = fixture.phones[1].revocationCode
         // A right activation code from that address does not end the throttling.
         let further = try await rig.operatorsCode(for: "ada", of: "shop")
-        #expect(await scene.person.bind(try TestPhone(pushToken: "third"), further, from: "192.0.2.7").bound != nil)
+        #expect(await fixture.person.bind(try TestPhone(pushToken: "third"), further, from: "192.0.2.7").bound != nil)
         await #expect(throws: Refusal.limited(retryAfter: .seconds(5))) {
             try await rig.on { relay in try await relay.revoke(code: other, from: "192.0.2.7") }
         }
-        #expect(await scene.identify(1))
+        #expect(await fixture.identify(1))
         try await rig.on { relay in try await relay.revoke(code: other, from: "192.0.2.8") }
-        #expect(await !scene.identify(1))
+        #expect(await !fixture.identify(1))
     }
 
     @Test(arguments: StoreKind.all) func phoneChangesItsPushTokenAndRenewsItsCertificate(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind)
-        let (rig, (phone, credential, _)) = (scene.rig, scene.phones[0])
+        let fixture = try await Fixture.set(kind)
+        let (rig, (phone, credential, _)) = (fixture.rig, fixture.phones[0])
         rig.time.advance(by: .seconds(3600))
         let token = try phone.movedTo(
             "moved", device: credential.id, origin: RelayRig.origin, website: "shop", at: rig.time.now())
@@ -258,8 +259,8 @@ import World
             try await relay.change(pushToken: nil, name: "Mine too", renews: false, by: credential)
         }
         #expect(nothing == nil)
-        #expect(try await scene.person.devices().first?.name == "Mine too")
-        _ = try await scene.person.login()
+        #expect(try await fixture.person.devices().first?.name == "Mine too")
+        _ = try await fixture.person.login()
         await rig.settled()
         #expect(Set(rig.pushes.sent.map(\.deviceToken)) == ["moved", "push-1"])
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.changed' AND outcome = 'phone'") == 2)
@@ -273,8 +274,8 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func pushTokenChangeNeedsASignature(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind)
-        let (rig, (phone, credential, _)) = (scene.rig, scene.phones[0])
+        let fixture = try await Fixture.set(kind)
+        let (rig, (phone, credential, _)) = (fixture.rig, fixture.phones[0])
         let now = rig.time.now()
         func moved(
             _ signer: TestPhone? = nil, _ token: String = "moved", header: (inout JSONObject) -> Void = { _ in },
@@ -286,8 +287,8 @@ import World
         }
         let right = try moved()
         let wrong: [(String, String)] = [
-            ("another key", try moved(scene.phones[1].phone)),
-            ("another phone", try moved { $0["kid"] = .string(scene.phones[1].credential.id.text) }),
+            ("another key", try moved(fixture.phones[1].phone)),
+            ("another phone", try moved { $0["kid"] = .string(fixture.phones[1].credential.id.text) }),
             ("no phone", try moved { $0["kid"] = nil }),
             ("another kind", try moved { $0["typ"] = "twoefay-decision+jwt" }),
             ("another version", try moved(claims: { $0["v"] = 2 })),

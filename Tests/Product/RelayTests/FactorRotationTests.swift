@@ -103,74 +103,74 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func codesStayValidDuringKeyRotation(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind, factors: 5)
-        let (one, two) = (scene.rig.relay, scene.other)
+        let fixture = try await Fixture(kind, factors: 5)
+        let (one, two) = (fixture.rig.relay, fixture.other)
         func count() async throws {
-            let factors = try await scene.rows().count
-            #expect(try await scene.codes(at: one) == factors)
-            #expect(try await scene.codes(at: two) == factors)
+            let factors = try await fixture.rows().count
+            #expect(try await fixture.codes(at: one) == factors)
+            #expect(try await fixture.codes(at: two) == factors)
         }
         try await count()
         // First one relay knows the new key, then both. Neither reseals anything.
         one.replace(try Sealer(keys: [Self.new(next: true), Self.old]))
-        try await scene.reseal(one)
-        try await scene.reseal(two)
-        #expect(try await scene.keys() == ["1": 5])
+        try await fixture.reseal(one)
+        try await fixture.reseal(two)
+        #expect(try await fixture.keys() == ["1": 5])
         try await count()
         two.replace(try Sealer(keys: [Self.new(next: true), Self.old]))
         // One relay uses the new key. The other opens its values, and does not reseal them with the old key.
         one.replace(try Sealer(keys: [Self.new(), Self.old]))
-        try await scene.add("late")
-        #expect(try await scene.keys() == ["1": 5, "2": 1])
-        try await scene.reseal(two)
-        #expect(try await scene.keys() == ["1": 5, "2": 1])
+        try await fixture.add("late")
+        #expect(try await fixture.keys() == ["1": 5, "2": 1])
+        try await fixture.reseal(two)
+        #expect(try await fixture.keys() == ["1": 5, "2": 1])
         try await count()
-        try await scene.reseal(one)
-        #expect(try await scene.keys() == ["2": 6])
+        try await fixture.reseal(one)
+        #expect(try await fixture.keys() == ["2": 6])
         try await count()
-        try await scene.reseal(two)
-        #expect(try await scene.keys() == ["2": 6])
+        try await fixture.reseal(two)
+        #expect(try await fixture.keys() == ["2": 6])
         two.replace(try Sealer(keys: [Self.new(), Self.old]))
         try await count()
         // The old key is dropped.
         for relay in [one, two] { relay.replace(try Sealer(keys: [Self.new()])) }
         try await count()
-        #expect(scene.rig.sink.lines.count { $0.contains("event=factor.resealed") } == 1)
+        #expect(fixture.rig.sink.lines.count { $0.contains("event=factor.resealed") } == 1)
     }
 
     /// A relay without the new key accepts no code that it cannot open. Nothing is lost, and it recovers when it
     /// gets the key.
     @Test(arguments: StoreKind.all) func relayWithoutTheKeyFailsClosed(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind, factors: 2)
-        scene.rig.relay.replace(try Sealer(keys: [Self.new(), Self.old]))
-        try await scene.reseal(scene.rig.relay)
-        #expect(try await scene.codes(at: scene.other) == 0)
-        try await scene.reseal(scene.other)
-        #expect(try await scene.keys() == ["2": 2])
-        #expect(scene.rig.sink.lines.contains { $0.contains("event=factor.sealed") && $0.contains("level=error") })
-        scene.other.replace(try Sealer(keys: [Self.new(), Self.old]))
-        #expect(try await scene.codes(at: scene.other) == 2)
+        let fixture = try await Fixture(kind, factors: 2)
+        fixture.rig.relay.replace(try Sealer(keys: [Self.new(), Self.old]))
+        try await fixture.reseal(fixture.rig.relay)
+        #expect(try await fixture.codes(at: fixture.other) == 0)
+        try await fixture.reseal(fixture.other)
+        #expect(try await fixture.keys() == ["2": 2])
+        #expect(fixture.rig.sink.lines.contains { $0.contains("event=factor.sealed") && $0.contains("level=error") })
+        fixture.other.replace(try Sealer(keys: [Self.new(), Self.old]))
+        #expect(try await fixture.codes(at: fixture.other) == 2)
     }
 
     /// The relay stops after some of them; another one continues from there.
     @Test(arguments: StoreKind.all) func interruptedResealingIsResumed(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind, factors: 230)
+        let fixture = try await Fixture(kind, factors: 230)
         let sealer = try Sealer(keys: [Self.new(), Self.old])
-        scene.rig.relay.replace(sealer)
-        let some = try await scene.rig.on { relay in try await relay.resealSome(of: "1", to: sealer, skipping: 0) }
+        fixture.rig.relay.replace(sealer)
+        let some = try await fixture.rig.on { relay in try await relay.resealSome(of: "1", to: sealer, skipping: 0) }
         #expect((some.done, some.failed) == (100, 0))
-        #expect(try await scene.keys() == ["1": 130, "2": 100])
-        #expect(try await scene.codes(at: scene.rig.relay) == 230)
-        scene.other.replace(sealer)
-        try await scene.reseal(scene.other)
-        #expect(try await scene.keys() == ["2": 230])
-        #expect(try await scene.codes(at: scene.other) == 230)
+        #expect(try await fixture.keys() == ["1": 130, "2": 100])
+        #expect(try await fixture.codes(at: fixture.rig.relay) == 230)
+        fixture.other.replace(sealer)
+        try await fixture.reseal(fixture.other)
+        #expect(try await fixture.keys() == ["2": 230])
+        #expect(try await fixture.codes(at: fixture.other) == 230)
     }
 
     /// A row that was tampered with does not open. It stays as it is, and does not stop the others.
     @Test(arguments: StoreKind.all) func unreadableRowIsSkipped(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind, factors: 120)
-        let rows = try await scene.rows()
+        let fixture = try await Fixture(kind, factors: 120)
+        let rows = try await fixture.rows()
         let harm = Statement("UPDATE factor SET secret = :secret WHERE id = :factor")
         var steps: [BoundStatement] = []
         for row in rows.prefix(3) {
@@ -178,24 +178,24 @@ import World
             bytes[bytes.count - 1] ^= 1
             steps.append(harm(secret: .blob(bytes), factor: .blob(try row.blob("id"))))
         }
-        let (store, script) = (scene.rig.store, Script("harm", writes: steps))
-        try await scene.rig.on { _ in _ = try await store.run(script) }
-        scene.rig.relay.replace(try Sealer(keys: [Self.new(), Self.old]))
-        try await scene.reseal(scene.rig.relay)
-        #expect(try await scene.keys() == ["1": 3, "2": 117])
-        #expect(scene.rig.sink.lines.contains { $0.contains("event=factor.stuck") && $0.contains("count=3") })
+        let (store, script) = (fixture.rig.store, Script("harm", writes: steps))
+        try await fixture.rig.on { _ in _ = try await store.run(script) }
+        fixture.rig.relay.replace(try Sealer(keys: [Self.new(), Self.old]))
+        try await fixture.reseal(fixture.rig.relay)
+        #expect(try await fixture.keys() == ["1": 3, "2": 117])
+        #expect(fixture.rig.sink.lines.contains { $0.contains("event=factor.stuck") && $0.contains("count=3") })
     }
 
     /// The factor was replaced after it was read: the new secret is not overwritten.
     @Test(arguments: StoreKind.all) func replacedSecretIsNotOverwritten(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind, factors: 1)
-        let before = try #require(try await scene.rows().first)
+        let fixture = try await Fixture(kind, factors: 1)
+        let before = try #require(try await fixture.rows().first)
         let id = try #require(FactorID(try before.blob("id")))
         let late = ResealedFactor(id: id, old: [1, 2, 3], new: [4, 5, 6], key: "2")
-        let store = scene.rig.store
-        try await scene.rig.on { _ in try await store.reseal([late]) }
-        let after = try #require(try await scene.rows().first)
+        let store = fixture.rig.store
+        try await fixture.rig.on { _ in try await store.reseal([late]) }
+        let after = try #require(try await fixture.rows().first)
         #expect(try after.blob("secret") == (try before.blob("secret")))
-        #expect(try await scene.keys() == ["1": 1])
+        #expect(try await fixture.keys() == ["1": 1])
     }
 }

@@ -28,21 +28,21 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func furtherPhoneWaitsForApproval(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind)
-        let (person, rig) = (scene.person, scene.person.rig)
-        let waiting = await scene.verify()
+        let fixture = try await Fixture.set(kind)
+        let (person, rig) = (fixture.person, fixture.person.rig)
+        let waiting = await fixture.verify()
         let number = try #require(waiting.number)
         #expect(number.utf8.count == 2)
         guard case .success(.waiting(let device, _)) = waiting else { return }
         // A repetition gets the same answer, and the user is asked only once.
-        for _ in 0..<3 { #expect(await scene.verify() == waiting) }
+        for _ in 0..<3 { #expect(await fixture.verify() == waiting) }
         await rig.settled()
         #expect(rig.pushes.sent.map(\.deviceToken) == ["first"])
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
         let states = try await person.devices().map(\.state)
         #expect(states == [.active, .waiting])
         // A waiting phone can do nothing else.
-        await #expect(throws: Refusal.unauthenticated) { try await person.credential(scene.second, device) }
+        await #expect(throws: Refusal.unauthenticated) { try await person.credential(fixture.second, device) }
 
         // The challenge shows the user which phone it is.
         let challenge = try person.lastAsked()
@@ -53,16 +53,16 @@ import World
         #expect(
             context["details"] == [
                 ["label": "factor", "value": "push"], ["label": "name", "value": "Phone"],
-                ["label": "key", "value": .string(scene.second.key.publicKey.thumbprint)],
+                ["label": "key", "value": .string(fixture.second.key.publicKey.thumbprint)],
             ])
 
-        #expect(try await person.decide(challenge, .approve, number, by: scene.first) == .success)
-        let bound = try #require(await scene.verify().bound)
+        #expect(try await person.decide(challenge, .approve, number, by: fixture.first) == .success)
+        let bound = try #require(await fixture.verify().bound)
         #expect(bound.device == device && !bound.revocationCode.isEmpty)
         #expect(bound.certificate.hasPrefix("-----BEGIN CERTIFICATE-----"))
-        let again = await scene.verify().bound
+        let again = await fixture.verify().bound
         #expect(again?.device == device && again?.revocationCode == bound.revocationCode)
-        let credential = try await person.credential(scene.second, device)
+        let credential = try await person.credential(fixture.second, device)
 
         // Both phones are asked now, and either may answer.
         let asked = try await person.login()
@@ -75,64 +75,64 @@ import World
 
     @Test(arguments: StoreKind.all, ["deny", "fraud", "number", "cancel"])
     func furtherPhoneIsRefusedAfterADenial(kind: StoreKind, how: String) async throws {
-        let scene = try await Fixture.set(kind)
-        let (person, rig) = (scene.person, scene.person.rig)
-        let number = try #require(await scene.verify().number)
+        let fixture = try await Fixture.set(kind)
+        let (person, rig) = (fixture.person, fixture.person.rig)
+        let number = try #require(await fixture.verify().number)
         await rig.settled()
         let challenge = try person.lastAsked()
         switch how {
         case "number":
             let wrong = number == "00" ? "01" : "00"
-            #expect(try await person.decide(challenge, .approve, wrong, by: scene.first) == .failure)
+            #expect(try await person.decide(challenge, .approve, wrong, by: fixture.first) == .failure)
         case "cancel":
             let website = person.website
             try await rig.on { relay in try await relay.cancel(challenge, by: website) }
         default:
             let decision = try #require(Decision(rawValue: how))
-            #expect(try await person.decide(challenge, decision, by: scene.first) == .failure)
+            #expect(try await person.decide(challenge, decision, by: fixture.first) == .failure)
         }
         // The code is still valid, but does not help.
-        #expect(await scene.verify() == .failure(.unauthenticated))
+        #expect(await fixture.verify() == .failure(.unauthenticated))
         #expect(try await person.devices().map(\.state) == [.active])
         #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
     }
 
     @Test(arguments: StoreKind.all) func approvalIsRequestedAgainWhileTheCodeIsValid(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind, ["lifetime": "60"])
-        let (person, rig) = (scene.person, scene.person.rig)
-        #expect(await scene.verify().isWaiting)
+        let fixture = try await Fixture.set(kind, ["lifetime": "60"])
+        let (person, rig) = (fixture.person, fixture.person.rig)
+        #expect(await fixture.verify().isWaiting)
         await rig.settled()
         let first = try person.lastAsked()
         // A login supersedes the approval. While the login is open, the relay does not ask again.
         let asked = try await person.login()
         await rig.settled()
         #expect(try await person.reported(first).reason == .superseded)
-        let between = await scene.verify()
+        let between = await fixture.verify()
         #expect(between.isWaiting && between.number == nil)
         #expect(try await person.reported(asked.challenge).result == .wait)
         // When the login has ended, the relay asks the user about the phone again.
-        try await person.decide(asked.challenge, .deny, by: scene.first)
-        #expect(await scene.verify().number != nil)
+        try await person.decide(asked.challenge, .deny, by: fixture.first)
+        #expect(await fixture.verify().number != nil)
         await rig.settled()
         let second = try person.lastAsked()
         #expect(second != first && second != asked.challenge)
         // Without an answer, the relay asks again.
         rig.time.advance(by: .seconds(60))
-        let number = try #require(await scene.verify().number)
+        let number = try #require(await fixture.verify().number)
         await rig.settled()
         let third = try person.lastAsked()
         #expect(third != second)
-        try await person.decide(third, .approve, number, by: scene.first)
-        #expect(await scene.verify().bound != nil)
+        try await person.decide(third, .approve, number, by: fixture.first)
+        #expect(await fixture.verify().bound != nil)
     }
 
     /// The approval was not denied, so the phone stays listed, and no other enrolment takes its row.
     @Test(arguments: StoreKind.all, ["superseded", "expired"])
     func waitingPhoneIsListedWhileItsCodeIsValid(kind: StoreKind, how: String) async throws {
-        let scene = try await Fixture.set(kind, ["lifetime": "60", "number": "0", "devices": "3"])
-        let (person, rig) = (scene.person, scene.person.rig)
+        let fixture = try await Fixture.set(kind, ["lifetime": "60", "number": "0", "devices": "3"])
+        let (person, rig) = (fixture.person, fixture.person.rig)
         let other = try await rig.operatorsCode(for: "ada", of: "shop")
-        guard case .success(.waiting(let device, _)) = await scene.verify() else { throw RigFailure("not waiting") }
+        guard case .success(.waiting(let device, _)) = await fixture.verify() else { throw RigFailure("not waiting") }
         await rig.settled()
         let approval = try person.lastAsked()
         if how == "expired" {
@@ -141,24 +141,24 @@ import World
             #expect(try await person.reported(approval).reason == .expired)
         } else {
             let asked = try await person.login()
-            try await person.decide(asked.challenge, .deny, by: scene.first)
+            try await person.decide(asked.challenge, .deny, by: fixture.first)
             #expect(try await person.reported(approval).reason == .superseded)
         }
         #expect(try await person.devices().map(\.state) == [.active, .waiting])
         _ = try await person.bound(try TestPhone(pushToken: "third"), other)
         #expect(try await person.devices().contains { $0.id == device && $0.state == .waiting })
-        #expect(await scene.verify().isWaiting)
+        #expect(await fixture.verify().isWaiting)
         await rig.settled()
-        try await person.decide(try person.lastAsked(), .approve, by: scene.first)
-        #expect(await scene.verify().bound?.device == device)
+        try await person.decide(try person.lastAsked(), .approve, by: fixture.first)
+        #expect(await fixture.verify().bound?.device == device)
     }
 
     @Test(arguments: StoreKind.all) func waitingPhoneIsRemovedWithItsCode(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind, ["lifetime": "60"])
-        let (person, rig) = (scene.person, scene.person.rig)
-        #expect(await scene.verify().isWaiting)
+        let fixture = try await Fixture.set(kind, ["lifetime": "60"])
+        let (person, rig) = (fixture.person, fixture.person.rig)
+        #expect(await fixture.verify().isWaiting)
         let asked = try await person.login()
-        try await person.decide(asked.challenge, .deny, by: scene.first)
+        try await person.decide(asked.challenge, .deny, by: fixture.first)
         rig.time.advance(by: .seconds(599))
         #expect(try await person.devices().map(\.state) == [.active, .waiting])
         rig.time.advance(by: .seconds(1))
@@ -170,58 +170,58 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func waitingPhoneIsRefusedAfterItsCodeExpired(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind)
-        let rig = scene.person.rig
-        #expect(await scene.verify().isWaiting)
+        let fixture = try await Fixture.set(kind)
+        let rig = fixture.person.rig
+        #expect(await fixture.verify().isWaiting)
         rig.time.advance(by: .seconds(600))
-        #expect(await scene.verify() == .failure(.unauthenticated))
+        #expect(await fixture.verify() == .failure(.unauthenticated))
     }
 
     @Test(arguments: StoreKind.all) func approvalRequestsForAPhoneAreLimited(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind, ["lifetime": "60"])
-        let rig = scene.person.rig
+        let fixture = try await Fixture.set(kind, ["lifetime": "60"])
+        let rig = fixture.person.rig
         for _ in 0..<5 {
-            #expect(await scene.verify().isWaiting)
+            #expect(await fixture.verify().isWaiting)
             rig.time.advance(by: .seconds(60))
         }
-        #expect(await scene.verify() == .failure(.unauthenticated))
+        #expect(await fixture.verify() == .failure(.unauthenticated))
         #expect(try rig.count("SELECT count(*) FROM challenge") == 5)
     }
 
     @Test(arguments: StoreKind.all) func approvalOutlivesTheActivationCode(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind, ["lifetime": "600"])
-        let (person, rig) = (scene.person, scene.person.rig)
-        let number = try #require(await scene.verify().number)
+        let fixture = try await Fixture.set(kind, ["lifetime": "600"])
+        let (person, rig) = (fixture.person, fixture.person.rig)
+        let number = try #require(await fixture.verify().number)
         await rig.settled()
         rig.time.advance(by: .seconds(598))
-        try await person.decide(try person.lastAsked(), .approve, number, by: scene.first)
+        try await person.decide(try person.lastAsked(), .approve, number, by: fixture.first)
         rig.time.advance(by: .seconds(3600))
-        #expect(await scene.verify().bound != nil)
+        #expect(await fixture.verify().bound != nil)
     }
 
     @Test(arguments: StoreKind.all) func userWithoutPhonesCannotApprove(kind: StoreKind) async throws {
-        let scene = try await Fixture.set(kind)
-        let rig = scene.person.rig
-        try await rig.on { relay in try await relay.unbind(by: scene.first) }
-        #expect(await scene.verify() == .failure(.unauthenticated))
+        let fixture = try await Fixture.set(kind)
+        let rig = fixture.person.rig
+        try await rig.on { relay in try await relay.unbind(by: fixture.first) }
+        #expect(await fixture.verify() == .failure(.unauthenticated))
         #expect(try rig.count("SELECT count(*) FROM challenge WHERE reason = 'undeliverable'") == 1)
     }
 
     @Test(arguments: StoreKind.all, [UserState.frozen, .locked])
     func lockedUserCannotBindAFurtherPhone(kind: StoreKind, state: UserState) async throws {
-        let scene = try await Fixture.set(kind, ["further-factors": "website"])
-        let rig = scene.person.rig
+        let fixture = try await Fixture.set(kind, ["further-factors": "website"])
+        let rig = fixture.person.rig
         try rig.execute("UPDATE user SET state = '\(state.rawValue)'")
-        #expect(await scene.verify() == .failure(.unauthenticated))
+        #expect(await fixture.verify() == .failure(.unauthenticated))
         try rig.execute("UPDATE user SET state = 'active'")
-        #expect(await scene.verify().bound != nil)
+        #expect(await fixture.verify().bound != nil)
     }
 
     @Test(arguments: StoreKind.all, ["further-factors", "answers"])
     func furtherPhoneNeedsNoApprovalWhenTheWebsiteVouches(kind: StoreKind, policy: String) async throws {
-        let scene = try await Fixture.set(kind, [policy: "website"])
-        #expect(await scene.verify().bound != nil)
-        #expect(try scene.person.rig.count("SELECT count(*) FROM challenge") == 0)
+        let fixture = try await Fixture.set(kind, [policy: "website"])
+        #expect(await fixture.verify().bound != nil)
+        #expect(try fixture.person.rig.count("SELECT count(*) FROM challenge") == 0)
     }
 
     @Test(arguments: StoreKind.all) func secondOfTwoFirstPhonesWaits(kind: StoreKind) async throws {

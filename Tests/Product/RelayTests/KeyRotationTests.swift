@@ -17,12 +17,12 @@ import World
     private static let new = Sealer.Key(id: "2", key: Secret(Array(repeating: 9, count: 32)))
 
     @Test(arguments: StoreKind.all) func oldMasterKeyAndStoreRevealNoSecret(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let given = try await scene.secretsOfEveryKind()
+        let fixture = try await Fixture(kind)
+        let given = try await fixture.secretsOfEveryKind()
         #expect(given.count == 20 && Set(given.map(\.name)).count == 20)
-        try await scene.rotate(from: Self.old, to: Self.new)
+        try await fixture.rotate(from: Self.old, to: Self.new)
 
-        let stolen = try Stolen(scene.rig.store)
+        let stolen = try Stolen(fixture.rig.store)
         #expect(stolen.values.count > 100)
         #expect(stolen.operations.count > 5)
         // A check of the search itself: it finds secrets that are derived in the old way.
@@ -34,22 +34,22 @@ import World
         for name in stolen.shown(among: given) { Issue.record("\(name) stands in the store") }
         #expect(stolen.sealed(under: Self.old.id) == 0)
         #expect(stolen.sealed(under: Self.new.id) >= 4)
-        for line in scene.rig.sink.lines {
+        for line in fixture.rig.sink.lines {
             for secret in given where secret.texts.contains(where: { line.contains($0) }) {
                 Issue.record("\(secret.name) stands in the log")
             }
         }
         // Sealed values open under the new key alone, even if their header names the old one.
         let pretended = Sealer.Key(id: Self.new.id, key: Self.old.key)
-        for (sealed, associated) in try scene.sealedRows() {
+        for (sealed, associated) in try fixture.sealedRows() {
             #expect(try !Sealer(keys: [Self.new]).open(sealed, associated: associated).isEmpty)
             for key in [Self.old, pretended] {
                 #expect(throws: SealFailure.self) { try Sealer(keys: [key]).open(sealed, associated: associated) }
             }
         }
         // The secrets from before the rotation still work.
-        try scene.rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
-        #expect(try await scene.ada.unlock(by: scene.recoveryCode))
+        try fixture.rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
+        #expect(try await fixture.ada.unlock(by: fixture.recoveryCode))
     }
 
     /// A secret that the relay has issued, as bytes and as the texts that were shown.

@@ -49,77 +49,77 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func otherBrowsersCannotSupersedeAKnownLogin(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
+        let fixture = try await Fixture(kind)
         // A person with the password requests logins, until none is pushed and none is opened.
         for number in 0..<25 {
-            let outcome = await refusal { try await scene.ask(known: false) }
+            let outcome = await refusal { try await fixture.ask(known: false) }
             #expect((outcome == nil) == (number < 20))
         }
-        #expect(scene.rig.pushes.sent.count == 5)
-        let known = try await scene.ask(known: true)
-        #expect(known.factor == .push && scene.rig.pushes.sent.last?.challenge == known.challenge)
-        scene.rig.time.advance(by: Policy.limitWindow - .seconds(1))
-        let later = try await scene.ask(known: true)
-        scene.rig.time.advance(by: .seconds(2))
+        #expect(fixture.rig.pushes.sent.count == 5)
+        let known = try await fixture.ask(known: true)
+        #expect(known.factor == .push && fixture.rig.pushes.sent.last?.challenge == known.challenge)
+        fixture.rig.time.advance(by: Policy.limitWindow - .seconds(1))
+        let later = try await fixture.ask(known: true)
+        fixture.rig.time.advance(by: .seconds(2))
         var others: [OpenedChallenge] = []
-        for _ in 0..<20 { others.append(try await scene.ask(known: false)) }
+        for _ in 0..<20 { others.append(try await fixture.ask(known: false)) }
         // They are open one at a time beside the known login. The phone gets no push for them and does not show
         // them.
         #expect(others.allSatisfy { $0.factor == .pull && $0.number != nil })
-        #expect(scene.rig.pushes.sent.last?.challenge == later.challenge)
-        #expect(try await scene.reported(later).result == .wait)
-        #expect(try await scene.reported(others[18]).reason == .superseded)
-        #expect(try await scene.shown() == [later.challenge])
-        #expect(try await scene.approve(later) == .success)
-        #expect(try await scene.reported(later).result == .success)
-        #expect(try await scene.shown() == [others[19].challenge])
+        #expect(fixture.rig.pushes.sent.last?.challenge == later.challenge)
+        #expect(try await fixture.reported(later).result == .wait)
+        #expect(try await fixture.reported(others[18]).reason == .superseded)
+        #expect(try await fixture.shown() == [later.challenge])
+        #expect(try await fixture.approve(later) == .success)
+        #expect(try await fixture.reported(later).result == .success)
+        #expect(try await fixture.shown() == [others[19].challenge])
     }
 
     @Test(arguments: StoreKind.all) func knownAndOtherBrowsersHaveSeparateLimits(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind, ["login-limit": "3", "push-limit": "2"])
+        let fixture = try await Fixture(kind, ["login-limit": "3", "push-limit": "2"])
         for known in [true, false] {
             var factors: [Factor?] = []
             // An open known login would keep the others quiet.
-            if !known { scene.rig.time.advance(by: .seconds(1)) }
+            if !known { fixture.rig.time.advance(by: .seconds(1)) }
             for _ in 0..<3 {
-                let asked = try await scene.ask(known: known)
+                let asked = try await fixture.ask(known: known)
                 factors.append(asked.factor)
-                _ = try await scene.rig.on { [shop = scene.shop] relay in
+                _ = try await fixture.rig.on { [shop = fixture.shop] relay in
                     try await relay.cancel(asked.challenge, by: shop)
                 }
             }
             #expect(factors == [.push, .push, .pull])
-            #expect(await refusal { try await scene.ask(known: known) } != nil)
+            #expect(await refusal { try await fixture.ask(known: known) } != nil)
         }
-        #expect(try scene.rig.count("SELECT count(*) FROM challenge WHERE known = 1") == 3)
+        #expect(try fixture.rig.count("SELECT count(*) FROM challenge WHERE known = 1") == 3)
     }
 
     @Test(arguments: StoreKind.all) func knownLoginSupersedesOthers(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
+        let fixture = try await Fixture(kind)
         var before: [OpenedChallenge] = []
-        for known in [true, false, true] { before.append(try await scene.ask(known: known)) }
-        #expect(try await scene.reported(before[0]).reason == .superseded)
-        #expect(try await scene.reported(before[1]).reason == .superseded)
-        #expect(try await scene.reported(before[2]).result == .wait)
+        for known in [true, false, true] { before.append(try await fixture.ask(known: known)) }
+        #expect(try await fixture.reported(before[0]).reason == .superseded)
+        #expect(try await fixture.reported(before[1]).reason == .superseded)
+        #expect(try await fixture.reported(before[2]).result == .wait)
     }
 
     /// Concurrent logins over all relays: neither limit is exceeded, and one login of each kind is open.
     @Test(arguments: StoreKind.all) func concurrentKnownAndOtherLoginsAreCountedExactly(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind, ["login-limit": "6", "push-limit": "2"])
+        let fixture = try await Fixture(kind, ["login-limit": "6", "push-limit": "2"])
         let outcomes = await withTaskGroup(of: (Bool, Bool).self) { group in
             for number in 0..<40 {
                 let known = number % 4 == 0
-                group.addTask { (known, await refusal { try await scene.ask(known: known) } == nil) }
+                group.addTask { (known, await refusal { try await fixture.ask(known: known) } == nil) }
             }
             return await group.reduce(into: [(Bool, Bool)]()) { $0.append($1) }
         }
         for known in [true, false] {
             #expect(outcomes.count { $0 == (known, true) } == 6)
             let open = "SELECT count(*) FROM challenge WHERE decided_at IS NULL AND known = \(known ? 1 : 0)"
-            #expect(try scene.rig.count(open) <= 1)
+            #expect(try fixture.rig.count(open) <= 1)
         }
-        #expect(try scene.rig.count("SELECT count(*) FROM challenge WHERE decided_at IS NULL AND known = 1") == 1)
-        #expect(scene.rig.pushes.sent.count <= 4)
+        #expect(try fixture.rig.count("SELECT count(*) FROM challenge WHERE decided_at IS NULL AND known = 1") == 1)
+        #expect(fixture.rig.pushes.sent.count <= 4)
     }
 
     /// Wrong numbers and codes count for the user, whichever browser they come from.
@@ -167,9 +167,9 @@ import World
     /// that wait for it. A login that has ended before is not reported again.
     @Test(arguments: StoreKind.all, [false, true])
     func deletingAUserReportsKnownAndOtherLogins(kind: StoreKind, isNewestCancelled: Bool) async throws {
-        let scene = try await Fixture(kind)
-        let (rig, shop) = (scene.rig, scene.shop)
-        let (known, other) = (try await scene.ask(known: true), try await scene.ask(known: false))
+        let fixture = try await Fixture(kind)
+        let (rig, shop) = (fixture.rig, fixture.shop)
+        let (known, other) = (try await fixture.ask(known: true), try await fixture.ask(known: false))
         if isNewestCancelled { try await rig.on { relay in try await relay.cancel(other.challenge, by: shop) } }
         let series = "twoefay_challenges_ended_total{result=\"failure\",reason=\"cancelled\",proof=\"none\"}"
         let before = try #require(rig.registry.number(series))

@@ -19,29 +19,29 @@ import World
     /// another relay has run the request meanwhile.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func lateRunReturnsTheStoredSecret(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let other = try scene.rig.another()
-        let fresh = scene.rig.relay.operations.new(isRepeatable: true)
-        let second = try await scene.run(verb, as: other.operations.again(fresh.id), at: other)
-        #expect(try await scene.run(verb, as: fresh) == second)
-        #expect(try await scene.run(verb, as: other.operations.again(fresh.id)) == second)
-        #expect(try scene.kept == 1)
-        try await scene.check(second, of: verb)
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let other = try fixture.rig.another()
+        let fresh = fixture.rig.relay.operations.new(isRepeatable: true)
+        let second = try await fixture.run(verb, as: other.operations.again(fresh.id), at: other)
+        #expect(try await fixture.run(verb, as: fresh) == second)
+        #expect(try await fixture.run(verb, as: other.operations.again(fresh.id)) == second)
+        #expect(try fixture.kept == 1)
+        try await fixture.check(second, of: verb)
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
     func twoRelaysReturnTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let beside = try await RelayRig(beside: scene.rig)
-        let shop = scene.shop
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let beside = try await RelayRig(beside: fixture.rig)
+        let shop = fixture.shop
         for round in 0..<3 where round == 0 || verb != .register {
-            let operation = scene.rig.relay.operations.new(isRepeatable: true).id
-            async let first = scene.rig.on { try await verb.run(at: $0, shop, as: $0.operations.again(operation)) }
+            let operation = fixture.rig.relay.operations.new(isRepeatable: true).id
+            async let first = fixture.rig.on { try await verb.run(at: $0, shop, as: $0.operations.again(operation)) }
             async let second = beside.on { try await verb.run(at: $0, shop, as: $0.operations.again(operation)) }
             let (one, other) = (try await first, try await second)
             #expect(one == other)
-            #expect(try scene.kept == Int64(round + 1))
-            if verb == .totp || verb == .recovery { try await scene.check(one, of: verb) }
+            #expect(try fixture.kept == Int64(round + 1))
+            if verb == .totp || verb == .recovery { try await fixture.check(one, of: verb) }
         }
     }
 
@@ -70,65 +70,65 @@ import World
 
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func repeatedRequestAfterACrashReturnsTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let request = IdempotentRequest(website: scene.shop.id, route: "r", key: "k", content: [])
-        guard case .run(let fresh) = try await scene.rig.on({ try await $0.begin(request) }) else {
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let request = IdempotentRequest(website: fixture.shop.id, route: "r", key: "k", content: [])
+        guard case .run(let fresh) = try await fixture.rig.on({ try await $0.begin(request) }) else {
             throw RigFailure("the first time is no first time")
         }
         // The change is committed, and the relay dies with the answer.
-        let first = try await scene.run(verb, as: fresh)
-        #expect(try scene.kept == 1)
-        scene.rig.time.advance(by: Relay.keptFor - .seconds(1))
-        try await scene.rig.on { await $0.deleteExpiredRows() }
-        let other = try scene.rig.another()
-        guard case .run(let again) = try await scene.rig.on({ _ in try await other.begin(request) }) else {
+        let first = try await fixture.run(verb, as: fresh)
+        #expect(try fixture.kept == 1)
+        fixture.rig.time.advance(by: Relay.keptFor - .seconds(1))
+        try await fixture.rig.on { await $0.deleteExpiredRows() }
+        let other = try fixture.rig.another()
+        guard case .run(let again) = try await fixture.rig.on({ _ in try await other.begin(request) }) else {
             throw RigFailure("it is not taken up")
         }
-        #expect(try await scene.run(verb, as: again, at: other) == first)
+        #expect(try await fixture.run(verb, as: again, at: other) == first)
         // The secret was shown, and nothing is left from which it could be shown again.
-        try await scene.rig.on { _ in
+        try await fixture.rig.on { _ in
             try await other.finish(request, again, status: 201, body: [], holdsSecret: true)
         }
-        #expect(try scene.kept == 0)
-        guard case .shownOnce = try await scene.rig.on({ try await $0.begin(request) }) else {
+        #expect(try fixture.kept == 0)
+        guard case .shownOnce = try await fixture.rig.on({ try await $0.begin(request) }) else {
             throw RigFailure("it is shown twice")
         }
-        #expect(await refusal { try await scene.run(verb, as: again, at: other) } == .shownOnce)
+        #expect(await refusal { try await fixture.run(verb, as: again, at: other) } == .shownOnce)
     }
 
     @Test(arguments: StoreKind.all) func operationSecretExpires(kind: StoreKind) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let operation = scene.rig.relay.operations.new(isRepeatable: true)
-        _ = try await scene.run(.totp, as: operation)
-        scene.rig.time.advance(by: Relay.keptFor)
-        try await scene.rig.on { await $0.deleteExpiredRows() }
-        #expect(try scene.kept == 1)
-        scene.rig.time.advance(by: .milliseconds(1))
-        try await scene.rig.on { await $0.deleteExpiredRows() }
-        #expect(try scene.kept == 0)
-        let again = scene.rig.relay.operations.again(operation.id)
-        #expect(await refusal { try await scene.run(.totp, as: again) } == .shownOnce)
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let operation = fixture.rig.relay.operations.new(isRepeatable: true)
+        _ = try await fixture.run(.totp, as: operation)
+        fixture.rig.time.advance(by: Relay.keptFor)
+        try await fixture.rig.on { await $0.deleteExpiredRows() }
+        #expect(try fixture.kept == 1)
+        fixture.rig.time.advance(by: .milliseconds(1))
+        try await fixture.rig.on { await $0.deleteExpiredRows() }
+        #expect(try fixture.kept == 0)
+        let again = fixture.rig.relay.operations.again(operation.id)
+        #expect(await refusal { try await fixture.run(.totp, as: again) } == .shownOnce)
     }
 
     /// A request without an Idempotency-Key cannot be repeated, so no secret is stored for it.
     @Test(arguments: SecretVerb.allCases) func secretOfAnUnrepeatableOperationIsNotStored(verb: SecretVerb) async throws
     {
-        let scene = try await StoredSecretFixture(try await RelayRig(.memory))
-        let given = try await scene.run(verb, as: scene.rig.relay.operations.new())
-        #expect(try scene.kept == 0)
-        try await scene.check(given, of: verb)
+        let fixture = try await StoredSecretFixture(try await RelayRig(.memory))
+        let given = try await fixture.run(verb, as: fixture.rig.relay.operations.new())
+        #expect(try fixture.kept == 0)
+        try await fixture.check(given, of: verb)
     }
 
     /// A refused run stores nothing and blocks nothing.
     @Test(arguments: StoreKind.all) func refusedOperationStoresNoSecret(kind: StoreKind) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let fresh = scene.rig.relay.operations.new(isRepeatable: true)
-        try scene.rig.execute("UPDATE user SET state = 'frozen'")
-        #expect(await refusal { try await scene.run(.totp, as: fresh) } != nil)
-        #expect(try scene.kept == 0)
-        try scene.rig.execute("UPDATE user SET state = 'active'")
-        let given = try await scene.run(.totp, as: scene.rig.relay.operations.again(fresh.id))
-        try await scene.check(given, of: .totp)
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let fresh = fixture.rig.relay.operations.new(isRepeatable: true)
+        try fixture.rig.execute("UPDATE user SET state = 'frozen'")
+        #expect(await refusal { try await fixture.run(.totp, as: fresh) } != nil)
+        #expect(try fixture.kept == 0)
+        try fixture.rig.execute("UPDATE user SET state = 'active'")
+        let given = try await fixture.run(.totp, as: fixture.rig.relay.operations.again(fresh.id))
+        try await fixture.check(given, of: .totp)
     }
 
     // MARK: A lost COMMIT
@@ -162,48 +162,48 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb], SecretVerb.allCases)
     func rerunAfterALostCommitReturnsTheSameSecret(kind: StoreKind, verb: SecretVerb) async throws {
         for (isAfter, isRepeatable) in [(false, false), (false, true), (true, false), (true, true)] {
-            let scene = try await StoredSecretFixture(try await RelayRig(kind))
+            let fixture = try await StoredSecretFixture(try await RelayRig(kind))
             let lost = LostCommit(isAfter: isAfter)
             let lossy = try Store.watched(
-                at: scene.rig.url, rows: RelayRig.rowAuthenticator(),
+                at: fixture.rig.url, rows: RelayRig.rowAuthenticator(),
                 commit: { (session) throws(SessionFailure) in try lost.commit(session) },
                 run: { (steps, session) throws(SessionFailure) in
                     lost.see(steps)
                     return try session.run(steps)
                 })
             defer { lossy.close() }
-            let relay = try scene.rig.relay(over: lossy)
+            let relay = try fixture.rig.relay(over: lossy)
             let operation = relay.operations.new(isRepeatable: isRepeatable)
-            let given = try await scene.run(verb, as: operation, at: relay)
+            let given = try await fixture.run(verb, as: operation, at: relay)
             #expect(lost.count == 1)
             if isRepeatable {
-                #expect(try await scene.run(verb, as: relay.operations.again(operation.id), at: relay) == given)
+                #expect(try await fixture.run(verb, as: relay.operations.again(operation.id), at: relay) == given)
             }
-            try await scene.check(given, of: verb)
+            try await fixture.check(given, of: verb)
         }
     }
 
     // MARK: Revocation codes
 
     @Test(arguments: StoreKind.all) func revocationCodeIsStoredForTenMinutes(kind: StoreKind) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let (rig, ada) = (scene.rig, scene.ada)
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let (rig, ada) = (fixture.rig, fixture.ada)
         let phone = try TestPhone(pushToken: "one")
         let first = try #require(await ada.bind(phone, ada.code).bound)
-        #expect(try scene.kept == 1)
+        #expect(try fixture.kept == 1)
         rig.time.advance(by: NewActivation.lifetime - .milliseconds(1))
         try await rig.on { await $0.deleteExpiredRows() }
         #expect(await ada.bind(phone, ada.code).bound?.revocationCode == first.revocationCode)
         rig.time.advance(by: .milliseconds(2))
         try await rig.on { await $0.deleteExpiredRows() }
-        #expect(try scene.kept == 0)
+        #expect(try fixture.kept == 0)
         #expect(await ada.bind(phone, ada.code).refusal == .unauthenticated)
     }
 
     /// The same key with another activation code is the same phone, with a new revocation code.
     @Test(arguments: StoreKind.all) func reboundPhoneGetsANewRevocationCode(kind: StoreKind) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let (rig, ada) = (scene.rig, scene.ada)
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let (rig, ada) = (fixture.rig, fixture.ada)
         let phone = try TestPhone(pushToken: "one")
         let first = try #require(await ada.bind(phone, ada.code).bound)
         let code = try await ada.furtherCode()

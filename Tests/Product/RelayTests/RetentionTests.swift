@@ -37,16 +37,16 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func loginsAndAuditAreDeletedAfterTheirRetention(kind: StoreKind) async throws {
-        let scene = try await TwoWebsitesFixture(kind)
-        let rig = scene.rig
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
         func deleteExpired(after pause: Duration) async throws -> [String] {
             rig.time.advance(by: pause)
             _ = rig.sink.drain()
             try await rig.on { relay in await relay.deleteExpiredRows() }
             return rig.sink.drain().filter { $0.contains("event=retention.done") }
         }
-        let asked = try await scene.ask()
-        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: scene.first) == .success)
+        let asked = try await fixture.ask()
+        #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first) == .success)
         await rig.settled()
         let audit = try rig.count("SELECT count(*) FROM audit")
         #expect(
@@ -63,8 +63,8 @@ import World
         }
         // The user is not affected: the user can be asked again, and no earlier login is reported.
         #expect(try rig.count("SELECT count(*) FROM audit") == audit)
-        let again = try await scene.ask()
-        #expect(try await scene.reported(again).result == .wait)
+        let again = try await fixture.ask()
+        #expect(try await fixture.reported(again).result == .wait)
         _ = try await deleteExpired(after: Self.day * 371)
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'user.registered'") == 0)
         #expect(try rig.count("SELECT count(*) FROM audit") < audit)
@@ -86,41 +86,41 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func oneRelayRunsRetention(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
-        try await scene.login()
-        scene.rig.time.advance(by: Self.day * 31)
-        try await scene.beat(scene.rig, scene.other)
-        try await scene.other.on { relay in await relay.deleteExpiredRows() }
-        #expect(try scene.logins == 1)
-        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(try scene.logins == 0)
-        #expect(scene.other.registry.number("twoefay_retention_deleted_rows_total{kind=\"challenges\"}") == 0)
+        let fixture = try await Fixture(kind)
+        try await fixture.rig.on { relay in await relay.deleteExpiredRows() }
+        try await fixture.login()
+        fixture.rig.time.advance(by: Self.day * 31)
+        try await fixture.beat(fixture.rig, fixture.other)
+        try await fixture.other.on { relay in await relay.deleteExpiredRows() }
+        #expect(try fixture.logins == 1)
+        try await fixture.rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(try fixture.logins == 0)
+        #expect(fixture.other.registry.number("twoefay_retention_deleted_rows_total{kind=\"challenges\"}") == 0)
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], [true, false])
     func retentionIsTakenOverFromADeadRelay(kind: StoreKind, dies: Bool) async throws {
-        let scene = try await Fixture(kind)
-        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
-        try await scene.login()
-        scene.rig.time.advance(by: Self.day * 31)
+        let fixture = try await Fixture(kind)
+        try await fixture.rig.on { relay in await relay.deleteExpiredRows() }
+        try await fixture.login()
+        fixture.rig.time.advance(by: Self.day * 31)
         if dies {
-            try await scene.beat(scene.other)
+            try await fixture.beat(fixture.other)
             for _ in 0...FailureDetector.timeout.components.seconds {
-                scene.rig.time.advance(by: .seconds(1))
-                try await scene.beat(scene.other)
+                fixture.rig.time.advance(by: .seconds(1))
+                try await fixture.beat(fixture.other)
             }
         } else {
-            try await scene.rig.on { relay in await relay.deregister() }
+            try await fixture.rig.on { relay in await relay.deregister() }
         }
-        try await scene.other.on { relay in await relay.deleteExpiredRows() }
-        #expect(try scene.logins == 0)
+        try await fixture.other.on { relay in await relay.deleteExpiredRows() }
+        #expect(try fixture.logins == 0)
         // The relay that comes back finds the lease taken.
-        try await scene.login()
-        scene.rig.time.advance(by: Self.day * 31)
-        try await scene.beat(scene.other, scene.rig)
-        try await scene.rig.on { relay in await relay.deleteExpiredRows() }
-        #expect(try scene.logins == 1)
+        try await fixture.login()
+        fixture.rig.time.advance(by: Self.day * 31)
+        try await fixture.beat(fixture.other, fixture.rig)
+        try await fixture.rig.on { relay in await relay.deleteExpiredRows() }
+        #expect(try fixture.logins == 1)
     }
 
     @Test func keptRowsAreCheckedAgainAfterAnHour() {

@@ -13,82 +13,82 @@ import World
     /// answer the other.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func theSecretOfAnotherVerbIsNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let operation = scene.rig.relay.operations.new(isRepeatable: true)
-        let given = try await scene.run(verb, as: operation)
-        let again = scene.rig.relay.operations.again(operation.id)
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let operation = fixture.rig.relay.operations.new(isRepeatable: true)
+        let given = try await fixture.run(verb, as: operation)
+        let again = fixture.rig.relay.operations.again(operation.id)
         for other in SecretVerb.allCases where other != verb && other != .register {
-            #expect(await refusal { try await scene.run(other, as: again) } == .broken, "\(other)")
-            #expect(scene.sealedElsewhere(operation) == 1, "\(other)")
+            #expect(await refusal { try await fixture.run(other, as: again) } == .broken, "\(other)")
+            #expect(fixture.sealedElsewhere(operation) == 1, "\(other)")
         }
-        #expect(try await scene.run(verb, as: again) == given)
+        #expect(try await fixture.run(verb, as: again) == given)
     }
 
     /// The same for two users, of one website and of different websites.
     @Test(arguments: StoreKind.all, [SecretVerb.activate, .totp, .recovery])
     func theSecretOfAnotherUserIsNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        _ = try await Person.registered("bob", at: scene.shop, scene.rig)
-        let bank = try await scene.rig.shop("bank", ["further-factors": "website"])
-        _ = try await Person.registered("ada", at: bank, scene.rig)
-        let operation = scene.rig.relay.operations.new(isRepeatable: true)
-        let given = try await scene.run(verb, as: operation)
-        for (username, website) in [("bob", scene.shop), ("ada", bank)] {
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        _ = try await Person.registered("bob", at: fixture.shop, fixture.rig)
+        let bank = try await fixture.rig.shop("bank", ["further-factors": "website"])
+        _ = try await Person.registered("ada", at: bank, fixture.rig)
+        let operation = fixture.rig.relay.operations.new(isRepeatable: true)
+        let given = try await fixture.run(verb, as: operation)
+        for (username, website) in [("bob", fixture.shop), ("ada", bank)] {
             let refused = await refusal {
-                try await scene.rig.on {
+                try await fixture.rig.on {
                     try await verb.run(
                         at: $0, website, as: $0.operations.again(operation.id), username: username)
                 }
             }
             #expect(refused == .broken, "\(username) of \(website.name)")
-            #expect(scene.sealedElsewhere(operation) == 1)
+            #expect(fixture.sealedElsewhere(operation) == 1)
         }
-        #expect(try await scene.run(verb, as: scene.rig.relay.operations.again(operation.id)) == given)
+        #expect(try await fixture.run(verb, as: fixture.rig.relay.operations.again(operation.id)) == given)
     }
 
     /// Two sealed values that were exchanged between their rows open in neither.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func exchangedSecretsAreNotOpened(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
         let other: SecretVerb = verb == .totp ? .recovery : .totp
         let (one, two) = (
-            scene.rig.relay.operations.new(isRepeatable: true), scene.rig.relay.operations.new(isRepeatable: true)
+            fixture.rig.relay.operations.new(isRepeatable: true), fixture.rig.relay.operations.new(isRepeatable: true)
         )
-        _ = try await scene.run(verb, as: one)
-        _ = try await scene.run(other, as: two)
-        try scene.exchange()
+        _ = try await fixture.run(verb, as: one)
+        _ = try await fixture.run(other, as: two)
+        try fixture.exchange()
         for (verb, operation) in [(verb, one), (other, two)] {
-            let again = scene.rig.relay.operations.again(operation.id)
-            #expect(await refusal { try await scene.run(verb, as: again) } == .broken)
-            #expect(scene.sealedElsewhere(operation) == 1)
+            let again = fixture.rig.relay.operations.again(operation.id)
+            #expect(await refusal { try await fixture.run(verb, as: again) } == .broken)
+            #expect(fixture.sealedElsewhere(operation) == 1)
         }
     }
 
     /// The secret of one phone's revocation code does not open for another phone, and a row that no binding wrote
     /// does not open at all.
     @Test(arguments: StoreKind.all) func theSecretOfAnotherPhoneIsNotOpened(kind: StoreKind) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let bob = try await Person.registered("bob", at: scene.shop, scene.rig)
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let bob = try await Person.registered("bob", at: fixture.shop, fixture.rig)
         let (phone, other) = (try TestPhone(pushToken: "one"), try TestPhone(pushToken: "two"))
-        _ = try #require(await scene.ada.bind(phone, scene.ada.code).bound)
+        _ = try #require(await fixture.ada.bind(phone, fixture.ada.code).bound)
         _ = try #require(await bob.bind(other, bob.code).bound)
-        try scene.exchange()
-        #expect(await scene.ada.bind(phone, scene.ada.code).refusal == .broken)
+        try fixture.exchange()
+        #expect(await fixture.ada.bind(phone, fixture.ada.code).refusal == .broken)
         #expect(await bob.bind(other, bob.code).refusal == .broken)
     }
 
     /// A relay with a newer master key opens a secret that was sealed under an older one.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func theSecretOutlivesARekey(kind: StoreKind, verb: SecretVerb) async throws {
-        let scene = try await StoredSecretFixture(try await RelayRig(kind))
-        let operation = scene.rig.relay.operations.new(isRepeatable: true)
-        let given = try await scene.run(verb, as: operation)
+        let fixture = try await StoredSecretFixture(try await RelayRig(kind))
+        let operation = fixture.rig.relay.operations.new(isRepeatable: true)
+        let given = try await fixture.run(verb, as: operation)
         let (old, new) = (
             Sealer.Key(id: "1", key: Secret(Array(repeating: 7, count: 32))),
             Sealer.Key(id: "2", key: Secret(Array(repeating: 8, count: 32)))
         )
-        scene.rig.relay.replace(try Sealer(keys: [new, old]))
-        try await scene.rig.on { await $0.reseal() }
-        #expect(try await scene.run(verb, as: scene.rig.relay.operations.again(operation.id)) == given)
+        fixture.rig.relay.replace(try Sealer(keys: [new, old]))
+        try await fixture.rig.on { await $0.reseal() }
+        #expect(try await fixture.run(verb, as: fixture.rig.relay.operations.again(operation.id)) == given)
     }
 }

@@ -64,19 +64,19 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func deviceEventsContainTheDevice(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let rig = scene.rig
-        let key = scene.phone.key.publicKey
+        let fixture = try await Fixture(kind)
+        let rig = fixture.rig
+        let key = fixture.phone.key.publicKey
         let expected: JSONObject = [
-            "token": .string(scene.ada.token.text), "device": .string(scene.bound.id.text), "name": "Phone",
+            "token": .string(fixture.ada.token.text), "device": .string(fixture.bound.id.text), "name": "Phone",
             "platform": "ios", "thumbprint": .string(key.thumbprint), "jwk": .object(key.jwk),
         ]
-        let first = try await scene.reported()
-        #expect(first.type == "device.bound" && first.timestamp == scene.since.rfc3339)
+        let first = try await fixture.reported()
+        #expect(first.type == "device.bound" && first.timestamp == fixture.since.rfc3339)
         #expect(first.data == expected)
         let unboundAt = rig.time.now()
-        try await rig.on { [phone = scene.bound] relay in try await relay.unbind(by: phone) }
-        let second = try await scene.reported()
+        try await rig.on { [phone = fixture.bound] relay in try await relay.unbind(by: phone) }
+        let second = try await fixture.reported()
         #expect(second.type == "device.unbound" && second.timestamp == unboundAt.rfc3339)
         #expect(second.data == expected)
     }
@@ -99,11 +99,11 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func userFrozenFollowsItsLoginDecided(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let rig = scene.rig
-        _ = try await scene.reported()
-        let challenge = try await scene.ask()
-        _ = try await rig.decide(.fraud, challenge, by: (scene.phone, scene.bound))
+        let fixture = try await Fixture(kind)
+        let rig = fixture.rig
+        _ = try await fixture.reported()
+        let challenge = try await fixture.ask()
+        _ = try await rig.decide(.fraud, challenge, by: (fixture.phone, fixture.bound))
         let at = rig.time.now()
         rig.relay.replace(rig.webhooks)
         try await rig.webhookRound(after: .seconds(5))
@@ -113,51 +113,51 @@ import World
         #expect(reported.map { $0.object?["timestamp"]?.string } == [at.rfc3339, at.rfc3339])
         // Its webhook-id is the challenge's id, because a challenge ends once.
         #expect(webhooks.first?.id.text == challenge.text)
-        let row = try await rig.on { [shop = scene.shop] relay in try await relay.result(challenge, to: shop) }
+        let row = try await rig.on { [shop = fixture.shop] relay in try await relay.result(challenge, to: shop) }
         var expected = row.json()
-        expected.set("token", .string(scene.ada.token.text))
+        expected.set("token", .string(fixture.ada.token.text))
         #expect(reported.first?.object?["data"]?.object == expected)
         #expect(expected["login"] == "failure" && expected["reason"] == "fraud")
-        #expect(expected["receipt"]?.string != nil && expected["device"]?.string == scene.bound.id.text)
+        #expect(expected["receipt"]?.string != nil && expected["device"]?.string == fixture.bound.id.text)
         #expect(
             reported.last?.object?["data"]?.object == [
-                "token": .string(scene.ada.token.text), "challenge": .string(challenge.text),
-                "device": .string(scene.bound.id.text), "reason": "frozen",
+                "token": .string(fixture.ada.token.text), "challenge": .string(challenge.text),
+                "device": .string(fixture.bound.id.text), "reason": "frozen",
             ])
     }
 
     @Test(arguments: StoreKind.all) func operatorLockEventHasNoChallenge(kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        _ = try await scene.reported()
-        let (store, user, now) = (scene.rig.store, scene.bound.user, scene.rig.time.now())
-        _ = try await scene.rig.on { relay in
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.reported()
+        let (store, user, now) = (fixture.rig.store, fixture.bound.user, fixture.rig.time.now())
+        _ = try await fixture.rig.on { relay in
             try await store.run(Locks.lock(user, at: now, as: relay.operations.new()))
         }
-        let reported = try await scene.reported()
+        let reported = try await fixture.reported()
         #expect(reported.type == "user.locked")
-        #expect(reported.data == ["token": .string(scene.ada.token.text), "reason": "locked"])
+        #expect(reported.data == ["token": .string(fixture.ada.token.text), "reason": "locked"])
     }
 
     /// An event about a deleted phone is not sent.
     @Test func eventAboutADeletedUserHasNoBody() async throws {
-        let scene = try await Fixture(.memory)
-        try scene.rig.execute(
+        let fixture = try await Fixture(.memory)
+        try fixture.rig.execute(
             "UPDATE outbox SET device_id = x'00000000000000000000000000000001' WHERE kind = 'webhook'")
-        scene.rig.relay.replace(scene.rig.webhooks)
-        try await scene.rig.webhookRound(after: .zero)
-        #expect(scene.rig.webhooks.sent.isEmpty)
-        #expect(try scene.rig.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
-        #expect(scene.rig.sink.drain().contains { $0.contains("event=webhook.void") })
+        fixture.rig.relay.replace(fixture.rig.webhooks)
+        try await fixture.rig.webhookRound(after: .zero)
+        #expect(fixture.rig.webhooks.sent.isEmpty)
+        #expect(try fixture.rig.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
+        #expect(fixture.rig.sink.drain().contains { $0.contains("event=webhook.void") })
     }
 
     /// The end of a challenge is reported even long afterwards, like the answer to a website that asks.
     @Test func loginDecidedOutlivesTheResultLifetime() async throws {
-        let scene = try await Fixture(.memory)
-        _ = try await scene.reported()
-        let challenge = try await scene.ask()
-        try await scene.rig.on { [shop = scene.shop] relay in try await relay.cancel(challenge, by: shop) }
-        scene.rig.time.advance(by: Relay.resultLifetime + .seconds(1))
-        let reported = try await scene.reported()
+        let fixture = try await Fixture(.memory)
+        _ = try await fixture.reported()
+        let challenge = try await fixture.ask()
+        try await fixture.rig.on { [shop = fixture.shop] relay in try await relay.cancel(challenge, by: shop) }
+        fixture.rig.time.advance(by: Relay.resultLifetime + .seconds(1))
+        let reported = try await fixture.reported()
         #expect(reported.type == "login.decided" && reported.data?["reason"] == "cancelled")
     }
 }

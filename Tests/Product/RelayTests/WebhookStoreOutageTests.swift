@@ -42,20 +42,20 @@ import World
         kind: StoreKind
     ) async throws {
         let place = try await kind.fresh()
-        let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
-        let rig = scene.rig
+        let fixture = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
+        let rig = fixture.rig
         let way = Way()
         let store = try await blocking { try way.store(at: place.url) }
         let relay = try rig.relay(over: store, webhooks: way.courier(before: rig.webhooks))
-        try await scene.cancelled()
+        try await fixture.cancelled()
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(rig.webhooks.sent.count == 1)
-        #expect(scene.lines(of: "webhook.delivered").isEmpty)
+        #expect(fixture.lines(of: "webhook.delivered").isEmpty)
         way.cut(false)
         // The lease must end before the relay processes the webhook again.
         for _ in 0..<4 {
-            #expect(try scene.left() == 1)
+            #expect(try fixture.left() == 1)
             rig.time.advance(by: .seconds(7))
             try await rig.on { _ in await relay.deliverWebhooks() }
             await rig.settled()
@@ -63,9 +63,9 @@ import World
         rig.time.advance(by: .seconds(7))
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
-        #expect(try scene.left() == 0)
+        #expect(try fixture.left() == 0)
         #expect(rig.webhooks.sent.count == 1)
-        #expect(scene.lines(of: "webhook.delivered").count == 1)
+        #expect(fixture.lines(of: "webhook.delivered").count == 1)
         store.close()
     }
 
@@ -89,18 +89,18 @@ import World
         async throws
     {
         let place = try await StoreKind.file.fresh()
-        let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
-        let rig = scene.rig
+        let fixture = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
+        let rig = fixture.rig
         let website = Receiver(rig.webhooks)
         website.answer(.answered(status: 500))
         let way = Way()
         let store = try await blocking { try way.store(at: place.url) }
         let relay = try rig.relay(over: store, webhooks: way.courier(before: rig.webhooks))
-        try await scene.cancelled()
+        try await fixture.cancelled()
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(website.came.count == 1)
-        #expect(try scene.left("attempts = 0 AND holder IS NOT NULL") == 1)
+        #expect(try fixture.left("attempts = 0 AND holder IS NOT NULL") == 1)
         way.cut(false)
         switch meanwhile {
         case .nothing: break
@@ -114,21 +114,21 @@ import World
         await rig.settled()
         // The pause is over in any case. The outcome of this attempt cannot be written either.
         #expect(website.came.count == 2)
-        #expect(try scene.left("attempts = \(meanwhile.failures) AND holder IS NOT NULL") == 1)
-        #expect(scene.lines(of: "webhook.failed").count == (meanwhile == .nothing ? 1 : 0))
+        #expect(try fixture.left("attempts = \(meanwhile.failures) AND holder IS NOT NULL") == 1)
+        #expect(fixture.lines(of: "webhook.failed").count == (meanwhile == .nothing ? 1 : 0))
         store.close()
     }
 
     /// The webhook may have arrived, so it is sent again under the same id.
     @Test(arguments: [StoreKind.file, .mariadb]) func webhookOfADeadRelayIsResent(kind: StoreKind) async throws {
         let place = try await kind.fresh()
-        let scene = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
-        let rig = scene.rig
+        let fixture = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
+        let rig = fixture.rig
         let way = Way()
         let store = try await blocking { try way.store(at: place.url) }
         let relay = try rig.relay(over: store, webhooks: way.courier(before: rig.webhooks))
         try await rig.on { _ in await relay.runHeartbeat() }
-        let challenge = try await scene.fraud()
+        let challenge = try await fixture.fraud()
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(rig.webhooks.sent.map(\.id.text) == [challenge.text])
@@ -145,9 +145,9 @@ import World
         try #require(sent.map(\.type) == ["login.decided", "login.decided", "user.frozen"])
         #expect(sent[0].id == sent[1].id && sent[0].body == sent[1].body)
         #expect(sent[0].field("webhook-id") == sent[1].field("webhook-id"))
-        #expect(try scene.left() == 0)
+        #expect(try fixture.left() == 0)
         // The death of a relay is no failure of the website.
-        #expect(scene.counted("failed") == 0)
+        #expect(fixture.counted("failed") == 0)
         store.close()
     }
 }

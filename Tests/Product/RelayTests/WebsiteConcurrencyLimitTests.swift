@@ -52,48 +52,48 @@ struct WebsiteConcurrencyLimitTests {
     private func names(_ website: String, _ numbers: Range<Int>) -> [String] { numbers.map { "\(website) \($0)" } }
 
     @Test func websiteThatIsAloneHasNoLimit() {
-        let scene = Fixture(time)
-        scene.send("flood", 0..<1000)
-        #expect(scene.begunSince() == names("flood", 0..<1000))
+        let fixture = Fixture(time)
+        fixture.send("flood", 0..<1000)
+        #expect(fixture.begunSince() == names("flood", 0..<1000))
     }
 
     @Test func requestsOverTheLimitBeginInOrderWhenOthersEnd() {
-        let scene = Fixture(time)
-        scene.send("shop", 0..<1)
-        scene.send("flood", 0..<100)
-        #expect(scene.begunSince() == ["shop 0"] + names("flood", 0..<WebsiteConcurrencyLimit.limit))
+        let fixture = Fixture(time)
+        fixture.send("shop", 0..<1)
+        fixture.send("flood", 0..<100)
+        #expect(fixture.begunSince() == ["shop 0"] + names("flood", 0..<WebsiteConcurrencyLimit.limit))
         // Another website's request starts at once, however many wait.
-        scene.send("shop", 1..<2)
-        #expect(scene.begunSince() == ["shop 1"])
+        fixture.send("shop", 1..<2)
+        #expect(fixture.begunSince() == ["shop 1"])
         for number in WebsiteConcurrencyLimit.limit..<100 {
-            scene.end("flood")
-            #expect(scene.begunSince() == ["flood \(number)"])
+            fixture.end("flood")
+            #expect(fixture.begunSince() == ["flood \(number)"])
         }
-        scene.end("flood", WebsiteConcurrencyLimit.limit)
-        scene.end("shop", 2)
-        #expect(scene.turns.websites == 0)
+        fixture.end("flood", WebsiteConcurrencyLimit.limit)
+        fixture.end("shop", 2)
+        #expect(fixture.turns.websites == 0)
     }
 
     @Test func requestsThatBeganWithoutLimitCountOnceThereIsOne() {
-        let scene = Fixture(time)
-        scene.send("flood", 0..<10)
-        scene.send("shop", 0..<1)
-        _ = scene.begunSince()
-        scene.send("flood", 10..<11)
-        scene.end("flood", 10 - WebsiteConcurrencyLimit.limit)
-        #expect(scene.begunSince().isEmpty)
-        scene.end("flood")
-        #expect(scene.begunSince() == ["flood 10"])
+        let fixture = Fixture(time)
+        fixture.send("flood", 0..<10)
+        fixture.send("shop", 0..<1)
+        _ = fixture.begunSince()
+        fixture.send("flood", 10..<11)
+        fixture.end("flood", 10 - WebsiteConcurrencyLimit.limit)
+        #expect(fixture.begunSince().isEmpty)
+        fixture.end("flood")
+        #expect(fixture.begunSince() == ["flood 10"])
     }
 
     @Test func limitEndsWhenNoOtherWebsiteCallsAnyMore() {
-        let scene = Fixture(time)
-        scene.send("shop", 0..<1)
-        scene.send("flood", 0..<20)
-        _ = scene.begunSince()
+        let fixture = Fixture(time)
+        fixture.send("shop", 0..<1)
+        fixture.send("flood", 0..<20)
+        _ = fixture.begunSince()
         time.advance(by: WebsiteConcurrencyLimit.memory)
-        scene.send("flood", 20..<30)
+        fixture.send("flood", 20..<30)
         // The requests that have waited start, too.
-        #expect(Set(scene.begunSince()) == Set(names("flood", WebsiteConcurrencyLimit.limit..<30)))
+        #expect(Set(fixture.begunSince()) == Set(names("flood", WebsiteConcurrencyLimit.limit..<30)))
     }
 }

@@ -42,32 +42,32 @@ import Testing
 
     /// SQLite itself would have checkpointed the first thousand pages within a commit.
     @Test func commitDoesNotWaitForACheckpoint() throws {
-        let scene = try Fixture()
-        for _ in 0..<15 { try scene.commit(pages: 100) }
-        #expect(scene.sizes.file < 10)
-        #expect(scene.worker.turn())
-        #expect(scene.sizes.file >= 1500)
+        let fixture = try Fixture()
+        for _ in 0..<15 { try fixture.commit(pages: 100) }
+        #expect(fixture.sizes.file < 10)
+        #expect(fixture.worker.turn())
+        #expect(fixture.sizes.file >= 1500)
         // The file has all of the log, so SQLite writes the log from its start again.
-        let before = scene.sizes.log
-        for _ in 0..<10 { try scene.commit(pages: 90) }
-        #expect(scene.sizes.log == before)
+        let before = fixture.sizes.log
+        for _ in 0..<10 { try fixture.commit(pages: 90) }
+        #expect(fixture.sizes.log == before)
     }
 
     @Test func walIsBoundedWithAStalledCheckpointThread() throws {
-        let scene = try Fixture(CheckpointPolicy.Limits(step: 10, long: 50, most: 200))
-        for _ in 0..<100 { try scene.commit(pages: 20) }
-        #expect(scene.sizes.file > 1500)
-        #expect(scene.sizes.log < 300 * (Self.page + 24))
+        let fixture = try Fixture(CheckpointPolicy.Limits(step: 10, long: 50, most: 200))
+        for _ in 0..<100 { try fixture.commit(pages: 20) }
+        #expect(fixture.sizes.file > 1500)
+        #expect(fixture.sizes.log < 300 * (Self.page + 24))
     }
 
     /// Commits that no checkpoint has copied survive the end of the connections, in either order.
     @Test func closingTheCheckpointerFirstLosesNothing() throws {
-        let scene = try Fixture()
-        for _ in 0..<15 { try scene.commit(pages: 100) }
-        while scene.worker.turn() {}
-        try scene.commit(pages: 100)
-        scene.session.close()
-        let again = try SQLiteSession(path: scene.directory("test.db"), mode: .readingOnly, timeout: .zero)
+        let fixture = try Fixture()
+        for _ in 0..<15 { try fixture.commit(pages: 100) }
+        while fixture.worker.turn() {}
+        try fixture.commit(pages: 100)
+        fixture.session.close()
+        let again = try SQLiteSession(path: fixture.directory("test.db"), mode: .readingOnly, timeout: .zero)
         let rows = try again.run([Statement("SELECT count(*) AS count, sum(length(body)) AS size FROM kept")()])
         #expect(try rows[0].first?.integer("count") == 16)
         #expect(try rows[0].first?.integer("size") == Int64(16 * 100 * Self.page))

@@ -28,9 +28,9 @@ import World
         return (try? rows.first?.integer("rows_read")) ?? .max / 2
     }
 
-    private func fill(_ scene: WebhookFixture, _ count: Int) async throws {
+    private func fill(_ fixture: WebhookFixture, _ count: Int) async throws {
         let website = "x'\(Sample.id(1) as WebsiteID)'"
-        try await scene.write(
+        try await fixture.write(
             """
             INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, dead_at,
             attempts)
@@ -43,15 +43,15 @@ import World
     }
 
     @Test func largeWebhookBacklogSlowsNoOther() async throws {
-        let scene = try WebhookFixture(.mariadb)
-        for website in 1...2 { try await scene.addWebsite(website) }
-        try await scene.write("SET max_recursive_iterations = 1000000")
-        try await fill(scene, 100_000)
-        for number in 0..<20 { try await scene.addWebhook(number + 1_000_000_000, to: 2) }
-        try await scene.addWebhook(2_000_000_000, to: 1, after: .seconds(-86_400 * 365 * 30))
-        try await scene.write("ANALYZE TABLE outbox, webhook_endpoint, website")
+        let fixture = try WebhookFixture(.mariadb)
+        for website in 1...2 { try await fixture.addWebsite(website) }
+        try await fixture.write("SET max_recursive_iterations = 1000000")
+        try await fill(fixture, 100_000)
+        for number in 0..<20 { try await fixture.addWebhook(number + 1_000_000_000, to: 2) }
+        try await fixture.addWebhook(2_000_000_000, to: 1, after: .seconds(-86_400 * 365 * 30))
+        try await fixture.write("ANALYZE TABLE outbox, webhook_endpoint, website")
         let counted = Counted()
-        let store = try Store.watched(at: scene.database.url) { (steps, session) throws(SessionFailure) in
+        let store = try Store.watched(at: fixture.database.url) { (steps, session) throws(SessionFailure) in
             let before = try Self.looked(session)
             let results = try session.run(steps)
             let after = try Self.looked(session)
@@ -70,17 +70,17 @@ import World
             #expect(found.count == 2)
         }
         try await costs("claim of another", upTo: 500) {
-            let claimed = try await scene.claim(of: 2, on: store)
+            let claimed = try await fixture.claim(of: 2, on: store)
             #expect(claimed.count == 4)
         }
         try await costs("claim of its own", upTo: 500) {
-            let claimed = try await scene.claim(of: 1, on: store)
+            let claimed = try await fixture.claim(of: 1, on: store)
             #expect(claimed.count == 4)
         }
         let settled = WebhookSettlement(
             website: Sample.id(2), url: WebhookFixture.url, relay: Sample.id(1), at: WebhookFixture.now,
             effects: [.retry(Sample.id(1_000_000_000), at: Sample.later, failures: 1)], reason: nil, tried: .failed)
-        try await costs("settle", upTo: 100) { _ = try await store.settle(settled, as: scene.operations.new()) }
+        try await costs("settle", upTo: 100) { _ = try await store.settle(settled, as: fixture.operations.new()) }
         let claim = OutboxLease(
             id: Sample.id(1), relay: Sample.id(1), now: WebhookFixture.now, leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
@@ -92,7 +92,7 @@ import World
             reason: nil,
             tried: .nothing)
         try await costs("all of them hastened", upTo: 300_000) {
-            _ = try await store.settle(recovered, as: scene.operations.new())
+            _ = try await store.settle(recovered, as: fixture.operations.new())
         }
     }
 }

@@ -16,10 +16,10 @@ import Testing
             try text.set("mail.username", to: "relay")
             try text.set("mail.password_file", to: files("mail.password"))
             try text.set("mail.ca", to: files("mail-ca.pem"))
-        } _: { scene in
-            scene.keep("password of news")
+        } _: { fixture in
+            fixture.keep("password of news")
             let policies = ["--display-name", "Bücher & Mehr", "--guesses", "1"]
-            let shop = try await scene.website("shop", policies, answers: nil)
+            let shop = try await fixture.website("shop", policies, answers: nil)
             var count = 0
             /// Expects the next mail: to this person, with this subject and these texts.
             func news(_ name: String, _ subject: String, _ parts: String...) async throws {
@@ -32,12 +32,12 @@ import Testing
             }
             let (token, code) = try await shop.register(
                 "kim.news", with: ["email": "kim.news@example.org", "language": "de"])
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             try await news(
                 "kim.news", "Ein Telefon wurde Ihrem Konto bei Bücher & Mehr hinzugefügt", "Telefon: Bob's phone\n",
                 "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an Bücher & Mehr")
             _ = try await CodeLogin(shop, "kim.news")
-            let (challenge, answer) = try await phone.sign("fraud", in: scene)
+            let (challenge, answer) = try await phone.sign("fraud", in: fixture)
             let said = try await phone.party.curl(
                 "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said["login"] == "failure", "\(said)")

@@ -12,8 +12,8 @@ import Testing
         let files = try TemporaryDirectory()
         try await Fixture.play(kind) { text throws in
             try Outgoing.set(gateways: [Outgoing.gateway("one", texts.url, files)], mail: mails, files, in: &text)
-        } _: { scene in
-            try await story(scene, try await scene.website("shop", policies), texts, mails)
+        } _: { fixture in
+            try await story(fixture, try await fixture.website("shop", policies), texts, mails)
         }
     }
 
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func newAddressCountsOnceConfirmed(_ kind: StoreKind) async throws {
-        try await play(kind) { scene, shop, texts, mails in
+        try await play(kind) { fixture, shop, texts, mails in
             let (mail, number) = ("ana.new@example.org", "+4915112345678")
             try await shop.register("ana.new", with: [:])
             let none = try await CodeLogin(shop, "ana.new").told()
@@ -42,12 +42,12 @@ import Testing
             // Each address needs its own code.
             #expect(try await confirm(shop, "ana.new", number, mailed).text == #"{"confirmed":false}"#)
             // The delay is longer than the next requests take.
-            try scene.relay.execute("UPDATE user SET code_failures = code_failures + 8")
+            try fixture.relay.execute("UPDATE user SET code_failures = code_failures + 8")
             let early = try await confirm(shop, "ana.new", number, texted)
             #expect(early.status == 429 && early.field("retry-after") != nil, "\(early)")
             // All codes of a user share one delay.
             #expect(try await confirm(shop, "ana.new", mail, mailed).status == 429)
-            try scene.relay.execute(
+            try fixture.relay.execute(
                 "UPDATE user SET code_failures = code_failures - 8, code_failed_at = '2026-01-01 00:00:00.000'")
             #expect(try await confirm(shop, "ana.new", mail, mailed).text == #"{"confirmed":true}"#)
             #expect(try await confirm(shop, "ana.new", mail, mailed).status == 409)
@@ -88,9 +88,9 @@ import Testing
 
     /// A person who has only the password cannot add an address.
     @Test func newAddressNeedsPhoneApproval() async throws {
-        try await play(.file) { scene, shop, _, mails in
+        try await play(.file) { fixture, shop, _, mails in
             let (token, code) = try await shop.register("kim.bound", with: [:])
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             var change: JSONObject = ["email": "kim.bound@example.org"]
             let refused = try await shop.curl("PATCH", "/user/kim.bound", change)
             #expect(refused.status == 403 && refused["code"] == "approval_required", "\(refused)")

@@ -23,15 +23,15 @@ import World
             key: key, commonName: "shop", names: names, usages: usages, notBefore: now + from, notAfter: now + to)
     }
 
-    private static func key(of website: String, in scene: Fixture) throws -> P256PrivateKey {
-        try P256PrivateKey(pem: Secret(try TextFile.bytes(scene.relay.directory("\(website).key"))))
+    private static func key(of website: String, in fixture: Fixture) throws -> P256PrivateKey {
+        try P256PrivateKey(pem: Secret(try TextFile.bytes(fixture.relay.directory("\(website).key"))))
     }
 
     @Test func unverifiableCertificateIsRefusedInTLS() async throws {
-        try await Fixture.play { scene in
-            _ = try await scene.website("shop")
-            let key = try Self.key(of: "shop", in: scene)
-            let websites = try scene.authority("website-ca")
+        try await Fixture.play { fixture in
+            _ = try await fixture.website("shop")
+            let key = try Self.key(of: "shop", in: fixture)
+            let websites = try fixture.authority("website-ca")
             let stranger = try CertificateAuthority.create(
                 commonName: "Twoefay website authority", days: 1, at: SystemTime().now())
             let bad: [(String, Certificate)] = [
@@ -40,10 +40,10 @@ import World
                 ("stranger", try stranger.issue(Self.request(key.publicKey))),
                 ("server", try websites.issue(Self.request(key.publicKey, usages: [.serverAuth]))),
                 ("useless", try websites.issue(Self.request(key.publicKey, usages: []))),
-                ("from-ca", try scene.authority("ca").issue(Self.request(key.publicKey))),
+                ("from-ca", try fixture.authority("ca").issue(Self.request(key.publicKey))),
             ]
             for (name, certificate) in bad {
-                let party = try scene.holder(name, try certificate.pem(), key)
+                let party = try fixture.holder(name, try certificate.pem(), key)
                 for version in ["1.2", "1.3"] {
                     // Even a route without authentication refuses a caller that presents a bad certificate.
                     for path in ["/user/bob", "/health"] {
@@ -53,19 +53,19 @@ import World
                 }
             }
             // The same key under a good certificate.
-            let good = try scene.holder("good", try websites.issue(Self.request(key.publicKey)).pem(), key)
+            let good = try fixture.holder("good", try websites.issue(Self.request(key.publicKey)).pem(), key)
             #expect(try await good.curl("GET", "/user/bob").status == 404)
         }
     }
 
     @Test func certificateWithoutExactlyOneKnownNameIsUnauthenticated() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop")
-            _ = try await scene.website("bank")
-            let key = try Self.key(of: "shop", in: scene)
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop")
+            _ = try await fixture.website("bank")
+            let key = try Self.key(of: "shop", in: fixture)
             let other = try P256PrivateKey.generate()
-            let websites = try scene.authority("website-ca")
-            let phones = try scene.authority("device-ca")
+            let websites = try fixture.authority("website-ca")
+            let phones = try fixture.authority("device-ca")
             let bad: [(String, Certificate, P256PrivateKey)] = [
                 ("none", try websites.issue(Self.request(key.publicKey, names: [])), key),
                 ("two", try websites.issue(Self.request(key.publicKey, names: [Names.shop, Names.bank])), key),
@@ -83,7 +83,7 @@ import World
                 ),
             ]
             for (name, certificate, key) in bad {
-                let party = try scene.holder(name, try certificate.pem(), key)
+                let party = try fixture.holder(name, try certificate.pem(), key)
                 let answer = try await party.curl("GET", "/user/bob")
                 #expect(answer.status == 401, "\(name)")
                 #expect(answer["code"] == "unauthenticated", "\(name)")
@@ -95,7 +95,7 @@ import World
                 ("POST", "/login"), ("POST", "/auth"), ("POST", "/backup"), ("DELETE", "/challenge/x"),
                 ("POST", "/success"), ("POST", "/failure"),
             ] {
-                let answer = try await scene.nobody.curl(method, path)
+                let answer = try await fixture.nobody.curl(method, path)
                 #expect(answer.status == 401, "\(method) \(path)")
                 #expect(answer["code"] == "unauthenticated")
                 #expect(answer.isProblem)
@@ -105,10 +105,10 @@ import World
     }
 
     @Test func certificateOfTheWrongKindIsForbidden() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop")
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop")
             let (token, code) = try await shop.register("bob.kind")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             for (method, path) in [
                 ("POST", "/register"), ("GET", "/user/bob.kind"), ("DELETE", "/user/bob.kind"), ("POST", "/login"),
                 ("POST", "/auth"), ("POST", "/backup"), ("DELETE", "/challenge/x"),
@@ -126,19 +126,19 @@ import World
                 }
             }
             // The phone's key for its own device, signed by the websites' authority.
-            let wrong = try scene.authority("website-ca").issue(
+            let wrong = try fixture.authority("website-ca").issue(
                 Self.request(phone.key.key.publicKey, names: [.uri("twoefay:device:\(phone.device)")]))
-            let party = try scene.holder("wrong", try wrong.pem(), phone.key.key)
+            let party = try fixture.holder("wrong", try wrong.pem(), phone.key.key)
             #expect(try await party.curl("POST", "/success", ["challenge": "x"]).status == 401)
         }
     }
 
     @Test func certificateInTheCRLIsRefused() async throws {
-        try await Fixture.play { scene in
-            let relay = scene.relay
-            let websites = try scene.authority("website-ca")
-            let good = try await scene.website("shop")
-            let bad = try await scene.website("bank")
+        try await Fixture.play { fixture in
+            let relay = fixture.relay
+            let websites = try fixture.authority("website-ca")
+            let good = try await fixture.website("shop")
+            let bad = try await fixture.website("bank")
             #expect(try await bad.curl("GET", "/user/bob").status == 404)
 
             func revoke(_ serials: [String]) throws {

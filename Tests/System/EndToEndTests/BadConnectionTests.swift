@@ -6,8 +6,8 @@ import Testing
 /// Connections with faults below the requests.
 @Suite("Bad connections", .timeLimit(.minutes(15)), .mayBlock) struct BadConnectionTests {
     @Test func clientWithoutHTTP2OrModernTLSIsRefused() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop")
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop")
             let refused: [(String, [String])] = [
                 ("HTTP/1.1 alone", ["--http1.1"]), ("no ALPN", ["--no-alpn", "--http1.1"]),
                 ("no ALPN, HTTP/2 all the same", ["--no-alpn", "--http2-prior-knowledge"]),
@@ -26,13 +26,13 @@ import Testing
     }
 
     @Test func plaintextClientIsDisconnected() async throws {
-        try await Fixture.play { scene in
+        try await Fixture.play { fixture in
             let texts = [
                 "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
                 String(repeating: "garbage ", count: 4096), "\0\0\0\0\0\0\0\0", "\u{16}\u{3}\u{1}zz not a hello",
             ]
             for text in texts {
-                let wire = try Wire(to: scene.relay.port)
+                let wire = try Wire(to: fixture.relay.port)
                 wire.send(text)
                 // A connection in the middle of a record ends when the handshake's time is over, which takes too
                 // long for this test.
@@ -42,29 +42,29 @@ import Testing
                 #expect(rest.count <= 7, "\(rest)")
             }
             for _ in 0..<50 {
-                let wire = try Wire(to: scene.relay.port)
+                let wire = try Wire(to: fixture.relay.port)
                 wire.send([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3])
                 wire.reset()
             }
-            _ = try await scene.relay.logged("event=connection.failed")
+            _ = try await fixture.relay.logged("event=connection.failed")
         }
     }
 
     /// Listeners of one user can share a port; two relays must not.
     @Test func secondRelayOnThePortDoesNotStart() async throws {
-        try await Fixture.play { scene in
-            let second = try await Child.run(try BuiltProgram.twoefayd.path, ["--config", scene.relay.settings])
+        try await Fixture.play { fixture in
+            let second = try await Child.run(try BuiltProgram.twoefayd.path, ["--config", fixture.relay.settings])
             #expect(second.status == 5)
-            #expect(second.errors.contains("cannot listen on 127.0.0.1:\(scene.relay.port)"), "\(second.errors)")
-            #expect(try await scene.nobody.curl("POST", "/login").status == 401)
+            #expect(second.errors.contains("cannot listen on 127.0.0.1:\(fixture.relay.port)"), "\(second.errors)")
+            #expect(try await fixture.nobody.curl("POST", "/login").status == 401)
         }
     }
 
     /// Uses openssl's own client, which sends the given bytes and then disconnects.
     @Test func abortedRequestLeavesNothingBehind() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop", ["--answers", "website"])
-            let relay = scene.relay
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop", ["--answers", "website"])
+            let relay = fixture.relay
             let begin = Frames.preface + Frames.settings
             let body = Array(#"{"username":"half"}"#.utf8)
             let post = Frames.headers(Frames.post("/register", length: body.count), flags: 4)

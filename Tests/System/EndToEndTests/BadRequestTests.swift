@@ -58,10 +58,10 @@ import Testing
     ]
 
     @Test func badRequestGetsItsStatusAndNamesItsField() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop")
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop")
             for each in Self.cases {
-                let caller = each.path == "/verify" ? scene.nobody : shop
+                let caller = each.path == "/verify" ? fixture.nobody : shop
                 let answer = try await caller.curl("POST", each.path, raw: each.body)
                 #expect(answer.status == each.status, "\(each.path) \(each.body): \(answer)")
                 #expect(answer["code"]?.string == each.code, "\(each.path) \(each.body): \(answer)")
@@ -81,10 +81,10 @@ import Testing
     }
 
     @Test func invalidUTF8AndOversizedBodiesAreRefused() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop")
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop")
             func post(_ bytes: [UInt8], type: String = "application/json") async throws -> CurlCaller.Answer {
-                let path = scene.relay.directory("body")
+                let path = fixture.relay.directory("body")
                 try TextFile.write(bytes, to: path)
                 return try await shop.curl(
                     "POST", "/register", arguments: ["--data-binary", "@\(path)", "--header", "content-type: \(type)"])
@@ -115,8 +115,8 @@ import Testing
     }
 
     @Test func unsupportedMethodIsRefused() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop")
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop")
             let wrong = [
                 ("GET", "/register", "POST"), ("PUT", "/login", "POST"), ("POST", "/health", "GET"),
                 ("PATCH", "/user/bob/activation", "POST"), ("POST", "/challenge/x", "DELETE"),
@@ -135,9 +135,9 @@ import Testing
     @Test(arguments: [StoreKind.file, .mariadb]) func idempotencyKeyIsBoundToItsRequest(
         _ kind: StoreKind
     ) async throws {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website("shop", ["--answers", "website", "--number", "0"])
-            let bank = try await scene.website("bank", ["--answers", "website"])
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website("shop", ["--answers", "website", "--number", "0"])
+            let bank = try await fixture.website("bank", ["--answers", "website"])
             let key = ["idempotency-key": "9f0a"]
             let bob: JSONObject = ["username": "bob.twice"]
             let first = try await shop.curl("POST", "/register", bob, fields: key)

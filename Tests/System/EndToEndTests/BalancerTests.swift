@@ -22,10 +22,10 @@ import Testing
 
     /// Wrong codes of one client do not delay other clients behind the same balancer.
     @Test(.enabled(if: Balancer.isInstalled)) func clientsBehindABalancerAreDistinguished() async throws {
-        try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { scene in
-            let balancer = try Balancer(before: scene.relay)
-            let guesser = scene.nobody.through(balancer.port, from: "127.0.0.3")
-            let other = scene.nobody.through(balancer.port, from: "127.0.0.4")
+        try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { fixture in
+            let balancer = try Balancer(before: fixture.relay)
+            let guesser = fixture.nobody.through(balancer.port, from: "127.0.0.3")
+            let other = fixture.nobody.through(balancer.port, from: "127.0.0.4")
             let up = try await guesser.curl(
                 "GET", "/health", arguments: ["--retry", "60", "--retry-connrefused", "--retry-delay", "1"])
             #expect(up.status == 200)
@@ -36,28 +36,28 @@ import Testing
             while said.count < 30, said.last != 429 { said.append(try await guesser.caller.guess().status) }
             #expect(said.last == 429 && Set(said.dropLast()) == [401], "\(said)")
             #expect(try await other.caller.guess().status == 401)
-            #expect(try await scene.nobody.caller.guess().status == 401)
-            let slowed = scene.relay.log.split(separator: "\n").filter { $0.contains("event=code.wrong") }
+            #expect(try await fixture.nobody.caller.guess().status == 401)
+            let slowed = fixture.relay.log.split(separator: "\n").filter { $0.contains("event=code.wrong") }
             #expect(!slowed.isEmpty && slowed.allSatisfy { $0.contains("remote=127.0.0.3") }, "\(slowed)")
 
             // The clients of the balancer still authenticate to the relay itself.
-            let shop = try await scene.website("shop").through(balancer.port, from: "127.0.0.4")
+            let shop = try await fixture.website("shop").through(balancer.port, from: "127.0.0.4")
             #expect(try await shop.register("bob.behind").token.isEmpty == false)
             // The balancer's own health checks were answered.
-            #expect(!scene.relay.log.contains("event=connection.refused"))
+            #expect(!fixture.relay.log.contains("event=connection.refused"))
         }
     }
 
     /// Neither directly nor through the balancer.
     @Test(.enabled(if: Balancer.isInstalled)) func proxyHeaderFromOthersIsRefused() async throws {
-        try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { scene in
-            let balancer = try Balancer(before: scene.relay)
-            let up = try await scene.nobody.through(balancer.port).curl(
+        try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { fixture in
+            let balancer = try Balancer(before: fixture.relay)
+            let up = try await fixture.nobody.through(balancer.port).curl(
                 "GET", "/health", arguments: ["--retry", "60", "--retry-connrefused", "--retry-delay", "1"])
             #expect(up.status == 200)
-            for port in [scene.relay.port, balancer.port] {
+            for port in [fixture.relay.port, balancer.port] {
                 let liar = try Interposer(to: port)
-                let party = scene.nobody.through(liar.port)
+                let party = fixture.nobody.through(liar.port)
                 #expect(try await party.curl("GET", "/health").status == 200)
                 liar.set(Self.introducing([192, 0, 2, 66]))
                 let status = try await party.refusal("POST", "/verify", arguments: ["--max-time", "20"])
@@ -66,7 +66,7 @@ import Testing
                 let answer = try #require(liar.passed.last?.toClient)
                 #expect(answer.count <= 7, "\(answer)")
             }
-            #expect(!scene.relay.log.contains("192.0.2.66"))
+            #expect(!fixture.relay.log.contains("192.0.2.66"))
         }
     }
 

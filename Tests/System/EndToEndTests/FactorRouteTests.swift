@@ -8,7 +8,7 @@ import World
 @Suite("A factor begun by the website", .timeLimit(.minutes(15)), .mayBlock) struct FactorRouteTests {
     /// A relay that sends codes by text message and by mail, and a website.
     private struct FactorFixture {
-        let scene: Fixture
+        let base: Fixture
         let shop: Party
         let texts: TestGateway
         let mails: TestMailServer
@@ -20,10 +20,10 @@ import World
         }
 
         /// Moves all earlier steps into the past, so that the next message need not wait.
-        func later() throws { try scene.relay.execute("UPDATE step SET at = '2026-01-01 00:00:00.000'") }
+        func later() throws { try base.relay.execute("UPDATE step SET at = '2026-01-01 00:00:00.000'") }
 
         func sent(_ kind: String, _ login: CodeLogin, number: Int = 1) async throws {
-            try await scene.relay.logged("event=\(kind).accepted challenge=\(login.challenge)", number: number)
+            try await base.relay.logged("event=\(kind).accepted challenge=\(login.challenge)", number: number)
         }
     }
 
@@ -36,34 +36,34 @@ import World
         try await Fixture.play(kind) { text throws in
             try apple?.set(in: &text)
             try Outgoing.set(gateways: [Outgoing.gateway("one", texts.url, files)], mail: mails, files, in: &text)
-        } _: { scene in
-            let shop = try await scene.website("shop", policies)
-            try await story(FactorFixture(scene: scene, shop: shop, texts: texts, mails: mails))
+        } _: { base in
+            let shop = try await base.website("shop", policies)
+            try await story(FactorFixture(base: base, shop: shop, texts: texts, mails: mails))
         }
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func everyResentCodeIsAccepted(_ kind: StoreKind) async throws {
-        try await play(kind) { stage in
-            _ = try await stage.person("ana.again", "+4915112345678")
-            let login = try await CodeLogin(stage.shop, "ana.again")
+        try await play(kind) { fixture in
+            _ = try await fixture.person("ana.again", "+4915112345678")
+            let login = try await CodeLogin(fixture.shop, "ana.again")
             #expect(login.factor == "sms")
-            try await stage.sent("sms", login)
+            try await fixture.sent("sms", login)
             let other = try await login.begin("mail")
             #expect(other.status == 202 && other["factor"] == "mail" && other["state"] == "queued", "\(other)")
             // Again, but not at once.
             let soon = try await login.begin("mail")
             #expect(soon.status == 429 && soon["code"] == "limited", "\(soon)")
             #expect(soon.field("retry-after").flatMap { Int($0) }.map { (1...20).contains($0) } == true)
-            try await stage.sent("mail", login)
+            try await fixture.sent("mail", login)
             #expect(try await login.told().steps == "sms expired, mail sent")
-            try stage.later()
+            try fixture.later()
             #expect(try await login.begin("mail").status == 202)
-            try await stage.sent("mail", login, number: 2)
+            try await fixture.sent("mail", login, number: 2)
             #expect(try await login.told().steps == "sms expired, mail expired, mail sent")
             // The first code, after the third was sent. Its use also uses up the others.
             let codes = [
-                try await stage.texts.code(1), try await stage.mails.code(1, to: "ana.again@example.org"),
-                try await stage.mails.code(2, to: "ana.again@example.org"),
+                try await fixture.texts.code(1), try await fixture.mails.code(1, to: "ana.again@example.org"),
+                try await fixture.mails.code(2, to: "ana.again@example.org"),
             ]
             #expect(Set(codes).count == 3)
             try await login.succeeds(by: "mail", worth: "low", codes[1])
@@ -76,37 +76,37 @@ import World
                 #expect(over.status == 409 && over["code"] == "already_decided", "\(over)")
             }
             // They are not valid for the next login either.
-            let next = try await CodeLogin(stage.shop, "ana.again")
-            try await stage.sent("sms", next)
+            let next = try await CodeLogin(fixture.shop, "ana.again")
+            try await fixture.sent("sms", next)
             #expect(try await next.handIn(codes[2])["login"] == "failure")
         }
     }
 
     @Test func sendingIsLimitedToFiveTimes() async throws {
-        try await play { stage in
-            _ = try await stage.person("ana.eager", "+4915112345678")
-            let login = try await CodeLogin(stage.shop, "ana.eager")
+        try await play { fixture in
+            _ = try await fixture.person("ana.eager", "+4915112345678")
+            let login = try await CodeLogin(fixture.shop, "ana.eager")
             for (index, factor) in ["mail", "sms", "mail", "sms"].enumerated() {
-                try stage.later()
+                try fixture.later()
                 #expect(try await login.begin(factor).status == 202, "\(index)")
             }
-            try stage.later()
+            try fixture.later()
             for factor in ["mail", "sms"] {
                 let over = try await login.begin(factor)
                 #expect(over.status == 429 && over.field("retry-after") != nil, "\(over)")
             }
-            await stage.texts.isAsked(3)
-            _ = try await stage.mails.mail(2)
+            await fixture.texts.isAsked(3)
+            _ = try await fixture.mails.mail(2)
             #expect(try await login.told().steps.split(separator: ",").count == 5)
-            try await login.succeeds(by: "sms", worth: "restricted", try await stage.texts.code(3))
+            try await login.succeeds(by: "sms", worth: "restricted", try await fixture.texts.code(3))
         }
     }
 
     @Test func disallowedFactorIsRefused() async throws {
-        try await play(.file, ["--factors", "sms, mail, totp"]) { stage in
-            _ = try await stage.person("ana.bound", "+4915112345678")
-            let foreign = try await stage.scene.website("bank")
-            let login = try await CodeLogin(stage.shop, "ana.bound", ["factors": ["sms", "totp"]])
+        try await play(.file, ["--factors", "sms, mail, totp"]) { fixture in
+            _ = try await fixture.person("ana.bound", "+4915112345678")
+            let foreign = try await fixture.base.website("bank")
+            let login = try await CodeLogin(fixture.shop, "ana.bound", ["factors": ["sms", "totp"]])
             #expect(login.factor == "sms")
             let answers: [(factor: String, status: Int, code: String)] = [
                 // Factors that the website does not accept, or this login does not accept.
@@ -120,24 +120,24 @@ import World
                 #expect(answer.isProblem)
             }
             #expect(try await login.begin("sms", by: foreign).status == 404)
-            #expect(try await login.begin("sms", by: stage.scene.nobody).status == 401)
-            let unknown = try await stage.shop.curl(
+            #expect(try await login.begin("sms", by: fixture.base.nobody).status == 401)
+            let unknown = try await fixture.shop.curl(
                 "POST", "/challenge/00000000000000000000000000000000/factor", ["factor": "sms"])
             #expect(unknown.status == 404)
             // The minimum assurance of a login excludes weaker factors.
-            let worth = try await CodeLogin(stage.shop, "ana.bound", ["min_assurance": "restricted"])
+            let worth = try await CodeLogin(fixture.shop, "ana.bound", ["min_assurance": "restricted"])
             #expect(worth.factor == "sms")
             #expect(try await worth.begin("mail").status == 403)
-            try await stage.sent("sms", worth)
-            try await worth.succeeds(by: "sms", worth: "restricted", try await stage.texts.code(2))
-            let more = try await CodeLogin(stage.shop, "ana.bound", ["min_assurance": "substantial"])
+            try await fixture.sent("sms", worth)
+            try await worth.succeeds(by: "sms", worth: "restricted", try await fixture.texts.code(2))
+            let more = try await CodeLogin(fixture.shop, "ana.bound", ["min_assurance": "substantial"])
             let told = try await more.told()
             #expect(told["login"] == "failure" && told["reason"] == "undeliverable" && told.steps.isEmpty, "\(told)")
             #expect(try await more.begin("sms").status == 409)
-            #expect(stage.texts.asked.count == 2 && stage.mails.said.isEmpty)
+            #expect(fixture.texts.asked.count == 2 && fixture.mails.said.isEmpty)
             // After the cancellation nothing more is sent.
-            let gone = try await CodeLogin(stage.shop, "ana.bound")
-            #expect(try await stage.shop.curl("DELETE", "/challenge/\(gone.challenge)").status == 204)
+            let gone = try await CodeLogin(fixture.shop, "ana.bound")
+            #expect(try await fixture.shop.curl("DELETE", "/challenge/\(gone.challenge)").status == 204)
             #expect(try await gone.begin("mail").status == 409)
         }
     }
@@ -147,23 +147,23 @@ import World
         async throws
     {
         let apple = try await TestAPNs.start()
-        try await play(kind, apple: apple) { stage in
-            let (token, code) = try await stage.person("kim.phone")
-            let phone = try await Phone(in: stage.scene, token: token, code: code)
+        try await play(kind, apple: apple) { fixture in
+            let (token, code) = try await fixture.person("kim.phone")
+            let phone = try await Phone(in: fixture.base, token: token, code: code)
             var mails = 0
             func gone() async throws -> (CodeLogin, code: String) {
-                let login = try await CodeLogin(stage.shop, "kim.phone")
+                let login = try await CodeLogin(fixture.shop, "kim.phone")
                 #expect(login.factor == "push" && login.asked["login"] == "verified")
-                try await stage.scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
+                try await fixture.base.relay.logged("event=push.accepted challenge=\(login.challenge)")
                 #expect(try await login.begin("mail").status == 202)
-                try await stage.sent("mail", login)
+                try await fixture.sent("mail", login)
                 let told = try await login.told()
                 #expect(told["login"] == "wait" && told["factor"] == "mail", "\(told)")
                 #expect(told.steps == "push expired, mail sent")
                 // A mail about the bound phone is among them.
                 while true {
                     mails += 1
-                    let mail = try await stage.mails.mail(mails)
+                    let mail = try await fixture.mails.mail(mails)
                     guard let code = mail.data.replacing("\r\n", with: "\n").codeOfAMail else { continue }
                     return (login, code)
                 }

@@ -5,8 +5,8 @@ import Testing
 /// Held requests, and changes by another process meanwhile.
 @Suite("A held request", .timeLimit(.minutes(15)), .mayBlock) struct HeldRequestTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func operatorLockEndsTheHeldRequest(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website("shop", ["--number", "0", "--answers", "website"])
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website("shop", ["--number", "0", "--answers", "website"])
             var held: [Child] = []
             var tokens: [String] = []
             // If only the time-out answered them, the first would be answered first.
@@ -17,10 +17,10 @@ import Testing
                 #expect(asked.status == 201, "\(asked)")
                 let about: JSONObject = ["token": .string(token)]
                 held.append(try shop.begin("POST", "/auth", about, fields: ["Prefer": "wait=60"]))
-                try await scene.relay.logged("event=request.held", number: count + 1)
+                try await fixture.relay.logged("event=request.held", number: count + 1)
                 tokens.append(token)
             }
-            try await scene.relay.tool("user", "lock", "bob.second", "--website", "shop")
+            try await fixture.relay.tool("user", "lock", "bob.second", "--website", "shop")
             let told = try await shop.end(held[1])
             #expect(told["login"] == "failure" && told["reason"] == "locked", "\(told)")
             #expect(told.field("preference-applied") == "wait=60")

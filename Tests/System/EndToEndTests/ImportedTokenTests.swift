@@ -25,11 +25,11 @@ import World
         _ kind: StoreKind, _ users: [String], _ story: (Fixture, Party, TemporaryDirectory) async throws -> Void
     ) async throws {
         let files = try TemporaryDirectory()
-        try await Fixture.play(kind) { scene in
-            for secret in [Self.secret, Self.longSecret, "12345678901234567890123456789012"] { scene.keep(secret) }
-            let shop = try await scene.website("shop")
+        try await Fixture.play(kind) { fixture in
+            for secret in [Self.secret, Self.longSecret, "12345678901234567890123456789012"] { fixture.keep(secret) }
+            let shop = try await fixture.website("shop")
             for user in users { try await shop.register(user, with: [:]) }
-            try await story(scene, shop, files)
+            try await story(fixture, shop, files)
         }
     }
 
@@ -55,11 +55,13 @@ import World
         let timed = PSKCFigures.figure3.replacing("pskc:hotp", with: "pskc:totp").replacing(
             "Counter>", with: "TimeInterval>"
         ).replacing(">0</PlainValue>", with: ">60</PlainValue>")
-        try await play(kind, packages.map(\.user) + ["eve.timed", "fay.late"]) { scene, shop, files in
+        try await play(kind, packages.map(\.user) + ["eve.timed", "fay.late"]) { fixture, shop, files in
             func load(_ package: String, for user: String, _ unlock: [String] = []) async throws -> Child.Ended {
                 try TextFile.write(package, to: files("tokens.xml"))
                 try TextFile.write("serial,username\n987654321,\(user)\n654321,\(user)\n", to: files("owners.csv"))
-                var arguments = ["--config", scene.relay.settings, "import", files("tokens.xml"), "--website", "shop"]
+                var arguments = [
+                    "--config", fixture.relay.settings, "import", files("tokens.xml"), "--website", "shop",
+                ]
                 arguments += ["--map", files("owners.csv")]
                 if let option = unlock.first, let secret = unlock.last {
                     try TextFile.write(secret + "\n", to: files("unlock"))
@@ -93,7 +95,7 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func tokenFromACSVFileLogsIn(_ kind: StoreKind) async throws {
-        try await play(kind, ["ana.pressed", "ben.timed", "cyd.old-clock"]) { scene, shop, files in
+        try await play(kind, ["ana.pressed", "ben.timed", "cyd.old-clock"]) { fixture, shop, files in
             try TextFile.write(
                 """
                 username,kind,secret,algorithm,digits,period,counter
@@ -102,7 +104,7 @@ import World
                 cyd.old-clock,totp,hex:\(Self.secret),,6,,
 
                 """, to: files("tokens.csv"))
-            try await scene.relay.tool("import", files("tokens.csv"), "--website", "shop")
+            try await fixture.relay.tool("import", files("tokens.csv"), "--website", "shop")
             // The counter begins at the fourth code of RFC 4226.
             try await logsIn(shop, "ana.pressed", "hotp", "969429")
             try await isRefused(shop, "ana.pressed", "359152")
@@ -117,7 +119,7 @@ import World
 
     @Test(arguments: [StoreKind.file, .mariadb]) func tokenRegisteredByTheWebsiteLogsIn(_ kind: StoreKind) async throws
     {
-        try await play(kind, ["ana.pocket", "ben.far"]) { scene, shop, _ in
+        try await play(kind, ["ana.pocket", "ben.far"]) { fixture, shop, _ in
             for user in ["ana.pocket", "ben.far"] {
                 let added = try await shop.curl("POST", "/user/\(user)/hotp", ["secret": .string("hex:\(Self.secret)")])
                 #expect(added.status == 201, "\(added)")
@@ -130,7 +132,7 @@ import World
             // Two consecutive codes resynchronise it. Codes in reverse order, or with a gap, do not.
             let path = "/user/ana.pocket/hotp/resync"
             func resync(_ codes: [String]) async throws -> CurlCaller.Answer {
-                for code in codes { scene.keep(code) }
+                for code in codes { fixture.keep(code) }
                 return try await shop.curl("POST", path, ["otps": .array(codes.map { .string($0) })])
             }
             let found = try await resync(far)
@@ -140,7 +142,7 @@ import World
             #expect(try await resync(far).text == #"{"resynced":false}"#)
             let login = try await CodeLogin(shop, "ana.pocket")
             #expect(try await login.handIn(far[1]).status == 429)
-            try scene.relay.execute("UPDATE user SET code_failed_at = '2026-01-01 00:00:00.000'")
+            try fixture.relay.execute("UPDATE user SET code_failed_at = '2026-01-01 00:00:00.000'")
             #expect(try await login.handIn(far[1])["login"] == "failure")
         }
     }

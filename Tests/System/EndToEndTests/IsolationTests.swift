@@ -9,9 +9,9 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func foreignResourceIsIndistinguishableFromNotFound(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website("shop", ["--answers", "website", "--number", "0"])
-            let bank = try await scene.website("bank", ["--answers", "website", "--number", "0"])
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website("shop", ["--answers", "website", "--number", "0"])
+            let bank = try await fixture.website("bank", ["--answers", "website", "--number", "0"])
             let (token, _) = try await bank.register("alice.bank")
             _ = try await bank.curl("POST", "/verify", ["id_token": .string(token), "dev_token": "aabbccdd"])
             let asked = try await bank.curl("POST", "/login", ["token": .string(token)])
@@ -53,14 +53,14 @@ import World
     /// Any body about it, signed or not.
     @Test(arguments: [StoreKind.file, .mariadb], ["signed", "certificate"])
     func foreignResourceIsNotFoundForPhones(_ kind: StoreKind, answers: String) async throws {
-        try await Fixture.play(kind) { scene in
+        try await Fixture.play(kind) { fixture in
             let policies = ["--number", "0", "--answers", answers]
-            let shop = try await scene.website("shop", policies)
-            let bank = try await scene.website("bank", policies)
+            let shop = try await fixture.website("shop", policies)
+            let bank = try await fixture.website("bank", policies)
             let (bob, bobsCode) = try await shop.register("bob.shop")
-            let phone = try await Phone(in: scene, token: bob, code: bobsCode, pushToken: "0123456789abcdef")
+            let phone = try await Phone(in: fixture, token: bob, code: bobsCode, pushToken: "0123456789abcdef")
             let (alice, alicesCode) = try await bank.register("alice.bank")
-            let others = try await Phone(in: scene, token: alice, code: alicesCode, website: "bank")
+            let others = try await Phone(in: fixture, token: alice, code: alicesCode, website: "bank")
             let asked = try await bank.curl("POST", "/login", ["username": "alice.bank"])
             let challenge = try #require(asked["challenge"]?.string)
             let list = try await others.party.curl("POST", "/pending", [:])["pending"]?.array
@@ -72,8 +72,9 @@ import World
             var bodies: [JSONObject] = [[:]]
             for signer in [phone, others] {
                 let signed = try signer.key.decision(
-                    "approve", about: shown, device: signer.device, origin: scene.relay.origin, at: SystemTime().now())
-                scene.keep(signed)
+                    "approve", about: shown, device: signer.device, origin: fixture.relay.origin, at: SystemTime().now()
+                )
+                fixture.keep(signed)
                 bodies.append(["answer": .string(signed)])
             }
 

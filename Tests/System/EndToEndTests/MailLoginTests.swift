@@ -32,8 +32,8 @@ import World
 
     private static let request: JSONObject = ["service": "Käse & Brot", "ip": "203.0.113.7", "expires_in": 345]
 
-    private func shop(_ scene: Fixture) async throws -> Party {
-        try await scene.website("shop", ["--display-name", "Bücher & Mehr"])
+    private func shop(_ fixture: Fixture) async throws -> Party {
+        try await fixture.website("shop", ["--display-name", "Bücher & Mehr"])
     }
 
     /// Returns the code, after a check of the recipient and the texts.
@@ -71,9 +71,9 @@ import World
             try text.set("mail.username", to: "relay")
             try text.set("mail.password_file", to: files("mail.password"))
             try text.set("mail.ca", to: files("mail-ca.pem"))
-        } _: { scene in
-            scene.keep("pässword")
-            let shop = try await shop(scene)
+        } _: { fixture in
+            fixture.keep("pässword")
+            let shop = try await shop(fixture)
             for (number, person) in Self.people.enumerated() {
                 let address = "\(person.name)@example.org"
                 var about: JSONObject = ["email": .string(address)]
@@ -84,7 +84,7 @@ import World
                     shop, person.name, Self.request,
                     fields: person.browser.map { ["Accept-Language": $0] } ?? [:])
                 #expect(login.asked["login"] == "unverified" && login.factor == "mail")
-                try await scene.relay.logged("event=mail.accepted challenge=\(login.challenge)")
+                try await fixture.relay.logged("event=mail.accepted challenge=\(login.challenge)")
                 let told = try await login.told()
                 #expect(told["login"] == "wait" && told.steps == "mail sent", "\(told)")
                 #expect(told.stepTimes.count == 1)
@@ -95,14 +95,14 @@ import World
                 // The code works only once.
                 #expect(try await login.handIn(code).status == 409)
             }
-            try await afterAPushThatCameToNothing(scene, shop, apple, server, seen: Self.people.count)
+            try await afterAPushThatCameToNothing(fixture, shop, apple, server, seen: Self.people.count)
         }
         await apple.service.stop()
     }
 
     /// A push that cannot be delivered is followed by the mail, and the answer of either counts.
     private func afterAPushThatCameToNothing(
-        _ scene: Fixture, _ shop: Party, _ apple: TestAPNs, _ server: AioSMTPServer, seen: Int
+        _ fixture: Fixture, _ shop: Party, _ apple: TestAPNs, _ server: AioSMTPServer, seen: Int
     ) async throws {
         apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
         apple.service.script("cafe", .reset(.internalError), repeatsLast: true)
@@ -110,10 +110,10 @@ import World
             let (name, address) = ("kim.\(push)", "kim.\(push)@example.org")
             let (token, code) = try await shop.register(
                 name, with: ["email": .string(address), "language": "de"])
-            _ = try await Phone(in: scene, token: token, code: code, pushToken: "\(push)0123456789abcdef")
+            _ = try await Phone(in: fixture, token: token, code: code, pushToken: "\(push)0123456789abcdef")
             let login = try await CodeLogin(shop, name, Self.request)
             #expect(login.asked["login"] == "verified" && login.factor == "push")
-            try await scene.relay.logged("event=mail.accepted challenge=\(login.challenge)")
+            try await fixture.relay.logged("event=mail.accepted challenge=\(login.challenge)")
             let told = try await login.told()
             #expect(told["login"] == "wait" && told["factor"] == "mail", "\(told)")
             let pushed = try #require(told["steps"]?.array?.first?.object)
@@ -137,8 +137,8 @@ import World
             try text.set("origin", to: "https://login.example.org:8080")
             try text.set("mail.url", to: "smtp://127.0.0.1:\(server.port)")
             try text.set("mail.from", to: "Anmeldung Zoë <login@shop.example.com>")
-        } _: { scene in
-            let shop = try await shop(scene)
+        } _: { fixture in
+            let shop = try await shop(fixture)
             try await shop.register("bob.postfix", with: ["email": "bob@example.org", "language": "de"])
             let languages: [(JSONValue, Words)] = [("de", .german), ("en-US, de;q=0.2", .english), (.null, .english)]
             for (number, (language, words)) in languages.enumerated() {
@@ -152,7 +152,7 @@ import World
             // The server has no such mailbox: the address is refused, and the user has no other factor.
             try await shop.register("zoe.postfix", with: ["email": "zoe@example.org"])
             let login = try await CodeLogin(shop, "zoe.postfix")
-            try await scene.relay.logged("event=mail.refused challenge=\(login.challenge)")
+            try await fixture.relay.logged("event=mail.refused challenge=\(login.challenge)")
             let told = try await login.told()
             #expect(told["login"] == "wait" && told.steps.hasPrefix("mail refused (recipient: 550"), "\(told)")
         }

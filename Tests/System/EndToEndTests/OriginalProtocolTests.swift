@@ -7,13 +7,13 @@ import Testing
     static let stores: [StoreKind] = [.file, .mariadb]
 
     /// Adds a website that answers for its users.
-    private func shop(in scene: Fixture) async throws -> Party {
-        try await scene.website("shop", ["--answers", "website", "--number", "0"])
+    private func shop(in fixture: Fixture) async throws -> Party {
+        try await fixture.website("shop", ["--answers", "website", "--number", "0"])
     }
 
     @Test(arguments: stores) func originalRequestsGetTheOriginalAnswers(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { scene in
-            let shop = try await shop(in: scene)
+        try await Fixture.play(kind) { fixture in
+            let shop = try await shop(in: fixture)
             let registered = try await shop.curl(
                 "POST", "/register",
                 ["username": "bob.original", "email": "bob.secret@example.com", "phone": "+4915112345678"])
@@ -39,7 +39,7 @@ import Testing
             #expect(unbound.status == 201)
             #expect(unbound["login"] == "unverified")
 
-            scene.keep("abcdef0123456789")
+            fixture.keep("abcdef0123456789")
             let bound = try await post("/verify", #"{"id_token":"\#(token)","dev_token":"abcdef0123456789"}"#)
             #expect(bound.status == 200)
             #expect(bound.text == #"{"login":"verified"}"#)
@@ -59,7 +59,7 @@ import Testing
                 #expect(again["code"] == "already_decided")
                 #expect(again["login"]?.string == word)
             }
-            scene.keep("192.0.2.177")
+            fixture.keep("192.0.2.177")
 
             #expect(try await shop.curl("DELETE", "/user/bob.original").status == 204)
             #expect(try await shop.curl("GET", "/user/bob.original").status == 404)
@@ -68,8 +68,8 @@ import Testing
     }
 
     @Test(arguments: stores) func customHeaderFieldsAreAccepted(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { scene in
-            let shop = try await shop(in: scene)
+        try await Fixture.play(kind) { fixture in
+            let shop = try await shop(in: fixture)
             let (token, _) = try await shop.register("bob.header")
             let (other, _) = try await shop.register("eve.header")
             let bound = try await shop.curl("POST", "/verify", ["id_token": .string(token), "dev_token": "aabbccdd"])
@@ -98,15 +98,15 @@ import Testing
 
     /// The answer arrives on another connection, from another curl process.
     @Test(arguments: stores) func authHoldsWithPreferWait(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { scene in
-            let shop = try await shop(in: scene)
+        try await Fixture.play(kind) { fixture in
+            let shop = try await shop(in: fixture)
             let (token, _) = try await shop.register("bob.held")
             let about: JSONObject = ["token": .string(token)]
             _ = try await shop.curl("POST", "/verify", ["id_token": .string(token), "dev_token": "aabbccdd"])
             for word in ["success", "failure"] {
                 _ = try await shop.curl("POST", "/login", about)
                 let held = try shop.begin("POST", "/auth", about, fields: ["prefer": "wait=30"])
-                try await scene.relay.logged("event=request.held", number: word == "success" ? 1 : 2)
+                try await fixture.relay.logged("event=request.held", number: word == "success" ? 1 : 2)
                 #expect(held.written.output.isEmpty)
                 #expect(try await shop.curl("POST", "/\(word)", about).status == 200)
                 let told = try await shop.end(held)
@@ -122,8 +122,8 @@ import Testing
     }
 
     @Test(arguments: stores) func wrongCodesAreCountedAndChallengesCancelled(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website(
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website(
                 "shop", ["--answers", "website", "--number", "0"])
             let (token, _) = try await shop.register("bob.codes")
             let about: JSONObject = ["token": .string(token)]

@@ -16,13 +16,13 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func totpAndRecoveryCodesLogInApproveAndUnlock(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website("shop", ["--guesses", "1"])
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website("shop", ["--guesses", "1"])
             try await shop.register("ana.app", with: [:])
             let given = try await shop.curl("POST", "/user/ana.app/recovery-codes", [:])
             let codes = given["codes"]?.array?.compactMap(\.string) ?? []
             #expect(given.status == 201 && Set(codes).count == 10, "\(given)")
-            for code in codes { scene.keep(code) }
+            for code in codes { fixture.keep(code) }
             // The app is waiting until its first code has proved that it has the secret.
             let made = try await shop.curl("POST", "/user/ana.app/totp", [:])
             let secret = try #require(made["secret"]?.string)
@@ -46,23 +46,25 @@ import World
             #expect(approved["login"] == "success" && approved["factor"] == "recovery", "\(approved)")
             let second = try await shop.curl("POST", "/user/ana.app/totp", repeated)
             #expect(second.status == 201 && second["secret"]?.string != secret, "\(second)")
-            scene.keep(second["secret"]?.string)
+            fixture.keep(second["secret"]?.string)
 
             // A wrong code locks all codes, including recovery codes. Without a phone, an operator has to unlock
             // them.
-            func unlock() async throws { try await scene.relay.tool("user", "unlock", "ana.app", "--website", "shop") }
+            func unlock() async throws {
+                try await fixture.relay.tool("user", "unlock", "ana.app", "--website", "shop")
+            }
             #expect(try await CodeLogin(shop, "ana.app").handIn("000000")["reason"] == "locked")
             let locked = try await CodeLogin(shop, "ana.app")
             #expect(try await locked.told()["reason"] == "locked")
             #expect(try await locked.handIn(codes[1]).status == 409)
             #expect(try await shop.curl("GET", "/user/ana.app")["codes"] == "locked")
-            try scene.relay.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
+            try fixture.relay.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
             let locking = try await shop.curl("POST", "/user/ana.app/unlock", ["otp": .string(codes[1])])
             #expect(locking.status == 403 && locking["code"] == "codes_locked", "\(locking)")
             try await unlock()
             #expect(try await shop.curl("GET", "/user/ana.app")["codes"] == "open")
             // A recovery code lifts a freeze, and another one logs in; each works once.
-            try scene.relay.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
+            try fixture.relay.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
             let unlocked = try await shop.curl("POST", "/user/ana.app/unlock", ["otp": .string(codes[1])])
             #expect(unlocked.status == 204, "\(unlocked)")
             try await CodeLogin(shop, "ana.app").succeeds(by: "recovery", worth: "substantial", codes[2])

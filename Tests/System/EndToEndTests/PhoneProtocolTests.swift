@@ -9,14 +9,14 @@ import Testing
     static let stores: [StoreKind] = [.file, .mariadb]
 
     @Test(arguments: stores) func phoneIsBoundAndAnswersWithItsCertificate(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website("shop")
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website("shop")
             let (token, code) = try await shop.register("bob.phone")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             let verified = try await Child.run(
                 "openssl",
                 [
-                    "verify", "-purpose", "sslclient", "-CAfile", scene.relay.file("device-ca.pem"),
+                    "verify", "-purpose", "sslclient", "-CAfile", fixture.relay.file("device-ca.pem"),
                     phone.certificatePath,
                 ])
             #expect(verified.status == 0, "\(verified.output)\(verified.errors)")
@@ -38,7 +38,7 @@ import Testing
                 let number = try #require(asked["number"])
                 let challenge = try #require(asked["challenge"])
                 let held = try shop.begin("POST", "/auth", ["challenge": challenge], fields: ["prefer": "wait=30"])
-                try await scene.relay.logged("event=request.held", number: path == "/success" ? 1 : 2)
+                try await fixture.relay.logged("event=request.held", number: path == "/success" ? 1 : 2)
                 let answered = try await phone.party.curl("POST", path, ["challenge": challenge, "number": number])
                 #expect(answered.text == #"{"login":"\#(word)"}"#)
                 let told = try await shop.end(held)
@@ -48,7 +48,7 @@ import Testing
                 #expect(told["device"]?.string == phone.device)
             }
             // The code is used up.
-            let again = try await scene.nobody.curl(
+            let again = try await fixture.nobody.curl(
                 "POST", "/verify",
                 [
                     "id_token": .string(token), "dev_token": "ab", "activation_code": .string(code),
@@ -59,10 +59,10 @@ import Testing
     }
 
     @Test func wrongNumberEndsTheLogin() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop")
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop")
             let (token, code) = try await shop.register("bob.number")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             let asked = try await shop.curl("POST", "/login", ["username": "bob.number", "number": "42"])
             #expect(asked["number"] == "42")
             let challenge = try #require(asked["challenge"])
@@ -75,11 +75,11 @@ import Testing
 
     /// Also on connections that were opened earlier.
     @Test(arguments: stores) func revokedPhoneStopsWorkingAtOnce(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { scene in
-            let relay = scene.relay
-            let shop = try await scene.website("shop")
+        try await Fixture.play(kind) { fixture in
+            let relay = fixture.relay
+            let shop = try await fixture.website("shop")
             let (token, code) = try await shop.register("bob.revoked")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             let asked = try await shop.curl("POST", "/login", ["username": "bob.revoked"])
             let answer: JSONObject = [
                 "challenge": try #require(asked["challenge"]), "number": try #require(asked["number"]),

@@ -49,24 +49,24 @@ import World
         }
     }
 
-    private func bind(in scene: Fixture) async throws -> Party {
-        let shop = try await scene.website("shop")
+    private func bind(in fixture: Fixture) async throws -> Party {
+        let shop = try await fixture.website("shop")
         let (token, code) = try await shop.register("bob.pushed")
-        _ = try await Phone(in: scene, token: token, code: code, pushToken: Self.phoneToken)
+        _ = try await Phone(in: fixture, token: token, code: code, pushToken: Self.phoneToken)
         return shop
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func interceptorOfPushesSeesOnlyTLS(_ kind: StoreKind) async throws {
         let service = try await Service(try FakeTeam(at: SystemTime().now()))
-        try await Fixture.play(kind, change: { text throws in try service.write(into: &text) }) { scene in
-            let shop = try await bind(in: scene)
+        try await Fixture.play(kind, change: { text throws in try service.write(into: &text) }) { fixture in
+            let shop = try await bind(in: fixture)
             let asked = try await shop.curl(
                 "POST", "/login", ["username": "bob.pushed", "service": "Shop of Bob", "ip": "192.0.2.177"])
             #expect(asked["factor"] == "push")
             let push = try await service.apple.next()
             #expect(push.deviceToken == Self.phoneToken)
             #expect(push.challenge == asked["challenge"]?.string)
-            scene.keep(push.providerToken)
+            fixture.keep(push.providerToken)
 
             let passed = service.middle.passed
             #expect(!passed.isEmpty)
@@ -98,12 +98,12 @@ import World
                     try service.write(into: &text)
                     if other === elsewhere { try other.write(into: &text) }
                 }
-            ) { scene in
+            ) { fixture in
                 service.middle.lead(to: other.apple.port)
-                let shop = try await bind(in: scene)
+                let shop = try await bind(in: fixture)
                 let asked = try await shop.curl("POST", "/login", ["username": "bob.pushed"])
                 #expect(asked.status == 201)
-                let told = try await scene.relay.logged("event=apns.disconnected")
+                let told = try await fixture.relay.logged("event=apns.disconnected")
                 #expect(told.contains("certificate"), "\(told)")
                 #expect(other.apple.acceptedCount == 0)
                 // When the attacker is gone, the push is sent.
@@ -131,13 +131,13 @@ import World
             },
         ]
         service.middle.set(attempts[0])
-        try await Fixture.play(change: { text throws in try service.write(into: &text) }) { scene in
-            let shop = try await bind(in: scene)
+        try await Fixture.play(change: { text throws in try service.write(into: &text) }) { fixture in
+            let shop = try await bind(in: fixture)
             let asked = try await shop.curl("POST", "/login", ["username": "bob.pushed"])
             for (index, attempt) in attempts.enumerated() {
                 service.middle.set(attempt)
                 // One after the other, because the relay reconnects by itself.
-                try await scene.relay.logged("event=apns.disconnected", number: index + 1)
+                try await fixture.relay.logged("event=apns.disconnected", number: index + 1)
             }
             #expect(service.apple.acceptedCount == 0)
             service.middle.set(nil)

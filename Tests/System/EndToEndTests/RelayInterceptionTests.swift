@@ -14,11 +14,11 @@ import World
     }
 
     @Test func interceptorSeesOnlyTLS() async throws {
-        try await Fixture.play { scene in
-            let middle = try Interposer(to: scene.relay.port)
-            let shop = through(middle, try await scene.website("shop"))
+        try await Fixture.play { fixture in
+            let middle = try Interposer(to: fixture.relay.port)
+            let shop = through(middle, try await fixture.website("shop"))
             let (token, code) = try await shop.register("bob.middle")
-            var phone = try await Phone(in: scene, token: token, code: code, through: middle.port)
+            var phone = try await Phone(in: fixture, token: token, code: code, through: middle.port)
             phone.party.caller.port = middle.port
             let asked = try await shop.curl(
                 "POST", "/login",
@@ -39,7 +39,7 @@ import World
                 #expect(!each.toServer.isEmpty && !each.toClient.isEmpty)
                 #expect(Records.areAll(each.toServer))
                 #expect(Records.areAll(each.toClient))
-                for secret in scene.kept.union([challenge, phone.device, "Shop of Bob", "transfer", "/register"]) {
+                for secret in fixture.kept.union([challenge, phone.device, "Shop of Bob", "transfer", "/register"]) {
                     let isSeen = Records.contain(secret, each.toServer) || Records.contain(secret, each.toClient)
                     #expect(!isSeen, "\(secret) was seen")
                 }
@@ -49,16 +49,16 @@ import World
 
     /// TLS 1.2 reveals the client's certificate, but none of the content.
     @Test func interceptorSeesNoPlaintextInTLS12() async throws {
-        try await Fixture.play { scene in
-            let middle = try Interposer(to: scene.relay.port)
-            let shop = through(middle, try await scene.website("shop"))
+        try await Fixture.play { fixture in
+            let middle = try Interposer(to: fixture.relay.port)
+            let shop = through(middle, try await fixture.website("shop"))
             let answer = try await shop.curl(
                 "POST", "/register", ["username": "bob.twelve", "email": "bob.twelve@example.com"],
                 arguments: ["--tls-max", "1.2"])
             #expect(answer.status == 201)
             let passed = try #require(middle.passed.first)
             #expect(Records.areAll(passed.toServer) && Records.areAll(passed.toClient))
-            for secret in scene.kept {
+            for secret in fixture.kept {
                 let isSeen = Records.contain(secret, passed.toServer) || Records.contain(secret, passed.toClient)
                 #expect(!isSeen, "\(secret) was seen")
             }
@@ -67,26 +67,27 @@ import World
 
     /// With every certificate that an attacker could obtain.
     @Test func interceptorCannotImpersonateTheRelay() async throws {
-        try await Fixture.play { scene in
-            let relay = scene.relay
-            let shop = try await scene.website("shop")
+        try await Fixture.play { fixture in
+            let relay = fixture.relay
+            let shop = try await fixture.website("shop")
             let (token, code) = try await shop.register("bob.fooled")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             let now = SystemTime().now()
             let stranger = try CertificateAuthority.create(commonName: "Twoefay server authority", days: 1, at: now)
             let others = [
                 ("another authority's", try stranger.issueServer(names: ["localhost", "127.0.0.1"], days: 1, at: now)),
                 (
                     "of another name",
-                    try scene.authority("ca").issueServer(names: ["elsewhere.example.com"], days: 1, at: now)
+                    try fixture.authority("ca").issueServer(names: ["elsewhere.example.com"], days: 1, at: now)
                 ),
                 (
                     "from the websites' authority",
-                    try scene.authority("website-ca").issueServer(names: ["localhost", "127.0.0.1"], days: 1, at: now)
+                    try fixture.authority("website-ca").issueServer(
+                        names: ["localhost", "127.0.0.1"], days: 1, at: now)
                 ),
                 (
                     "from the phones' authority",
-                    try scene.authority("device-ca").issueServer(names: ["localhost", "127.0.0.1"], days: 1, at: now)
+                    try fixture.authority("device-ca").issueServer(names: ["localhost", "127.0.0.1"], days: 1, at: now)
                 ),
             ]
             var files = [("a website's own", relay.directory("shop.pem"), relay.directory("shop.key"))]
@@ -123,10 +124,10 @@ import World
     }
 
     @Test func interceptorCannotDowngradeTLS() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop")
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop")
             _ = try await shop.register("bob.down")
-            let middle = try Interposer(to: scene.relay.port)
+            let middle = try Interposer(to: fixture.relay.port)
             let hidden = through(middle, shop)
             #expect(try await hidden.curl("GET", "/user/bob.down").status == 200)
 
@@ -201,7 +202,7 @@ import World
 
             // The relay accepts nothing without TLS.
             var open = shop.caller
-            open.port = scene.relay.port
+            open.port = fixture.relay.port
             let clear = try await Child.run(
                 "curl", ["--silent", "--show-error", "--max-time", "20", "http://127.0.0.1:\(open.port)/health"])
             #expect(clear.status != 0)

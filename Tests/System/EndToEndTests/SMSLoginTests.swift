@@ -9,15 +9,15 @@ import World
     private static let german = " ist Ihr Anmeldecode für Bücher & Mehr, 5 Minuten gültig. Bitte nicht weitergeben."
     private static let english = " is your login code for Bücher & Mehr, valid for 5 minutes. Do not share it."
 
-    private func shop(_ scene: Fixture) async throws -> Party {
-        try await scene.website("shop", ["--display-name", "Bücher & Mehr"])
+    private func shop(_ fixture: Fixture) async throws -> Party {
+        try await fixture.website("shop", ["--display-name", "Bücher & Mehr"])
     }
 
     /// Logs in two users with different languages.
     ///
     /// - Parameter text: returns the message of a number, counted from 1.
     private func logIn(
-        _ scene: Fixture, _ shop: Party, numbers: [String] = ["+4915112345671", "+4915112345672"],
+        _ fixture: Fixture, _ shop: Party, numbers: [String] = ["+4915112345671", "+4915112345672"],
         arrived text: (Int) async throws -> String
     ) async throws {
         let people = [("bob.german", "de-DE, en;q=0.5", Self.german), ("eve.english", "en", Self.english)]
@@ -30,7 +30,7 @@ import World
             let text = try await text(index + 1)
             let code = try #require(text.codeOfAText, "\(text)")
             #expect(text == code + words)
-            try await scene.relay.logged("event=sms.accepted challenge=\(login.challenge)")
+            try await fixture.relay.logged("event=sms.accepted challenge=\(login.challenge)")
             #expect(try await login.told().steps == "sms sent")
             try await login.succeeds(by: "sms", worth: "restricted", code)
             #expect(try await login.handIn(code).status == 409)
@@ -50,8 +50,8 @@ import World
                 to: "[{name: kannel, kind: kannel, url: \"\(kannel.url)\", username: \(RunningKannel.username), "
                     + "password_file: \(files("password")), from: Shop, method: \(method)}]")
             try text.set("sms.allow", to: "[\"+49\"]")
-        } _: { scene in
-            try await logIn(scene, try await shop(scene)) { number in
+        } _: { fixture in
+            try await logIn(fixture, try await shop(fixture)) { number in
                 let arrived = try await kannel.arrived(number)
                 #expect(arrived.from == "Shop" && arrived.to == "+491511234567\(number)")
                 #expect(arrived.coding == "text")
@@ -77,14 +77,14 @@ import World
         let files = try TemporaryDirectory()
         try await Fixture.play(kind) { text throws in
             try gateway(port, mode: "transceiver", files, in: &text)
-        } _: { scene in
-            try await logIn(scene, try await shop(scene)) { number in
+        } _: { fixture in
+            try await logIn(fixture, try await shop(fixture)) { number in
                 let line = try await centre.line(.output, with: "submit ", number: number)
                 #expect(line.hasPrefix("submit 5 0 Shop 1 1 491511234567\(number) "), "\(line)")
                 return try #require(line.split(separator: " ").last.flatMap { Self.read(String($0)) }, "\(line)")
             }
             // Receipts for both messages arrived.
-            try await scene.relay.logged("event=sms.receipt", number: 2)
+            try await fixture.relay.logged("event=sms.receipt", number: 2)
         }
         let ended = await centre.ended()
         #expect(ended.status == 0 && ended.output.hasSuffix("unbind\n"), "\(ended)")
@@ -103,8 +103,8 @@ import World
         let files = try TemporaryDirectory()
         try await Fixture.play { text throws in
             try gateway(centre.port, mode: "transmitter", files, in: &text)
-        } _: { scene in
-            try await logIn(scene, try await shop(scene)) { number in
+        } _: { fixture in
+            try await logIn(fixture, try await shop(fixture)) { number in
                 try await centre.text(number).replacing("\u{7e}", with: "ü")
             }
         }

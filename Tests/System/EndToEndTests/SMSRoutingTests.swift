@@ -30,8 +30,8 @@ import Testing
                     Outgoing.gateway("country", country.url, files, ", prefixes: [\"+49\"], cost: {\"+49\": 0.075}"),
                     Outgoing.gateway("network", network.url, files, ", prefixes: [\"+4917\", \"+43\"]"),
                 ], files, in: &text)
-        } _: { scene in
-            let shop = try await scene.website("shop")
+        } _: { fixture in
+            let shop = try await fixture.website("shop")
             let ways = [
                 ("ana.country", "+4915112345678", country, 1), ("ben.network", "+4917112345678", network, 1),
                 ("cyd.abroad", "+4366012345678", network, 2), ("dan.country", "+4930123456", country, 2),
@@ -44,13 +44,13 @@ import Testing
             #expect(country.asked.count == 2 && network.asked.count == 2)
             // The begun messages and their cost, in millionths. A network that the settings name is counted
             // separately.
-            try await scene.relay.logged("event=sms.accepted", number: 4)
+            try await fixture.relay.logged("event=sms.accepted", number: 4)
             let tallies = [("", 4, 150_000), ("+49", 2, 150_000), ("+4917", 1, 0), ("+43", 1, 0)]
             for (scope, messages, cost) in tallies {
                 let rows =
                     "SELECT count(*) FROM sms_usage WHERE length(period) = 10 AND scope = '\(scope)' "
                     + "AND messages = \(messages) AND sent = \(messages) AND cost = \(cost)"
-                #expect(try scene.relay.count(rows) == 1, "\(scope)")
+                #expect(try fixture.relay.count(rows) == 1, "\(scope)")
             }
         }
     }
@@ -66,12 +66,12 @@ import Testing
                     Outgoing.gateway("first", first.url, files),
                     Outgoing.gateway("second", second.url, files, ", priority: 1"),
                 ], files, in: &text)
-        } _: { scene in
-            let shop = try await scene.website("shop")
+        } _: { fixture in
+            let shop = try await fixture.website("shop")
             try await arrive(shop, "ana.failover", "+4915112345678")
             for number in 1...2 {
                 try await logIn(shop, "ana.failover", by: second, number)
-                try await scene.relay.logged("event=sms.accepted", number: number)
+                try await fixture.relay.logged("event=sms.accepted", number: number)
             }
             // A gateway that refuses the credentials is skipped, too.
             try await first.comeBack()
@@ -116,8 +116,8 @@ import Testing
             try Outgoing.set(
                 gateways: [Outgoing.gateway("one", gateway.url, files)], limits: [limit.name: 2], mail: mail, files,
                 in: &text)
-        } _: { scene in
-            let shop = try await scene.website("shop")
+        } _: { fixture in
+            let shop = try await fixture.website("shop")
             for number in Set(limit.sendings.map(\.number)) {
                 try await arrive(
                     shop, "user\(number.dropFirst())", number,
@@ -130,23 +130,23 @@ import Testing
                     sent += 1
                     try await logIn(shop, name, by: gateway, sent)
                 } else {
-                    try await goesOnToMail(scene, shop, name, "limited", mail)
+                    try await goesOnToMail(fixture, shop, name, "limited", mail)
                 }
             }
             #expect(gateway.asked.count == sent)
             let begun = "SELECT messages FROM sms_usage WHERE length(period) = 10 AND scope = ''"
-            #expect(try scene.relay.count(begun) == Int64(sent))
+            #expect(try fixture.relay.count(begun) == Int64(sent))
         }
     }
 
     /// A message that cannot be sent has its reason in the step, and the mail after it logs in.
     private func goesOnToMail(
-        _ scene: Fixture, _ shop: Party, _ name: String, _ reason: String, _ mail: TestMailServer
+        _ fixture: Fixture, _ shop: Party, _ name: String, _ reason: String, _ mail: TestMailServer
     ) async throws {
         let login = try await CodeLogin(shop, name)
         #expect(login.asked["login"] == "unverified" && login.factor == "mail")
-        try await scene.relay.logged("event=sms.limited challenge=\(login.challenge)")
-        try await scene.relay.logged("event=mail.accepted challenge=\(login.challenge)")
+        try await fixture.relay.logged("event=sms.limited challenge=\(login.challenge)")
+        try await fixture.relay.logged("event=mail.accepted challenge=\(login.challenge)")
         let told = try await login.told()
         #expect(told["login"] == "wait" && told.steps == "sms refused (\(reason)), mail sent", "\(told)")
         try await login.succeeds(by: "mail", worth: "low", try await mail.code(1, to: "\(name)@example.org"))
@@ -157,17 +157,17 @@ import Testing
         let files = try TemporaryDirectory()
         try await Fixture.play(kind) { text throws in
             try Outgoing.set(gateways: [Outgoing.gateway("one", gateway.url, files)], mail: mail, files, in: &text)
-        } _: { scene in
-            let shop = try await scene.website("shop")
+        } _: { fixture in
+            let shop = try await fixture.website("shop")
             try await arrive(shop, "ana.far", "+12025550123", more: ["email": "ana.far@example.org"])
-            try await goesOnToMail(scene, shop, "ana.far", "not_allowed", mail)
+            try await goesOnToMail(fixture, shop, "ana.far", "not_allowed", mail)
             // A user without another factor cannot log in, and the website sees the reason.
             try await arrive(shop, "ben.far", "+12025550124")
             let login = try await CodeLogin(shop, "ben.far")
             #expect(try await login.told().steps == "sms refused (not_allowed)")
             #expect(try await login.handIn("123456")["login"] == "failure")
             #expect(gateway.asked.isEmpty)
-            #expect(try scene.relay.count("SELECT count(*) FROM sms_usage") == 0)
+            #expect(try fixture.relay.count("SELECT count(*) FROM sms_usage") == 0)
         }
     }
 }

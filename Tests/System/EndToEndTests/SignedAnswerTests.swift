@@ -14,13 +14,13 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func websiteReceivesTheSignedReceipt(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website("shop", answers: nil)
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.signs")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             let asked = try await shop.curl(
                 "POST", "/login", ["username": "bob.signs", "request": "4711", "number": "42"])
-            let (challenge, answer) = try await phone.sign("approve", in: scene, number: "42")
+            let (challenge, answer) = try await phone.sign("approve", in: fixture, number: "42")
             #expect(asked["challenge"]?.string == challenge)
 
             // Neither in the plain form nor in both forms.
@@ -57,12 +57,12 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func fraudFreezesUntilAnOperatorUnlocks(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website("shop", answers: nil)
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.frozen")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             let challenge = try await ask(shop, "bob.frozen")
-            let (_, answer) = try await phone.sign("fraud", in: scene)
+            let (_, answer) = try await phone.sign("fraud", in: fixture)
             let said = try await phone.party.curl(
                 "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said.text == #"{"login":"failure"}"#)
@@ -74,17 +74,17 @@ import World
             let unlock = try await shop.curl("POST", "/user/bob.frozen/unlock")
             #expect(unlock.status == 403 && unlock.isProblem, "\(unlock)")
             let trail = "SELECT count(*) FROM AuditTrail WHERE website = 'shop' AND event = 'user.frozen'"
-            #expect(try scene.relay.count(trail) == 1)
+            #expect(try fixture.relay.count(trail) == 1)
         }
     }
 
     @Test func wrongNumbersLockUntilTheWebsiteUnlocks() async throws {
-        try await Fixture.play { scene in
-            let shop = try await scene.website("shop", ["--guesses", "1"], answers: nil)
+        try await Fixture.play { fixture in
+            let shop = try await fixture.website("shop", ["--guesses", "1"], answers: nil)
             let (token, code) = try await shop.register("bob.locked")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             let asked = try await shop.curl("POST", "/login", ["username": "bob.locked", "number": "42"])
-            let (challenge, answer) = try await phone.sign("approve", in: scene, number: "43")
+            let (challenge, answer) = try await phone.sign("approve", in: fixture, number: "43")
             #expect(asked["challenge"]?.string == challenge)
             let said = try await phone.party.curl(
                 "POST", "/success", ["challenge": .string(challenge), "answer": .string(answer)])
@@ -105,25 +105,25 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenAChallengeOpens(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website("shop", answers: nil)
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.waits")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             for (round, word) in ["approve", "deny", "fraud"].enumerated() {
                 let looking = try phone.party.begin(
                     "POST", "/pending", [:], fields: ["prefer": "wait=60"])
-                try await scene.relay.logged("event=request.held", number: 2 * round + 1)
+                try await fixture.relay.logged("event=request.held", number: 2 * round + 1)
                 let asked = try await shop.curl(
                     "POST", "/login", ["username": "bob.waits", "request": "4711", "number": "42"])
                 let found = try await phone.party.end(looking)
                 #expect(found.status == 200 && found.field("preference-applied") == "wait=60")
                 let (challenge, answer) = try phone.sign(
-                    word, what: found, in: scene, number: word == "approve" ? "42" : nil)
+                    word, what: found, in: fixture, number: word == "approve" ? "42" : nil)
                 #expect(asked["challenge"]?.string == challenge)
 
                 let waiting = try shop.begin(
                     "POST", "/auth", ["challenge": .string(challenge)], fields: ["prefer": "wait=60"])
-                try await scene.relay.logged("event=request.held", number: 2 * round + 2)
+                try await fixture.relay.logged("event=request.held", number: 2 * round + 2)
                 let said = try await phone.party.curl(
                     "POST", word == "approve" ? "/success" : "/failure",
                     ["challenge": .string(challenge), "answer": .string(answer)])
@@ -139,15 +139,15 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenTheChallengeEnds(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { scene in
-            let shop = try await scene.website("shop", answers: nil)
+        try await Fixture.play(kind) { fixture in
+            let shop = try await fixture.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.knows")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             let challenge = try await ask(shop, "bob.knows")
-            let (_, answer) = try await phone.sign("approve", in: scene, number: "42")
+            let (_, answer) = try await phone.sign("approve", in: fixture, number: "42")
             let looking = try phone.party.begin(
                 "POST", "/pending", ["known": [.string(challenge)]], fields: ["prefer": "wait=60"])
-            try await scene.relay.logged("event=request.held")
+            try await fixture.relay.logged("event=request.held")
             #expect(try await shop.curl("DELETE", "/challenge/\(challenge)").status == 204)
             #expect(try await phone.party.end(looking)["pending"] == [])
             let late = try await phone.party.curl(

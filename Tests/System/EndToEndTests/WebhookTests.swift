@@ -15,12 +15,12 @@ struct WebhookTests {
         let receiver = try await TestWebhookServer()
         try await Fixture.play(kind) { text throws in
             try text.set("webhooks.allow", to: "127.0.0.0/8")
-        } _: { scene in
-            let shop = try await scene.website("shop", ["--webhook", receiver.url] + policies, answers: nil)
-            let secret = try TextFile.read(scene.relay.directory("shop.secret"))
-            scene.keep(String(secret.dropLast()))
+        } _: { fixture in
+            let shop = try await fixture.website("shop", ["--webhook", receiver.url] + policies, answers: nil)
+            let secret = try TextFile.read(fixture.relay.directory("shop.secret"))
+            fixture.keep(String(secret.dropLast()))
             try receiver.learn(secret)
-            try await story(scene, shop, receiver)
+            try await story(fixture, shop, receiver)
             let events = try receiver.events
             #expect(events.allSatisfy { $0.verdicts.contains("accepted") }, "\(events)")
         }
@@ -34,9 +34,9 @@ struct WebhookTests {
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func receiverAcceptsEveryEvent(_ kind: StoreKind) async throws {
-        try await play(kind, ["--guesses", "1"]) { scene, shop, receiver in
+        try await play(kind, ["--guesses", "1"]) { fixture, shop, receiver in
             let (token, code) = try await shop.register("ada")
-            let phone = try await Phone(in: scene, token: token, code: code)
+            let phone = try await Phone(in: fixture, token: token, code: code)
             let bound = try await receiver.event("device.bound")
             #expect(bound.data["token"]?.string == token && bound.data["device"]?.string == phone.device)
             #expect(bound.data["name"] == "Bob's phone" && bound.data["platform"] == "ios")
@@ -49,7 +49,7 @@ struct WebhookTests {
             func decided(_ word: String, _ path: String) async throws -> TestWebhookServer.Event {
                 let asked = try await shop.curl("POST", "/login", ["username": "ada"])
                 let number = word == "approve" ? asked["number"]?.string : nil
-                let (challenge, answer) = try await phone.sign(word, in: scene, number: number)
+                let (challenge, answer) = try await phone.sign(word, in: fixture, number: number)
                 let said = try await phone.party.curl(
                     "POST", path, ["challenge": .string(challenge), "answer": .string(answer)])
                 #expect(said.status == 200, "\(said)")
@@ -86,24 +86,24 @@ struct WebhookTests {
             #expect(end.type == "login.decided" && end.data["reason"] == "locked")
 
             // Each was accepted at its first attempt.
-            try await scene.relay.logged("event=webhook.delivered", number: 7)
+            try await fixture.relay.logged("event=webhook.delivered", number: 7)
             let events = try receiver.events
             #expect(Set(events.map(\.id)).count == 7 && events.count == 7)
             #expect(events.allSatisfy { $0.verdicts == ["accepted"] && $0.timestamp?.hasSuffix("Z") == true })
-            #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
+            #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
         }
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func bothSecretsAreValidForADay(_ kind: StoreKind) async throws {
-        try await play(kind) { scene, shop, receiver in
+        try await play(kind) { fixture, shop, receiver in
             _ = try await shop.register("ada")
             func told() async throws -> [String] { try await receiver.event(try await cancelled(shop, "ada")).verdicts }
             func rotate(_ more: String...) async throws {
                 let directory = try TemporaryDirectory()
-                try await scene.relay.tool(
+                try await fixture.relay.tool(
                     ["website", "webhook", "shop", "rotate-secret", "--out", directory.path] + more)
                 let secret = try TextFile.read(directory("shop.secret.new"))
-                scene.keep(String(secret.dropLast()))
+                fixture.keep(String(secret.dropLast()))
                 try receiver.learn(secret)
             }
             #expect(try await told() == ["accepted"])
@@ -118,14 +118,14 @@ struct WebhookTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func endpointDisabledBy410IsEnabledAgain(_ kind: StoreKind)
         async throws
     {
-        try await play(kind) { scene, shop, receiver in
+        try await play(kind) { fixture, shop, receiver in
             _ = try await shop.register("ada")
             try receiver.answer(410)
             let first = try await cancelled(shop, "ada")
             _ = try await receiver.event(first)
-            try await scene.relay.logged("event=webhook.disabled")
+            try await fixture.relay.logged("event=webhook.disabled")
             func state() async throws -> String {
-                let shown = try await scene.relay.tool("website", "show", "shop", "--json")
+                let shown = try await fixture.relay.tool("website", "show", "shop", "--json")
                 let state = try JSONReader.read(Array(shown.utf8)).object?["webhook_state"]?.object
                 return
                     "\(state?["state"]?.string ?? "") \(state?["reason"]?.string ?? "") \(state?["waiting"]?.integer ?? -1)"
@@ -135,15 +135,15 @@ struct WebhookTests {
             let second = try await cancelled(shop, "ada")
             #expect(try await state() == "disabled unsubscribed 2")
             try receiver.answer(204)
-            try await scene.relay.tool("website", "webhook", "shop", "test")
+            try await fixture.relay.tool("website", "webhook", "shop", "test")
             #expect(try await receiver.event("twoefay.test").data == ["website": "shop"])
             #expect(try await state() == "disabled unsubscribed 2")
             #expect(try receiver.events.count == 2)
 
-            try await scene.relay.tool("website", "webhook", "shop", "enable")
+            try await fixture.relay.tool("website", "webhook", "shop", "enable")
             #expect(try await receiver.event(first, number: 2).id == first)
             #expect(try await receiver.event(second).id == second)
-            try await scene.relay.logged("event=webhook.delivered", number: 2)
+            try await fixture.relay.logged("event=webhook.delivered", number: 2)
             #expect(try await state() == "working  0")
         }
     }

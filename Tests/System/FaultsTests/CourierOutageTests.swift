@@ -6,7 +6,7 @@ import Testing
 /// Mail servers and gateways that hang or are down: other messages are not delayed, no code is lost, and no message
 /// has two ids.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct CourierOutageTests {
-    private func scene(_ mails: HoldingMailServer, _ gateways: [(String, TestGateway)]) async throws -> Fixture {
+    private func fixture(_ mails: HoldingMailServer, _ gateways: [(String, TestGateway)]) async throws -> Fixture {
         let list = gateways.map { name, gateway in
             "{name: \(name), kind: http, url: \"\(gateway.url)/?to={number}&text={text}&id={id}\"}"
         }
@@ -19,23 +19,25 @@ import Testing
     }
 
     /// Starts a login of a new user with that address or number.
-    private func login(_ number: Int, by kind: String, in scene: Fixture) async throws -> String {
+    private func login(_ number: Int, by kind: String, in fixture: Fixture) async throws -> String {
         var user: JSONObject = ["username": .string("user-\(number)")]
         if kind == "mail" {
             user.set("email", .string(address(number)))
         } else {
             user.set("phone", .string(phone(number)))
         }
-        return try await scene.login(try Fixture.registered(try await scene.shop.send("POST", "/register", user)).token)
-            .challenge
+        return try await fixture.login(
+            try Fixture.registered(try await fixture.shop.send("POST", "/register", user)).token
+        )
+        .challenge
     }
 
     private func address(_ number: Int) -> String { "user-\(number)@example.org" }
     private func phone(_ number: Int) -> String { "+4915112345\(100 + number)" }
 
-    private func isIn(_ challenge: String, with code: String?, by factor: String, _ scene: Fixture) async throws {
+    private func isIn(_ challenge: String, with code: String?, by factor: String, _ fixture: Fixture) async throws {
         let code = try #require(code)
-        let told = try await scene.shop.send(
+        let told = try await fixture.shop.send(
             "POST", "/backup", ["challenge": .string(challenge), "otp": .string(code)])
         #expect(told["login"] == "success" && told["factor"] == factor, "\(told)")
     }
@@ -53,37 +55,37 @@ import Testing
     @Test func hangingMailServerDelaysOnlyMails() async throws {
         let mails = try await HoldingMailServer.start()
         let gateway = try await TestGateway { _ in .status(200) }
-        let scene = try await scene(mails, [("one", gateway)])
+        let fixture = try await fixture(mails, [("one", gateway)])
         mails.freeze()
         // More mails than there are connections.
         var waiting: [String] = []
-        for number in 0..<6 { waiting.append(try await login(number, by: "mail", in: scene)) }
-        let other = try await login(6, by: "sms", in: scene)
+        for number in 0..<6 { waiting.append(try await login(number, by: "mail", in: fixture)) }
+        let other = try await login(6, by: "sms", in: fixture)
         await gateway.isAsked(1)
-        try await isIn(other, with: code(gateway.asked.first), by: "sms", scene)
+        try await isIn(other, with: code(gateway.asked.first), by: "sms", fixture)
         #expect(mails.mails.isEmpty)
         mails.thaw()
         for (number, challenge) in waiting.enumerated() {
-            try await until { try await scene.auth(challenge).steps.last == "sent" }
+            try await until { try await fixture.auth(challenge).steps.last == "sent" }
             try await mails.release()
             let mine = mails.mails.filter { $0.to == self.address(number) }
             #expect(Set(mine.map(\.id)).count == 1 && Set(mine.map(\.code)).count == 1, "\(mine)")
-            try await isIn(challenge, with: mine.first?.code, by: "mail", scene)
+            try await isIn(challenge, with: mine.first?.code, by: "mail", fixture)
         }
     }
 
     @Test func secondGatewayTakesOverFromTheFirst() async throws {
         let mails = try await HoldingMailServer.start()
         let (first, second) = (try await TestGateway { _ in .status(200) }, try await TestGateway { _ in .status(200) })
-        let scene = try await scene(mails, [("first", first), ("second", second)])
+        let fixture = try await fixture(mails, [("first", first), ("second", second)])
         await first.goDown()
         var number = 0
         func next() async throws {
-            let challenge = try await login(number, by: "sms", in: scene)
-            try await until { try await scene.auth(challenge).steps.last == "sent" }
+            let challenge = try await login(number, by: "sms", in: fixture)
+            try await until { try await fixture.auth(challenge).steps.last == "sent" }
             let mine = (first.asked + second.asked).filter { "+\($0.query["to"] ?? "")" == self.phone(number) }
             #expect(mine.count == 1, "\(mine)")
-            try await isIn(challenge, with: code(mine.first), by: "sms", scene)
+            try await isIn(challenge, with: code(mine.first), by: "sms", fixture)
             number += 1
         }
         for _ in 0..<4 { try await next() }

@@ -8,16 +8,16 @@ import Testing
     private static let number = "+4915112345678"
 
     /// Registers a user without a phone, and starts a login that sends a code.
-    private func login(_ username: String, _ scene: Fixture, _ more: JSONObject) async throws -> Login {
+    private func login(_ username: String, _ fixture: Fixture, _ more: JSONObject) async throws -> Login {
         var body: JSONObject = ["username": .string(username)]
         for member in more.members { body.set(member.name, member.value) }
-        let registered = try await scene.shop.send("POST", "/register", body)
-        return try await scene.login(try Fixture.registered(registered).token)
+        let registered = try await fixture.shop.send("POST", "/register", body)
+        return try await fixture.login(try Fixture.registered(registered).token)
     }
 
-    private func reload(_ scene: Fixture, _ number: Int) async throws {
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reloaded", number: number)
+    private func reload(_ fixture: Fixture, _ number: Int) async throws {
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded", number: number)
     }
 
     private static func kannel(_ gateway: TestGateway, _ password: String) -> String {
@@ -31,44 +31,44 @@ import Testing
         let directory = try TemporaryDirectory()
         let password = directory("password")
         try TextFile.write("before\n", to: password)
-        let scene = try await Fixture.start { settings in
+        let fixture = try await Fixture.start { settings in
             try settings.set("sms.gateways", to: Self.kannel(first, password))
             try settings.set("sms.allow", to: "[\"+49\"]")
         }
-        _ = try await login("anna", scene, ["phone": .string(Self.number)])
+        _ = try await login("anna", fixture, ["phone": .string(Self.number)])
         await first.isAsked(1)
         #expect(first.asked.first?.query["password"] == "before")
 
         // A fault in the new settings is logged, and changes nothing.
-        try scene.relay.change { try $0.set("sms.gateways", to: "[{name: one, kind: canal}]") }
-        scene.relay.signal(SIGHUP)
-        let told = try await scene.relay.logged("event=daemon.reload ")
+        try fixture.relay.change { try $0.set("sms.gateways", to: "[{name: one, kind: canal}]") }
+        fixture.relay.signal(SIGHUP)
+        let told = try await fixture.relay.logged("event=daemon.reload ")
         #expect(told.contains("level=error") && told.contains("kind must be one of"), "\(told)")
-        _ = try await login("bert", scene, ["phone": "+4915112345679"])
+        _ = try await login("bert", fixture, ["phone": "+4915112345679"])
         await first.isAsked(2)
 
         try TextFile.write("after\n", to: password)
-        try scene.relay.change { try $0.set("sms.gateways", to: Self.kannel(second, password)) }
-        try await reload(scene, 1)
-        _ = try await login("carl", scene, ["phone": "+4915112345680"])
+        try fixture.relay.change { try $0.set("sms.gateways", to: Self.kannel(second, password)) }
+        try await reload(fixture, 1)
+        _ = try await login("carl", fixture, ["phone": "+4915112345680"])
         await second.isAsked(1)
         #expect(second.asked.first?.query["password"] == "after" && first.asked.count == 2)
 
-        try scene.relay.change { try $0.set("sms.allow", to: "[\"+43\"]") }
-        try await reload(scene, 2)
-        let refused = try await login("dora", scene, ["phone": "+4915112345681"])
-        let steps = try await scene.auth(refused.challenge).json["steps"]?.array?.first?.object
+        try fixture.relay.change { try $0.set("sms.allow", to: "[\"+43\"]") }
+        try await reload(fixture, 2)
+        let refused = try await login("dora", fixture, ["phone": "+4915112345681"])
+        let steps = try await fixture.auth(refused.challenge).json["steps"]?.array?.first?.object
         #expect(steps?["factor"] == "sms" && steps?["state"] == "refused", "\(String(describing: steps))")
 
         // An empty list is valid, too. A change of another setting is logged as waiting for a restart.
-        try scene.relay.change { settings in
+        try fixture.relay.change { settings in
             try settings.set("sms.gateways", to: "[]")
             settings =
                 settings.split(separator: "\n").filter { !$0.hasPrefix("  allow:") }.joined(separator: "\n") + "\n"
             try settings.set("policies.lifetime", to: "200")
         }
-        try await reload(scene, 3)
-        #expect(try await scene.relay.logged("event=daemon.restart").contains("other settings have changed"))
+        try await reload(fixture, 3)
+        #expect(try await fixture.relay.logged("event=daemon.restart").contains("other settings have changed"))
         #expect(second.asked.count == 1)
     }
 
@@ -78,31 +78,31 @@ import Testing
             $0.tls = .starttls
             $0.login = "relay:after"
         }
-        let scene = try await Fixture.start { settings in
+        let fixture = try await Fixture.start { settings in
             try settings.set("mail.url", to: "smtp://127.0.0.1:\(first.port)")
             try settings.set("mail.from", to: "login@example.com")
         }
-        _ = try await login("anna", scene, ["email": "anna@example.org"])
+        _ = try await login("anna", fixture, ["email": "anna@example.org"])
         #expect(try await first.mail().to == ["<anna@example.org>"])
         // The password file holds the wrong password.
-        try scene.relay.change { settings in
+        try fixture.relay.change { settings in
             try settings.set("mail.username", to: "relay")
             try settings.set("mail.password_file", to: "mail.password")
         }
-        scene.relay.signal(SIGHUP)
-        #expect(try await scene.relay.logged("event=daemon.reload ").contains("mail.password"))
-        _ = try await login("bert", scene, ["email": "bert@example.org"])
+        fixture.relay.signal(SIGHUP)
+        #expect(try await fixture.relay.logged("event=daemon.reload ").contains("mail.password"))
+        _ = try await login("bert", fixture, ["email": "bert@example.org"])
         #expect(try await first.mail(2).to == ["<bert@example.org>"])
 
-        try TextFile.write("after\n", to: scene.relay.file("mail.password"))
-        try TextFile.write(second.authority, to: scene.relay.file("mail-ca.pem"))
-        try scene.relay.change { settings in
+        try TextFile.write("after\n", to: fixture.relay.file("mail.password"))
+        try TextFile.write(second.authority, to: fixture.relay.file("mail-ca.pem"))
+        try fixture.relay.change { settings in
             try settings.set("mail.url", to: "smtp://localhost:\(second.port)")
             try settings.set("mail.ca", to: "mail-ca.pem")
         }
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reloaded")
-        _ = try await login("carl", scene, ["email": "carl@example.org"])
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
+        _ = try await login("carl", fixture, ["email": "carl@example.org"])
         let mail = try await second.mail()
         #expect(mail.to == ["<carl@example.org>"] && mail.user == "relay" && mail.overTLS)
     }
@@ -114,14 +114,14 @@ import Testing
         func says(_ word: String) -> String { "msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"\(word) {code}\"\n" }
         try TextFile.write("secret\n", to: password)
         try TextFile.write(says("Bonjour"), to: words)
-        let scene = try await Fixture.start { settings in
+        let fixture = try await Fixture.start { settings in
             try settings.set("sms.gateways", to: Self.kannel(gateway, password))
             try settings.set("sms.allow", to: "[\"+49\"]")
             try settings.set("templates.directory", to: directory.path)
         }
         func told(_ username: String, _ number: Int) async throws -> String {
             let phone = "+4915112345\(100 + number)"
-            _ = try await login(username, scene, ["phone": .string(phone), "language": "fr"])
+            _ = try await login(username, fixture, ["phone": .string(phone), "language": "fr"])
             await gateway.isAsked(number)
             return gateway.asked.last?.query["text"] ?? ""
         }
@@ -129,11 +129,11 @@ import Testing
         try TextFile.write(says("Salut"), to: words)
         // The new texts are not used before SIGHUP.
         #expect(try await told("bert", 2).hasPrefix("Bonjour "))
-        try await reload(scene, 1)
+        try await reload(fixture, 1)
         #expect(try await told("carl", 3).hasPrefix("Salut "))
         try TextFile.write("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"Nothing\"\n", to: words)
-        scene.relay.signal(SIGHUP)
-        #expect(try await scene.relay.logged("event=daemon.reload ").contains("sms.login must contain {code}"))
+        fixture.relay.signal(SIGHUP)
+        #expect(try await fixture.relay.logged("event=daemon.reload ").contains("sms.login must contain {code}"))
         #expect(try await told("dora", 4).hasPrefix("Salut "))
     }
 }

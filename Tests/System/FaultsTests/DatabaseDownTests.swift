@@ -31,28 +31,28 @@ import World
     /// A separate server, because other suites stop theirs, too.
     private static let server = Result { try MariaDBServer() }
 
-    private func scene() async throws -> (Fixture, MariaDBServer) {
+    private func fixture() async throws -> (Fixture, MariaDBServer) {
         let server = try Self.server.get()
         let url = server.url(try server.freshDatabase())
-        let scene = try await Fixture.start { settings in
+        let fixture = try await Fixture.start { settings in
             try Store.open(
                 try StorageURL(url), schema: .migrate, time: SystemTime(), log: Log(minimum: .error, sink: MemorySink())
             ).close()
             try settings.set("storage", to: url)
         }
-        return (scene, server)
+        return (fixture, server)
     }
 
     @Test(arguments: Harm.allCases) func databaseOutageIsAnsweredInTimeAndRecovers(_ harm: Harm) async throws {
-        let (scene, server) = try await scene()
-        let (token, phone) = try await scene.enrol("anna")
-        let login = try await scene.login(token)
+        let (fixture, server) = try await fixture()
+        let (token, phone) = try await fixture.enrol("anna")
+        let login = try await fixture.login(token)
         harm.begin(server)
 
-        async let writing = scene.shop.send("POST", "/login", ["token": .string(token)])
-        async let reading = scene.shop.send("GET", "/user/anna")
-        async let asking = scene.anyone.send("GET", "/ready")
-        #expect(try await scene.anyone.send("GET", "/health").status == 200)
+        async let writing = fixture.shop.send("POST", "/login", ["token": .string(token)])
+        async let reading = fixture.shop.send("GET", "/user/anna")
+        async let asking = fixture.anyone.send("GET", "/ready")
+        #expect(try await fixture.anyone.send("GET", "/health").status == 200)
         for refused in [try await writing, try await reading] {
             #expect(refused.status == 503 && refused["code"] == "unavailable", "\(refused)")
             #expect((refused.retryAfter ?? 0) > 0)
@@ -64,27 +64,27 @@ import World
         // As many requests at a time as four connections carry. The first wave allocates memory, and the next ones
         // must add nothing.
         var lines: [ClientConnection] = []
-        for _ in 0..<4 { lines.append(try await scene.shop.line()) }
+        for _ in 0..<4 { lines.append(try await fixture.shop.line()) }
         try await wave(400, over: lines)
         // Under a sanitizer, freed memory stays resident so that its use is detected.
         if !Sanitizer.isOn {
-            let before = try scene.relay.residentBytes
+            let before = try fixture.relay.residentBytes
             for _ in 0..<3 { try await wave(400, over: lines) }
-            let after = try scene.relay.residentBytes
+            let after = try fixture.relay.residentBytes
             #expect(after - before < 2 << 20, "\(before) became \(after) bytes")
         }
 
         // Its own beat waits for a connection in another line than what was refused above, and may do so until the
         // server is back: what never failed does not recover either.
-        try await scene.relay.logged("event=store.unavailable route=heartbeat")
+        try await fixture.relay.logged("event=store.unavailable route=heartbeat")
         try harm.end(server)
-        try await scene.relay.logged("event=relay.recovered")
-        var told = try await scene.auth(login.challenge)
+        try await fixture.relay.logged("event=relay.recovered")
+        var told = try await fixture.auth(login.challenge)
         // The lane for reads may still be in a pause.
-        while told.status == 503 { told = try await scene.auth(login.challenge) }
+        while told.status == 503 { told = try await fixture.auth(login.challenge) }
         #expect(told["login"] == "wait", "\(told)")
-        #expect(try await scene.anyone.send("GET", "/ready").status == 200)
-        try await scene.finish(login, by: phone)
+        #expect(try await fixture.anyone.send("GET", "/ready").status == 200)
+        try await fixture.finish(login, by: phone)
     }
 
     private func wave(_ count: Int, over lines: [ClientConnection]) async throws {
@@ -97,16 +97,16 @@ import World
     }
 
     @Test(arguments: Harm.allCases) func startWithoutDatabaseReportsIt(_ harm: Harm) async throws {
-        let (scene, server) = try await scene()
-        #expect(await scene.relay.stop().status == 0)
+        let (fixture, server) = try await fixture()
+        #expect(await fixture.relay.stop().status == 0)
         harm.begin(server)
-        let problem = await #expect(throws: Child.Problem.self) { try await scene.relay.restart() }
+        let problem = await #expect(throws: Child.Problem.self) { try await fixture.relay.restart() }
         try harm.end(server)
         let text = problem?.description ?? ""
         #expect(text.contains("ended with 5"), "\(text)")
         #expect(text.contains("the store does not answer: mariadb://"), "\(text)")
         #expect(text.contains("then try again"), "\(text)")
-        try await scene.relay.restart()
-        #expect(try await scene.anyone.send("GET", "/ready").status == 200)
+        try await fixture.relay.restart()
+        #expect(try await fixture.anyone.send("GET", "/ready").status == 200)
     }
 }

@@ -10,24 +10,24 @@ import Testing
 /// SIGTERM: requests in progress are finished, new ones get a clear refusal, and the process ends soon.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct DrainTests {
     @Test(arguments: KillTests.stores) func drainUnderLoadLosesNoRequest(_ store: StoreKind) async throws {
-        let scene = try await Fixture.start(store)
+        let fixture = try await Fixture.start(store)
         var tokens: [String] = []
-        for user in 0..<4 { tokens.append(try await scene.enrol("user-\(user)").token) }
-        let waiting = try await scene.enrol("waiting")
-        let login = try await scene.login(waiting.token)
+        for user in 0..<4 { tokens.append(try await fixture.enrol("user-\(user)").token) }
+        let waiting = try await fixture.enrol("waiting")
+        let login = try await fixture.login(waiting.token)
         let load = Load()
-        let holding = try await scene.shop.line()
+        let holding = try await fixture.shop.line()
         async let held = holding.send(
             "POST", "/auth", ["challenge": .string(login.challenge)], fields: ["prefer": "wait=60"])
         _ = try await holding.send("GET", "/user/waiting").get()
 
         try await withThrowingTaskGroup(of: Void.self) { group in
             for token in tokens {
-                let line = try await scene.shop.line()
+                let line = try await fixture.shop.line()
                 group.addTask { await load.ask(token, over: line) }
             }
             await load.gate.answers(60)
-            let ended = await scene.relay.stop()
+            let ended = await fixture.relay.stop()
             #expect(ended.status == 0)
             #expect(ended.errors.contains("event=daemon.stopped"))
             try await group.waitForAll()
@@ -40,8 +40,8 @@ import Testing
         let (acknowledged, lost) = load.result
         #expect(lost == [])
         #expect(acknowledged.count >= 50)
-        try await scene.relay.restart()
-        try Ledger.read(scene.relay) { ledger in
+        try await fixture.relay.restart()
+        try Ledger.read(fixture.relay) { ledger in
             try ledger.check()
             let stored = Set(try ledger.texts("SELECT lower(hex(id)) FROM challenge"))
             #expect(Set(acknowledged).isSubset(of: stored))
@@ -78,26 +78,26 @@ import Testing
 
     /// Requests in progress end before the store is closed, even if their clients give up at the first GOAWAY.
     @Test func noRequestMeetsAClosedStoreDuringDrain() async throws {
-        let scene = try await Fixture.start()
+        let fixture = try await Fixture.start()
         var tokens: [String] = []
-        for user in 0..<4 { tokens.append(try await scene.enrol("user-\(user)").token) }
+        for user in 0..<4 { tokens.append(try await fixture.enrol("user-\(user)").token) }
         for _ in 0..<8 {
             let load = Load()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for token in tokens {
-                    let line = try await scene.shop.line()
+                    let line = try await fixture.shop.line()
                     await line.giveUpAtGoAway()
                     group.addTask { await load.ask(token, over: line) }
                 }
                 await load.gate.answers(16)
-                #expect(await scene.relay.stop().status == 0)
+                #expect(await fixture.relay.stop().status == 0)
                 try await group.waitForAll()
             }
             // No request was answered with a 5xx status.
             #expect(!load.result.lost.contains { $0.hasPrefix("5") }, "\(load.result.lost)")
-            try await scene.relay.restart()
+            try await fixture.relay.restart()
         }
-        let lines = scene.relay.log.split(separator: "\n")
+        let lines = fixture.relay.log.split(separator: "\n")
         #expect(!lines.contains { $0.contains("the store is closed") })
         #expect(!lines.contains { $0.contains("status=5") })
     }
@@ -106,35 +106,36 @@ import Testing
     /// dead.
     @Test(arguments: KillTests.stores) func leasedEntriesPassToTheNextRelayAtOnce(_ store: StoreKind) async throws {
         let apple = try await TestAPNs.start()
-        let scene = try await Fixture.start(store, apple: apple)
-        let (token, phone) = try await scene.enrol("anna", pushToken: Fixture.pushToken("dead"))
+        let fixture = try await Fixture.start(store, apple: apple)
+        let (token, phone) = try await fixture.enrol("anna", pushToken: Fixture.pushToken("dead"))
         apple.service.script("dead", .silence)
-        let login = try await scene.login(token)
+        let login = try await fixture.login(token)
         let unanswered = try #require(try await apple.service.nextRequest().push)
-        #expect(await scene.relay.stop().status == 0)
-        #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM relay") } == 0)
+        #expect(await fixture.relay.stop().status == 0)
+        #expect(try Ledger.read(fixture.relay) { try $0.number("SELECT count(*) FROM relay") } == 0)
         #expect(
-            try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM outbox WHERE holder IS NOT NULL") } == 0)
-        try await scene.relay.restart()
+            try Ledger.read(fixture.relay) { try $0.number("SELECT count(*) FROM outbox WHERE holder IS NOT NULL") }
+                == 0)
+        try await fixture.relay.restart()
         // No dead relay remains for which another one would have to wait.
         let push = try await apple.service.next()
         #expect(push.id == unanswered.id)
-        try await scene.finish(login, by: phone)
+        try await fixture.finish(login, by: phone)
     }
 
     /// A locked store delays the end by seconds; a second signal ends the process at once.
     @Test(arguments: [SIGTERM, SIGINT]) func secondSignalStopsTheRelayAtOnce(_ signal: Int32) async throws {
-        let scene = try await Fixture.start()
-        let lock = try await StoreLock.take(scene.relay)
-        scene.relay.signal(SIGTERM)
-        try await scene.relay.logged("event=daemon.stopping")
-        scene.relay.signal(signal)
-        let ended = await scene.relay.ended()
+        let fixture = try await Fixture.start()
+        let lock = try await StoreLock.take(fixture.relay)
+        fixture.relay.signal(SIGTERM)
+        try await fixture.relay.logged("event=daemon.stopping")
+        fixture.relay.signal(signal)
+        let ended = await fixture.relay.ended()
         #expect(ended.status == 1)
         #expect(ended.errors.contains("event=daemon.aborted"))
         #expect(!ended.errors.contains("event=daemon.stopped"))
         await lock.release()
-        try await scene.relay.restart()
-        #expect(try await scene.anyone.send("GET", "/ready").status == 200)
+        try await fixture.relay.restart()
+        #expect(try await fixture.anyone.send("GET", "/ready").status == 200)
     }
 }

@@ -43,11 +43,11 @@ import Testing
     private static let place = "127.0.0.2"
 
     @Test(arguments: Harm.allCases) func endpointOutageAffectsNoOtherAndLosesNothing(_ harm: Harm) async throws {
-        let scene = try await Fixture.start { settings in
+        let fixture = try await Fixture.start { settings in
             try settings.set("webhooks.allow", to: harm == .inside ? Self.place : "127.0.0.0/8")
         }
         let well = try await WebhookShop(
-            "well", TestGateway(host: Self.place) { _ in .status(204) }, of: scene.relay)
+            "well", TestGateway(host: Self.place) { _ in .status(204) }, of: fixture.relay)
         let server = try await TestGateway { _ in harm.answer }
         // Its authority is unknown to the relay.
         let stranger = try await TestPushService.start()
@@ -57,7 +57,7 @@ import Testing
             case .untrusted: "\(stranger.origin())/hook"
             default: "\(server.url)/hook"
             }
-        let harmed = try await WebhookShop("harmed", at: url, server, of: scene.relay)
+        let harmed = try await WebhookShop("harmed", at: url, server, of: fixture.relay)
         if harm == .closed { await server.goDown() }
 
         let phones = (try await well.enrol("anna"), try await harmed.enrol("bert"))
@@ -70,56 +70,56 @@ import Testing
             times.before.append(time)
         }
         for _ in 0..<5 { decided.harmed.append(try await harmed.decide("bert", by: phones.1)) }
-        if !harm.lasts { try await scene.relay.logged("event=webhook.failed website=harmed") }
+        if !harm.lasts { try await fixture.relay.logged("event=webhook.failed website=harmed") }
         var unharmed = 0
         for _ in 0..<20 {
-            let before = scene.failures
+            let before = fixture.failures
             let (challenge, time) = try await well.told("anna", by: phones.0)
             decided.well.append(challenge)
             times.meanwhile.append(time)
-            if scene.failures == before { unharmed += 1 }
+            if fixture.failures == before { unharmed += 1 }
         }
         print("webhooks while another website \(harm): \(Self.compared(times.before, times.meanwhile))")
         // If one website waited for the other's webhooks, each wait would see one of them end.
         if harm.lasts { #expect(unharmed > 0) }
         try check(well, decided.well)
-        let failed = try await scene.relay.logged("event=webhook.failed website=harmed")
+        let failed = try await fixture.relay.logged("event=webhook.failed website=harmed")
         #expect(failed.contains("reason=\"\(harm.reason)\"") || failed.contains("reason=\(harm.reason)"), "\(failed)")
 
         // The fault ends.
         switch harm {
-        case .untrusted: try await scene.relay.tool("website", "edit", "harmed", "--webhook", "\(server.url)/hook")
+        case .untrusted: try await fixture.relay.tool("website", "edit", "harmed", "--webhook", "\(server.url)/hook")
         case .inside:
-            try scene.relay.change { try $0.set("webhooks.allow", to: "127.0.0.0/8") }
-            scene.relay.signal(SIGHUP)
-            try await scene.relay.logged("event=daemon.reloaded")
+            try fixture.relay.change { try $0.set("webhooks.allow", to: "127.0.0.0/8") }
+            fixture.relay.signal(SIGHUP)
+            try await fixture.relay.logged("event=daemon.reloaded")
         default:
             if harm != .closed { await server.goDown() }
             server.answer { _ in .status(200) }
             try await server.comeBack()
         }
         // Failed webhooks are due in minutes or hours; the operator makes them due now.
-        try await scene.relay.tool("website", "webhook", "harmed", "disable")
-        try await scene.relay.tool("website", "webhook", "harmed", "enable")
+        try await fixture.relay.tool("website", "webhook", "harmed", "disable")
+        try await fixture.relay.tool("website", "webhook", "harmed", "enable")
         for challenge in decided.harmed { await harmed.hears("login.decided", of: challenge) }
         try check(harmed, decided.harmed)
-        try await scene.drained()
+        try await fixture.drained()
     }
 
     /// The relay does not wait for webhooks that hang. The next relay takes them at once.
     @Test(arguments: KillTests.stores) func relayStopsWhileAnEndpointHangs(_ store: StoreKind) async throws {
-        let scene = try await Fixture.start(store) { try $0.set("webhooks.allow", to: "127.0.0.0/8") }
+        let fixture = try await Fixture.start(store) { try $0.set("webhooks.allow", to: "127.0.0.0/8") }
         let server = try await TestGateway { _ in .silence }
-        let shop = try await WebhookShop("shop-2", server, of: scene.relay)
+        let shop = try await WebhookShop("shop-2", server, of: fixture.relay)
         let challenge = try await shop.decide("anna", by: try await shop.enrol("anna"))
         await shop.hears("login.decided", of: challenge)
-        #expect(await scene.relay.stop().status == 0)
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 2)
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE holder IS NOT NULL") == 0)
+        #expect(await fixture.relay.stop().status == 0)
+        #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 2)
+        #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE holder IS NOT NULL") == 0)
         server.answer { _ in .status(200) }
-        try await scene.relay.restart()
+        try await fixture.relay.restart()
         await shop.hears("login.decided", of: challenge, times: 2)
-        try await scene.drained()
+        try await fixture.drained()
         try check(shop, [challenge])
     }
 

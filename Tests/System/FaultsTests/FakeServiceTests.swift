@@ -80,28 +80,28 @@ import World
 
     @Test(arguments: [false, true]) func relayPushesWithThePrintedSettings(showsCertificate: Bool) async throws {
         let program = try await showsCertificate ? Program("--certificate") : Program()
-        let scene = try await Fixture.start { settings in try program.set(in: &settings) }
-        let (token, phone) = try await scene.enrol("anna")
-        let login = try await scene.login(token)
+        let fixture = try await Fixture.start { settings in try program.set(in: &settings) }
+        let (token, phone) = try await fixture.enrol("anna")
+        let login = try await fixture.login(token)
         let request = try await program.request()
         #expect(request["device"]?.string == phone.pushToken)
         #expect(request["answer"] == "200")
         #expect(request["payload"]?.object?["challenge"]?.string == login.challenge)
-        try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
-        #expect(try await scene.auth(login.challenge).steps == ["sent"])
-        try await scene.finish(login, by: phone)
+        try await fixture.relay.logged("event=push.accepted challenge=\(login.challenge)")
+        #expect(try await fixture.auth(login.challenge).steps == ["sent"])
+        try await fixture.finish(login, by: phone)
         let ended = try await program.stop()
         #expect(ended == ["event": "ended", "requests": 1, "accepted": 1])
     }
 
     @Test func teamIsReusedAfterARestart() async throws {
         let before = try await Program()
-        let scene = try await Fixture.start { settings in try before.set(in: &settings) }
-        let (token, _) = try await scene.enrol("anna")
+        let fixture = try await Fixture.start { settings in try before.set(in: &settings) }
+        let (token, _) = try await fixture.enrol("anna")
         _ = try await before.stop()
         let after = try await Program(port: before.port, in: before.directory)
         #expect(after.settings == before.settings)
-        _ = try await scene.login(token)
+        _ = try await fixture.login(token)
         #expect(try await after.request()["answer"] == "200")
         #expect(try await Child.run("stat", ["-c", "%a", before.directory("team/AuthKey.p8")]).output == "600\n")
     }

@@ -42,25 +42,25 @@ import Testing
     }
 
     @Test func reloadOutsideTheRulesNeedsARestart() async throws {
-        let scene = try await Fixture.start()
+        let fixture = try await Fixture.start()
         let outside = try TemporaryDirectory()
         mkdir(outside("templates"), 0o700)
-        let before = try TextFile.read(scene.relay.settings)
+        let before = try TextFile.read(fixture.relay.settings)
         var settings = before
         try settings.set("templates.directory", to: outside("templates"))
-        try TextFile.write(settings, to: scene.relay.settings)
-        scene.relay.signal(SIGHUP)
-        let logged = try await scene.relay.logged("event=daemon.reload ")
+        try TextFile.write(settings, to: fixture.relay.settings)
+        fixture.relay.signal(SIGHUP)
+        let logged = try await fixture.relay.logged("event=daemon.reload ")
         #expect(logged.contains("level=error") && logged.contains("needs a restart"), "\(logged)")
-        #expect(try await scene.shop.send("GET", "/user/nobody").status == 404)
+        #expect(try await fixture.shop.send("GET", "/user/nobody").status == 404)
         // The original settings are accepted again. After a restart, the new directory is allowed.
-        try TextFile.write(before, to: scene.relay.settings)
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reloaded")
-        try TextFile.write(settings, to: scene.relay.settings)
-        await scene.relay.stop()
-        try await scene.relay.restart()
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reloaded")
+        try TextFile.write(before, to: fixture.relay.settings)
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
+        try TextFile.write(settings, to: fixture.relay.settings)
+        await fixture.relay.stop()
+        try await fixture.relay.restart()
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
     }
 }

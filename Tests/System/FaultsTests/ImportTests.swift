@@ -35,46 +35,46 @@ import Testing
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func manyTokensAreImportedAtOnce(kind: StoreKind) async throws {
-        let scene = try await Fixture.start(kind)
-        let file = try prepare(scene.relay)
+        let fixture = try await Fixture.start(kind)
+        let file = try prepare(fixture.relay)
         let done = try await Child.run(
             try BuiltProgram.twoefay.path,
-            ["--config", scene.relay.file("twoefay.yaml"), "import", file, "--website", Fixture.website])
+            ["--config", fixture.relay.file("twoefay.yaml"), "import", file, "--website", Fixture.website])
         #expect(done.status == 0, "\(done.errors)")
         #expect(done.output.contains("\(Self.count) new, 0 replaced, 0 kept"))
         #expect(done.errors.hasSuffix("\(Self.count) of \(Self.count) tokens\n"))
-        #expect(try scene.relay.count("SELECT count(*) FROM factor WHERE state = 'active'") == Int64(Self.count))
+        #expect(try fixture.relay.count("SELECT count(*) FROM factor WHERE state = 'active'") == Int64(Self.count))
         #expect(
-            try scene.relay.count("SELECT count(*) FROM audit WHERE event = 'factor.imported'") == Int64(Self.count))
+            try fixture.relay.count("SELECT count(*) FROM audit WHERE event = 'factor.imported'") == Int64(Self.count))
         #expect(
-            try scene.relay.count(
+            try fixture.relay.count(
                 """
                 SELECT count(*) FROM factor f JOIN user u ON u.id = f.user_id
                 WHERE u.username = 'user-1199' AND f.counter = 1199 AND u.proved_at IS NOT NULL
                 """) == 1)
-        #expect(try await run(scene.relay)["kept"]?.integer == Int64(Self.count))
+        #expect(try await run(fixture.relay)["kept"]?.integer == Int64(Self.count))
         // No secret is in the store as plain text.
         #expect(
-            try scene.relay.count(
+            try fixture.relay.count(
                 "SELECT count(*) FROM factor WHERE hex(secret) LIKE '%31323334353637383930313233343536%'") == 0)
     }
 
     /// A killed import leaves only complete factors; the same command again adds the others.
     @Test(arguments: [StoreKind.file, .mariadb]) func interruptedImportIsResumed(kind: StoreKind) async throws {
-        let scene = try await Fixture.start(kind)
-        let file = try prepare(scene.relay)
+        let fixture = try await Fixture.start(kind)
+        let file = try prepare(fixture.relay)
         let child = try Child(
             try BuiltProgram.twoefay.path,
-            ["--config", scene.relay.file("twoefay.yaml"), "import", file, "--website", Fixture.website])
+            ["--config", fixture.relay.file("twoefay.yaml"), "import", file, "--website", Fixture.website])
         _ = try await child.line(.errors, with: " tokens")
         child.signal(SIGKILL)
         _ = await child.ended()
-        let there = try scene.relay.count("SELECT count(*) FROM factor")
+        let there = try fixture.relay.count("SELECT count(*) FROM factor")
         #expect(there >= 200)
-        #expect(try scene.relay.count("SELECT count(*) FROM audit WHERE event = 'factor.imported'") == there)
-        let rest = try await run(scene.relay)
+        #expect(try fixture.relay.count("SELECT count(*) FROM audit WHERE event = 'factor.imported'") == there)
+        let rest = try await run(fixture.relay)
         #expect(rest["kept"]?.integer == there)
         #expect(rest["added"]?.integer == Int64(Self.count) - there)
-        #expect(try scene.relay.count("SELECT count(*) FROM factor") == Int64(Self.count))
+        #expect(try fixture.relay.count("SELECT count(*) FROM factor") == Int64(Self.count))
     }
 }

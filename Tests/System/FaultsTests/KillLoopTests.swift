@@ -15,8 +15,8 @@ import World
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
         print("kill loop on \(store): TWOEFAY_SEED=\(seed)")
         let apple = try await TestAPNs.start()
-        let scene = try await Fixture.start(store, apple: apple)
-        let crowd = Crowd(scene, seed: seed)
+        let fixture = try await Fixture.start(store, apple: apple)
+        let crowd = Crowd(fixture, seed: seed)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for user in 0..<6 { group.addTask { try await crowd.live("user-\(user)", seed: seed &+ UInt64(user)) } }
             group.addTask {
@@ -28,7 +28,7 @@ import World
         let logins = crowd.logins
         print("kill loop on \(store): \(logins.count) logins")
         #expect(logins.count >= 6)
-        try Ledger.read(scene.relay) { ledger in
+        try Ledger.read(fixture.relay) { ledger in
             try ledger.check()
             // Every challenge in the store is known to a client, with the result that the client got.
             #expect(try ledger.number("SELECT count(*) FROM challenge") == Int64(logins.count))
@@ -54,14 +54,14 @@ private final class Crowd: Sendable {
         let approved: Bool
     }
 
-    private let scene: Fixture
+    private let fixture: Fixture
     private let gate = Gate()
     private let chance: SeededRandomness
     private let ended = Mutex<[Ended]>([])
     private let isOver = Mutex(false)
 
-    init(_ scene: Fixture, seed: UInt64) {
-        self.scene = scene
+    init(_ fixture: Fixture, seed: UInt64) {
+        self.fixture = fixture
         chance = SeededRandomness(seed: seed)
     }
 
@@ -74,8 +74,8 @@ private final class Crowd: Sendable {
         let moment = Duration.microseconds(Int64(chance.number(below: 10_000)))
         await Clients.loop.perform { await Clients.loop.sleep(for: moment) }
         gate.shut()
-        await scene.relay.kill()
-        try await scene.relay.restart()
+        await fixture.relay.kill()
+        try await fixture.relay.restart()
         gate.open()
     }
 
@@ -88,8 +88,8 @@ private final class Crowd: Sendable {
             number += 1
             let body: JSONObject = ["token": .string(token), "service": "web"]
             let key = "\(name)-\(number)"
-            let login = try Login(try await scene.shop.insist("POST", "/login", body, key: key, gate: gate))
-            let again = try Login(try await scene.shop.insist("POST", "/login", body, key: key, gate: gate))
+            let login = try Login(try await fixture.shop.insist("POST", "/login", body, key: key, gate: gate))
+            let again = try Login(try await fixture.shop.insist("POST", "/login", body, key: key, gate: gate))
             #expect(again == login)
             let approves = chance.number(below: 4) > 0
             let path = approves ? "/success" : "/failure"
@@ -97,7 +97,7 @@ private final class Crowd: Sendable {
             // 409: an earlier attempt was accepted, and its answer lost.
             #expect(answer.status == 200 || answer["code"] == "already_decided", "\(answer)")
             let challenge: JSONObject = ["challenge": .string(login.challenge)]
-            let told = try await scene.shop.insist("POST", "/auth", challenge, gate: gate)
+            let told = try await fixture.shop.insist("POST", "/auth", challenge, gate: gate)
             #expect(told["login"] == (approves ? "success" : "failure"), "\(told)")
             ended.withLock { $0.append(Ended(challenge: login.challenge, approved: approves)) }
         } while !isOver.withLock { $0 }
@@ -105,7 +105,7 @@ private final class Crowd: Sendable {
 
     private func enrol(_ name: String) async throws -> (token: String, phone: Phone) {
         let body: JSONObject = ["username": .string(name)]
-        let registered = try await scene.shop.insist("POST", "/register", body, key: "\(name)-r", gate: gate)
+        let registered = try await fixture.shop.insist("POST", "/register", body, key: "\(name)-r", gate: gate)
         let token: String
         let code: String
         if registered.status == 201 {
@@ -113,17 +113,17 @@ private final class Crowd: Sendable {
         } else {
             // The answer with the code was lost, so the website requests another code.
             try #require(registered["code"] == "shown_once", "\(registered)")
-            token = try #require(try await scene.shop.insist("GET", "/user/\(name)", gate: gate)["token"])
+            token = try #require(try await fixture.shop.insist("GET", "/user/\(name)", gate: gate)["token"])
             code = try await activation(name)
         }
         let device = try TestPhone(pushToken: Fixture.pushToken())
-        let proof = try scene.verifyBody(device, token: token, code: code)
-        return (token, try scene.phone(device, try await scene.anyone.insist("POST", "/verify", proof, gate: gate)))
+        let proof = try fixture.verifyBody(device, token: token, code: code)
+        return (token, try fixture.phone(device, try await fixture.anyone.insist("POST", "/verify", proof, gate: gate)))
     }
 
     private func activation(_ name: String) async throws -> String {
         for attempt in 0..<100 {
-            let reply = try await scene.shop.insist(
+            let reply = try await fixture.shop.insist(
                 "POST", "/user/\(name)/activation", key: "\(name)-a\(attempt)", gate: gate)
             if let code = reply["code"], reply.status == 201 { return code }
         }

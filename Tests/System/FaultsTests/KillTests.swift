@@ -11,116 +11,116 @@ import Testing
     static let stores: [StoreKind] = [.file, .mariadb]
 
     @Test(arguments: stores) func killAfterRegisterLosesNothing(_ store: StoreKind) async throws {
-        let scene = try await Fixture.start(store)
+        let fixture = try await Fixture.start(store)
         let body: JSONObject = ["username": "anna"]
-        let (token, code) = try Fixture.registered(try await scene.shop.send("POST", "/register", body, key: "r"))
-        try await scene.relay.killAndRestart()
-        #expect(try await scene.shop.send("GET", "/user/anna")["token"] == token)
+        let (token, code) = try Fixture.registered(try await fixture.shop.send("POST", "/register", body, key: "r"))
+        try await fixture.relay.killAndRestart()
+        #expect(try await fixture.shop.send("GET", "/user/anna")["token"] == token)
         // The registration succeeded, and its secret is not shown again.
-        let again = try await scene.shop.send("POST", "/register", body, key: "r")
+        let again = try await fixture.shop.send("POST", "/register", body, key: "r")
         #expect(again.status == 409 && again["code"] == "shown_once", "\(again)")
-        let phone = try await scene.verify(try TestPhone(pushToken: Fixture.pushToken()), token: token, code: code)
-        try await scene.finish(try await scene.login(token), by: phone)
+        let phone = try await fixture.verify(try TestPhone(pushToken: Fixture.pushToken()), token: token, code: code)
+        try await fixture.finish(try await fixture.login(token), by: phone)
     }
 
     @Test(arguments: stores) func killAfterVerifyLosesNothing(_ store: StoreKind) async throws {
-        let scene = try await Fixture.start(store)
-        let (token, code) = try await scene.register("anna")
+        let fixture = try await Fixture.start(store)
+        let (token, code) = try await fixture.register("anna")
         let device = try TestPhone(pushToken: Fixture.pushToken())
-        let body = try scene.verifyBody(device, token: token, code: code)
-        let before = try await scene.anyone.send("POST", "/verify", body)
+        let body = try fixture.verifyBody(device, token: token, code: code)
+        let before = try await fixture.anyone.send("POST", "/verify", body)
         try #require(before.status == 200, "\(before)")
-        try await scene.relay.killAndRestart()
+        try await fixture.relay.killAndRestart()
         // As a phone does that never saw the answer.
-        let after = try await scene.anyone.send("POST", "/verify", body)
+        let after = try await fixture.anyone.send("POST", "/verify", body)
         #expect(after["device"] == before["device"])
         #expect(after["revocation_code"] == before["revocation_code"])
         // The device and certificate from before still work.
-        try await scene.finish(try await scene.login(token), by: try scene.phone(device, before))
-        #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM device") } == 1)
+        try await fixture.finish(try await fixture.login(token), by: try fixture.phone(device, before))
+        #expect(try Ledger.read(fixture.relay) { try $0.number("SELECT count(*) FROM device") } == 1)
     }
 
     @Test(arguments: stores) func killAfterLoginLosesNothing(_ store: StoreKind) async throws {
-        let scene = try await Fixture.start(store)
-        let (token, phone) = try await scene.enrol("anna")
-        let before = try await scene.login(token, key: "l")
-        try await scene.relay.killAndRestart()
+        let fixture = try await Fixture.start(store)
+        let (token, phone) = try await fixture.enrol("anna")
+        let before = try await fixture.login(token, key: "l")
+        try await fixture.relay.killAndRestart()
         // The same challenge, number and end, and no second one.
-        #expect(try await scene.login(token, key: "l") == before)
-        #expect(try await scene.auth(before.challenge)["login"] == "wait")
-        try await scene.finish(before, by: phone)
-        #expect(try Ledger.read(scene.relay) { try $0.number("SELECT count(*) FROM challenge") } == 1)
+        #expect(try await fixture.login(token, key: "l") == before)
+        #expect(try await fixture.auth(before.challenge)["login"] == "wait")
+        try await fixture.finish(before, by: phone)
+        #expect(try Ledger.read(fixture.relay) { try $0.number("SELECT count(*) FROM challenge") } == 1)
     }
 
     @Test(arguments: stores) func killWhileAuthIsHeldLosesNothing(_ store: StoreKind) async throws {
-        let scene = try await Fixture.start(store)
-        let (token, phone) = try await scene.enrol("anna")
-        let login = try await scene.login(token)
-        let line = try await scene.shop.line()
+        let fixture = try await Fixture.start(store)
+        let (token, phone) = try await fixture.enrol("anna")
+        let login = try await fixture.login(token)
+        let line = try await fixture.shop.line()
         async let held = line.send(
             "POST", "/auth", ["challenge": .string(login.challenge)], fields: ["prefer": "wait=60"])
         // Both requests read, and reads are answered in order: behind this answer, the other request is held.
-        _ = try await scene.auth(login.challenge)
+        _ = try await fixture.auth(login.challenge)
         _ = try await line.send("GET", "/user/anna").get()
-        try await scene.relay.killAndRestart()
+        try await fixture.relay.killAndRestart()
         guard case .failure(.ambiguous) = await held else {
             Issue.record("a held request was answered by a dead relay: \(await held)")
             return
         }
-        async let again = scene.auth(login.challenge, wait: 60)
+        async let again = fixture.auth(login.challenge, wait: 60)
         #expect(try await phone.approve(login).status == 200)
         #expect(try await again["login"] == "success")
-        try await scene.finish(login, by: nil)
+        try await fixture.finish(login, by: nil)
     }
 
     /// The answer is committed, and neither the phone nor the website knows.
     @Test(arguments: stores) func killWhileThePhoneAnswersLosesNothing(_ store: StoreKind) async throws {
-        let scene = try await Fixture.start(store)
-        let (token, phone) = try await scene.enrol("anna")
-        let login = try await scene.login(token)
+        let fixture = try await Fixture.start(store)
+        let (token, phone) = try await fixture.enrol("anna")
+        let login = try await fixture.login(token)
         async let unread = phone.approve(login)
-        _ = try await scene.relay.logged("event=challenge.answered")
-        try await scene.relay.killAndRestart()
+        _ = try await fixture.relay.logged("event=challenge.answered")
+        try await fixture.relay.killAndRestart()
         _ = try? await unread
-        #expect(try await scene.auth(login.challenge)["login"] == "success")
+        #expect(try await fixture.auth(login.challenge)["login"] == "success")
         // The phone repeats until it knows the result; another answer changes nothing.
         let again = try await phone.approve(login)
         #expect(again.status == 409 && again["code"] == "already_decided", "\(again)")
         let deny = try await phone.party.send("POST", "/failure", ["challenge": .string(login.challenge)])
         #expect(deny.status == 409, "\(deny)")
-        try await scene.finish(login, by: nil)
+        try await fixture.finish(login, by: nil)
     }
 
     @Test(arguments: stores) func killAfterThePhonesAnswerLosesNothing(_ store: StoreKind) async throws {
-        let scene = try await Fixture.start(store)
-        let (token, phone) = try await scene.enrol("anna")
-        let login = try await scene.login(token)
+        let fixture = try await Fixture.start(store)
+        let (token, phone) = try await fixture.enrol("anna")
+        let login = try await fixture.login(token)
         #expect(try await phone.approve(login)["login"] == "success")
-        try await scene.relay.killAndRestart()
-        try await scene.finish(login, by: nil)
+        try await fixture.relay.killAndRestart()
+        try await fixture.finish(login, by: nil)
         // And again, after it was told.
-        try await scene.relay.killAndRestart()
-        try await scene.finish(login, by: nil)
+        try await fixture.relay.killAndRestart()
+        try await fixture.finish(login, by: nil)
     }
 
     /// The next relay sends a push that the dead relay had claimed: at once if no other relay can
     /// use the store, otherwise when the dead relay's heartbeat has timed out.
     @Test(arguments: stores) func pushOfADeadRelayIsSentByAnother(_ store: StoreKind) async throws {
         let apple = try await TestAPNs.start()
-        let scene = try await Fixture.start(store, apple: apple)
+        let fixture = try await Fixture.start(store, apple: apple)
         let pushToken = Fixture.pushToken("dead")
-        let (token, phone) = try await scene.enrol("anna", pushToken: pushToken)
+        let (token, phone) = try await fixture.enrol("anna", pushToken: pushToken)
         apple.service.script("dead", .silence)
-        let login = try await scene.login(token, key: "l")
+        let login = try await fixture.login(token, key: "l")
         let unanswered = try #require(try await apple.service.nextRequest().push)
-        try await scene.relay.killAndRestart()
+        try await fixture.relay.killAndRestart()
         let push = try await apple.service.next()
         #expect(push.id == unanswered.id)
         #expect(push.challenge == login.challenge)
         #expect(push.deviceToken == pushToken)
-        _ = try await scene.relay.logged("event=push.accepted")
-        #expect(try await scene.auth(login.challenge).steps == ["sent"])
-        try await scene.finish(login, by: phone)
+        _ = try await fixture.relay.logged("event=push.accepted")
+        #expect(try await fixture.auth(login.challenge).steps == ["sent"])
+        try await fixture.finish(login, by: phone)
         #expect(apple.service.acceptedCount == 1)
     }
 }

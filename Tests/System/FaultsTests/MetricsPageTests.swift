@@ -7,8 +7,8 @@ import Testing
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct MetricsPageTests {
     @Test func metricsCountLogins() async throws {
         let apple = try await TestAPNs.start()
-        let scene = try await Fixture.start(apple: apple) { try $0.set("metrics.listen", to: "127.0.0.1:0") }
-        let address = try await MetricsPage.address(of: scene.relay)
+        let fixture = try await Fixture.start(apple: apple) { try $0.set("metrics.listen", to: "127.0.0.1:0") }
+        let address = try await MetricsPage.address(of: fixture.relay)
         let before = try await MetricsPage.curl(address, "/metrics")
         #expect(before.output.hasPrefix("HTTP/1.1 200"), "\(before)")
         #expect(before.output.lowercased().contains("content-type: text/plain; version=0.0.4"))
@@ -16,12 +16,12 @@ import Testing
         #expect(MetricsPage.number("twoefay_challenges_asked_total", before) == 0)
         #expect(MetricsPage.number(ended, before) == 0)
 
-        let (token, phone) = try await scene.enrol("anna")
-        let first = try await scene.login(token, ["ip": "203.0.113.77", "service": "the till"])
-        try await scene.relay.logged("event=push.accepted challenge=\(first.challenge)")
-        let second = try await scene.login(token)
-        try await scene.relay.logged("event=push.accepted challenge=\(second.challenge)")
-        try await scene.finish(second, by: phone)
+        let (token, phone) = try await fixture.enrol("anna")
+        let first = try await fixture.login(token, ["ip": "203.0.113.77", "service": "the till"])
+        try await fixture.relay.logged("event=push.accepted challenge=\(first.challenge)")
+        let second = try await fixture.login(token)
+        try await fixture.relay.logged("event=push.accepted challenge=\(second.challenge)")
+        try await fixture.finish(second, by: phone)
         let after = try await MetricsPage.curl(address, "/metrics")
         #expect(MetricsPage.number("twoefay_challenges_asked_total{factor=\"push\"}", after) == 2)
         #expect(MetricsPage.number("twoefay_challenges_asked_total", after) == 2)

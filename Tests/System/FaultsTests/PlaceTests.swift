@@ -29,10 +29,10 @@ import Testing
     @Test func pushNamesAddressAndPlace() async throws {
         let apple = try await TestAPNs.start()
         let directory = try TemporaryDirectory()
-        let scene = try await start(apple, directory)
-        let (token, phone) = try await scene.enrol("anna")
+        let fixture = try await start(apple, directory)
+        let (token, phone) = try await fixture.enrol("anna")
         var alert = try await alert(
-            of: try await scene.login(token, ["service": "the till", "ip": .string(Self.ip)]), apple)
+            of: try await fixture.login(token, ["service": "the till", "ip": .string(Self.ip)]), apple)
         #expect(alert["loc-key"] == "TWOEFAY_LOGIN_SERVICE_PLACE_IP")
         #expect(alert["loc-args"] == ["the till", "Graz, Austria", .string(Self.ip)])
         // The context that the phone signs has the same place.
@@ -44,45 +44,45 @@ import Testing
         #expect(shown["place"]?.string == "Graz, Austria")
 
         // An address that the database lacks has no place, nor has a login without an address.
-        alert = try await self.alert(of: try await scene.login(token, ["ip": "198.51.100.7"]), apple)
+        alert = try await self.alert(of: try await fixture.login(token, ["ip": "198.51.100.7"]), apple)
         #expect(alert["loc-key"] == "TWOEFAY_LOGIN_IP")
         #expect(alert["loc-args"] == ["198.51.100.7"])
-        alert = try await self.alert(of: try await scene.login(token), apple)
+        alert = try await self.alert(of: try await fixture.login(token), apple)
         #expect(alert["loc-key"] == "TWOEFAY_LOGIN")
     }
 
     @Test func newGeoDatabaseIsLoadedCompletelyOrNotAtAll() async throws {
         let apple = try await TestAPNs.start()
         let directory = try TemporaryDirectory()
-        let scene = try await start(apple, directory)
-        let (token, _) = try await scene.enrol("anna")
+        let fixture = try await start(apple, directory)
+        let (token, _) = try await fixture.enrol("anna")
         func place() async throws -> JSONValue? {
-            let login = try await scene.login(token, ["ip": .string(Self.ip)])
+            let login = try await fixture.login(token, ["ip": .string(Self.ip)])
             return try await alert(of: login, apple)["loc-args"]?.array?.first
         }
         // Not before SIGHUP.
         try TextFile.write(database("Linz"), to: directory("places.mmdb"))
         #expect(try await place() == "Graz, Austria")
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reloaded")
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
         #expect(try await place() == "Linz, Austria")
 
         try TextFile.write(Array(database("Wels").dropLast(40)), to: directory("places.mmdb"))
-        scene.relay.signal(SIGHUP)
-        let logged = try await scene.relay.logged("event=daemon.reload ")
+        fixture.relay.signal(SIGHUP)
+        let logged = try await fixture.relay.logged("event=daemon.reload ")
         #expect(logged.contains("level=error") && logged.contains("places.mmdb"), "\(logged)")
         #expect(try await place() == "Linz, Austria")
 
         // A valid database beside a certificate that is not.
         try TextFile.write(database("Wels"), to: directory("places.mmdb"))
-        let certificate = try TextFile.read(scene.relay.file("server.pem"))
-        try TextFile.write("no certificate", to: scene.relay.file("server.pem"))
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reload ", number: 2)
+        let certificate = try TextFile.read(fixture.relay.file("server.pem"))
+        try TextFile.write("no certificate", to: fixture.relay.file("server.pem"))
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reload ", number: 2)
         #expect(try await place() == "Linz, Austria")
-        try TextFile.write(certificate, to: scene.relay.file("server.pem"))
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reloaded", number: 2)
+        try TextFile.write(certificate, to: fixture.relay.file("server.pem"))
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded", number: 2)
         #expect(try await place() == "Wels, Austria")
     }
 }

@@ -14,72 +14,72 @@ import World
 
     @Test(arguments: Silence.allCases) func phoneWithoutPushTokenIsNeverPushed(_ silence: Silence) async throws {
         let apple = try await TestAPNs.start()
-        let scene = try await Fixture.start(apple: apple)
-        let (token, code) = try await scene.register("anna")
+        let fixture = try await Fixture.start(apple: apple)
+        let (token, code) = try await fixture.register("anna")
         let key = try TestPhone(pushToken: "")
-        var body = try scene.verifyBody(key, token: token, code: code)
+        var body = try fixture.verifyBody(key, token: token, code: code)
         if silence == .leftOut {
             body["dev_token"] = nil
             body["proof"] = .string(
                 try key.proof(
-                    token: token, code: code, origin: scene.relay.origin, website: Fixture.website,
+                    token: token, code: code, origin: fixture.relay.origin, website: Fixture.website,
                     at: SystemTime().now()
                 ) { $0["dev_token"] = nil })
         }
-        let phone = try scene.phone(key, try await scene.anyone.send("POST", "/verify", body))
-        let user = try await scene.shop.send("GET", "/user/anna")
+        let phone = try fixture.phone(key, try await fixture.anyone.send("POST", "/verify", body))
+        let user = try await fixture.shop.send("GET", "/user/anna")
         #expect(user.json["factors"] == [["kind": "pull", "state": "active"]])
         #expect(user.json["devices"]?.array?.first?.object?["state"] == "active")
 
         // More often than the number of consecutive bad tokens after which the sender stops dropping tokens.
         for _ in 0..<6 {
-            let login = try await scene.login(token)
+            let login = try await fixture.login(token)
             #expect(login.factor == "pull")
-            let told = try await scene.auth(login.challenge)
+            let told = try await fixture.auth(login.challenge)
             #expect(told["login"] == "wait" && told.steps == ["queued"], "\(told)")
             let pending = try await phone.party.send("POST", "/pending", [:])
             #expect(
                 pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])
-            let left = try Ledger.read(scene.relay) { try $0.texts("SELECT kind FROM outbox") }
+            let left = try Ledger.read(fixture.relay) { try $0.texts("SELECT kind FROM outbox") }
             #expect(left == ["expiry"], "nothing is there to be pushed, now or later")
-            try await scene.finish(login, by: phone)
+            try await fixture.finish(login, by: phone)
         }
-        expectNoTrouble(scene)
+        expectNoTrouble(fixture)
         #expect(apple.service.acceptedCount == 0)
     }
 
     /// The same for other platforms, whose push services this relay does not have.
     @Test func onlyTheIPhoneIsPushed() async throws {
         let apple = try await TestAPNs.start()
-        let scene = try await Fixture.start(apple: apple)
-        let (token, iPhone) = try await scene.enrol("anna")
+        let fixture = try await Fixture.start(apple: apple)
+        let (token, iPhone) = try await fixture.enrol("anna")
         // No approval is needed for the further phones.
-        try await scene.relay.tool("website", "edit", Fixture.website, "--further-factors", "website")
+        try await fixture.relay.tool("website", "edit", Fixture.website, "--further-factors", "website")
         var others: [Phone] = []
         for (platform, pushToken) in [
             ("other", ""), ("ios", ""), ("android", "fcm:APA91bHun4"), ("web", "eyJlbmRwb2ludCI6Imh0dHBzOi8v"),
         ] {
-            let code = try #require(try await scene.shop.send("POST", "/user/anna/activation")["code"])
+            let code = try #require(try await fixture.shop.send("POST", "/user/anna/activation")["code"])
             let key = try TestPhone(pushToken: pushToken)
-            var body = try scene.verifyBody(key, token: token, code: code)
+            var body = try fixture.verifyBody(key, token: token, code: code)
             body["platform"] = .string(platform)
-            others.append(try scene.phone(key, try await scene.anyone.send("POST", "/verify", body)))
+            others.append(try fixture.phone(key, try await fixture.anyone.send("POST", "/verify", body)))
         }
         for phone in others {
-            let login = try await scene.login(token)
+            let login = try await fixture.login(token)
             #expect(login.factor == "push")
             let push = try await apple.service.next()
             #expect(push.deviceToken == iPhone.pushToken && push.challenge == login.challenge)
-            try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
-            try await scene.finish(login, by: phone)
+            try await fixture.relay.logged("event=push.accepted challenge=\(login.challenge)")
+            try await fixture.finish(login, by: phone)
         }
-        expectNoTrouble(scene)
+        expectNoTrouble(fixture)
         #expect(apple.service.acceptedCount == others.count)
     }
 
-    private func expectNoTrouble(_ scene: Fixture, location: SourceLocation = #_sourceLocation) {
+    private func expectNoTrouble(_ fixture: Fixture, location: SourceLocation = #_sourceLocation) {
         // Lines about restrictions that the kernel or a sanitizer does not allow do not concern a login.
-        let lines = scene.relay.log.split(separator: "\n").filter { !$0.contains("event=hardening.") }
+        let lines = fixture.relay.log.split(separator: "\n").filter { !$0.contains("event=hardening.") }
         for word in [
             "level=error", "level=warning", "event=push.refused", "event=push.undeliverable", "event=apns.refused",
         ] {

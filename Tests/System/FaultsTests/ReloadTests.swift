@@ -10,41 +10,42 @@ import World
 /// SIGHUP reloads certificates for new connections, and leaves open ones alone.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct ReloadTests {
     @Test func reloadedCertificateIsShownToNewConnections() async throws {
-        let scene = try await Fixture.start()
-        let line = try await scene.shop.line()
-        let before = try await shown(scene.relay)
-        let renewed = try renew(scene.relay)
+        let fixture = try await Fixture.start()
+        let line = try await fixture.shop.line()
+        let before = try await shown(fixture.relay)
+        let renewed = try renew(fixture.relay)
         #expect(renewed != before)
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reloaded")
-        #expect(try await shown(scene.relay) == renewed)
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
+        #expect(try await shown(fixture.relay) == renewed)
         #expect(try await line.send("GET", "/user/nobody").get().status == 404)
         #expect(await line.state == .open)
         // The reload has kept the check of client certificates.
-        #expect(try await scene.shop.line().send("GET", "/user/nobody").get().status == 404)
+        #expect(try await fixture.shop.line().send("GET", "/user/nobody").get().status == 404)
     }
 
     @Test(arguments: ["server.pem", "server.key", "website-ca.pem", "device-ca.pem", "master.key"])
     func corruptFileChangesNothingOnReload(_ name: String) async throws {
-        let scene = try await Fixture.start()
-        let line = try await scene.shop.line()
-        let before = try await shown(scene.relay)
-        let good = try TextFile.read(scene.relay.file(name))
-        _ = try renew(scene.relay)
-        try TextFile.write("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", to: scene.relay.file(name))
-        scene.relay.signal(SIGHUP)
-        let logged = try await scene.relay.logged("event=daemon.reload ")
+        let fixture = try await Fixture.start()
+        let line = try await fixture.shop.line()
+        let before = try await shown(fixture.relay)
+        let good = try TextFile.read(fixture.relay.file(name))
+        _ = try renew(fixture.relay)
+        try TextFile.write(
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", to: fixture.relay.file(name))
+        fixture.relay.signal(SIGHUP)
+        let logged = try await fixture.relay.logged("event=daemon.reload ")
         #expect(logged.contains("level=error"))
         #expect(logged.contains(name))
-        #expect(try await shown(scene.relay) == before)
+        #expect(try await shown(fixture.relay) == before)
         #expect(try await line.send("GET", "/user/nobody").get().status == 404)
-        #expect(try await scene.shop.line().send("GET", "/user/nobody").get().status == 404)
+        #expect(try await fixture.shop.line().send("GET", "/user/nobody").get().status == 404)
         // After the repair the reload succeeds as usual.
-        let renewed = name.hasPrefix("server") ? try renew(scene.relay) : try serial(scene.relay.file("server.pem"))
-        if !name.hasPrefix("server") { try TextFile.write(good, to: scene.relay.file(name)) }
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reloaded")
-        #expect(try await shown(scene.relay) == renewed)
+        let renewed = name.hasPrefix("server") ? try renew(fixture.relay) : try serial(fixture.relay.file("server.pem"))
+        if !name.hasPrefix("server") { try TextFile.write(good, to: fixture.relay.file(name)) }
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
+        #expect(try await shown(fixture.relay) == renewed)
     }
 
     /// A key that the push service does not know, one that cannot be read, and the right one.
@@ -53,51 +54,51 @@ import World
         let directory = try TemporaryDirectory()
         let (file, wrong) = (directory("AuthKey.p8"), try P256PrivateKey.generate(SystemRandomness()))
         try TextFile.write(try wrong.pem().reveal(), to: file)
-        let scene = try await Fixture.start(apple: apple) { settings in
+        let fixture = try await Fixture.start(apple: apple) { settings in
             try settings.set("push.apns.key", to: file)
             try settings.set("push.apns.key_id", to: "OTHERKEY12")
         }
-        let (token, phone) = try await scene.enrol("anna")
-        let refused = try await scene.login(token)
-        let told = try await scene.relay.logged("event=push.undeliverable challenge=\(refused.challenge)")
+        let (token, phone) = try await fixture.enrol("anna")
+        let refused = try await fixture.login(token)
+        let told = try await fixture.relay.logged("event=push.undeliverable challenge=\(refused.challenge)")
         #expect(told.contains("level=error") && told.contains("InvalidProviderToken"), "\(told)")
 
         // A fault in the settings is logged too, and changes nothing.
-        var settings = try TextFile.read(scene.relay.file("twoefay.yaml"))
+        var settings = try TextFile.read(fixture.relay.file("twoefay.yaml"))
         let before = settings
         try settings.set("push.apns.key_id", to: apple.keyID)
-        try TextFile.write("\(settings)\nnonsense: 1\n", to: scene.relay.file("twoefay.yaml"))
-        scene.relay.signal(SIGHUP)
-        #expect(try await scene.relay.logged("event=daemon.reload ").contains("nonsense"))
-        try TextFile.write(before, to: scene.relay.file("twoefay.yaml"))
+        try TextFile.write("\(settings)\nnonsense: 1\n", to: fixture.relay.file("twoefay.yaml"))
+        fixture.relay.signal(SIGHUP)
+        #expect(try await fixture.relay.logged("event=daemon.reload ").contains("nonsense"))
+        try TextFile.write(before, to: fixture.relay.file("twoefay.yaml"))
         try TextFile.write("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", to: file)
-        scene.relay.signal(SIGHUP)
-        let corrupt = try await scene.relay.logged("event=daemon.reload ", number: 2)
+        fixture.relay.signal(SIGHUP)
+        let corrupt = try await fixture.relay.logged("event=daemon.reload ", number: 2)
         #expect(corrupt.contains("level=error") && corrupt.contains("AuthKey.p8"), "\(corrupt)")
 
-        try TextFile.write(settings, to: scene.relay.file("twoefay.yaml"))
+        try TextFile.write(settings, to: fixture.relay.file("twoefay.yaml"))
         try TextFile.write(try apple.key.pem().reveal(), to: file)
-        scene.relay.signal(SIGHUP)
-        try await scene.relay.logged("event=daemon.reloaded")
-        let login = try await scene.login(token)
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
+        let login = try await fixture.login(token)
         #expect(try await apple.service.next().challenge == login.challenge)
-        try await scene.finish(login, by: phone)
+        try await fixture.finish(login, by: phone)
     }
 
     /// Otherwise phones would not accept the relay any more.
     @Test func pinnedAuthorityCannotChangeOnReload() async throws {
-        let scene = try await Fixture.start()
-        let before = try await shown(scene.relay)
+        let fixture = try await Fixture.start()
+        let before = try await shown(fixture.relay)
         let other = try CertificateAuthority.create(commonName: "another", days: 90, at: SystemTime().now())
-        try TextFile.write(try other.certificatePEM(), to: scene.relay.file("ca.pem"))
-        try TextFile.write(try other.keyPEM().reveal(), to: scene.relay.file("ca.key"))
+        try TextFile.write(try other.certificatePEM(), to: fixture.relay.file("ca.pem"))
+        try TextFile.write(try other.keyPEM().reveal(), to: fixture.relay.file("ca.key"))
         // At first the presented chain does not lead to the new authority, and then it does.
         for (number, reason) in ["append it", "has a new key"].enumerated() {
-            scene.relay.signal(SIGHUP)
-            let logged = try await scene.relay.logged("event=daemon.reload ", number: number + 1)
+            fixture.relay.signal(SIGHUP)
+            let logged = try await fixture.relay.logged("event=daemon.reload ", number: number + 1)
             #expect(logged.contains(reason), "\(logged)")
-            #expect(try await shown(scene.relay) == before)
-            _ = try renew(scene.relay)
+            #expect(try await shown(fixture.relay) == before)
+            _ = try renew(fixture.relay)
         }
     }
 

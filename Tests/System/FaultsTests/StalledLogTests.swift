@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct StalledLogTests {
     @Test func stalledLogBlocksNoRequestAndCountsDroppedLines() async throws {
         let stand = try await Stand.start { try $0.set("log.queue", to: "256") }
-        let answered = try await stand.ask(as: stand.scene.shop, expecting: 404)
+        let answered = try await stand.ask(as: stand.fixture.shop, expecting: 404)
         #expect(answered == Stand.requests)
         let lines = try await stand.end()
         let seen = lines.count { ObservedSink.isOf("request", $0) }
@@ -20,7 +20,7 @@ import Testing
 
     @Test func anonymousRefusalsAreSampled() async throws {
         let stand = try await Stand.start()
-        let answered = try await stand.ask(as: stand.scene.anyone, expecting: 401)
+        let answered = try await stand.ask(as: stand.fixture.anyone, expecting: 401)
         #expect(answered == Stand.requests)
         let lines = try await stand.end()
         let seen = lines.count { ObservedSink.isOf("request", $0) }
@@ -31,7 +31,7 @@ import Testing
     /// The log is never read again, and the end of the process does not wait for that.
     @Test func shutdownDoesNotWaitForTheLogReader() async throws {
         let stand = try await Stand.start { try $0.set("log.queue", to: "64") }
-        _ = try await stand.ask(as: stand.scene.shop, expecting: 404)
+        _ = try await stand.ask(as: stand.fixture.shop, expecting: 404)
         #expect(await stand.stop().status == 0)
     }
 
@@ -39,30 +39,30 @@ import Testing
     private final class Stand: Sendable {
         static let requests = 3000
 
-        let scene: Fixture
+        let fixture: Fixture
         private let child: Child
         private let pipe: Int32
 
         static func start(change: (inout String) throws -> Void = { _ in }) async throws -> Stand {
-            let scene = try await Fixture.start(change: change)
-            await scene.relay.stop()
-            let path = scene.relay.directory("log.fifo")
+            let fixture = try await Fixture.start(change: change)
+            await fixture.relay.stop()
+            let path = fixture.relay.directory("log.fifo")
             try #require(mkfifo(path, 0o600) == 0)
             let pipe = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
             try #require(pipe >= 0)
             let child = try Child(
                 "sh",
                 [
-                    "-c", #"exec "$0" --config "$1" 2> "$2""#, try BuiltProgram.twoefayd.path, scene.relay.settings,
+                    "-c", #"exec "$0" --config "$1" 2> "$2""#, try BuiltProgram.twoefayd.path, fixture.relay.settings,
                     path,
                 ])
-            let stand = Stand(scene, child, pipe)
+            let stand = Stand(fixture, child, pipe)
             _ = await stand.read { $0.contains("event=daemon.started") }
             return stand
         }
 
-        private init(_ scene: Fixture, _ child: Child, _ pipe: Int32) {
-            self.scene = scene
+        private init(_ fixture: Fixture, _ child: Child, _ pipe: Int32) {
+            self.fixture = fixture
             self.child = child
             self.pipe = pipe
         }

@@ -18,16 +18,16 @@ import World
     /// Starts a relay with Web Push, which may also send to this machine unless that is forbidden.
     private func start(
         _ service: TestPushService, allow: String? = "127.0.0.0/8, ::1"
-    ) async throws -> (scene: Fixture, files: TemporaryDirectory) {
+    ) async throws -> (fixture: Fixture, files: TemporaryDirectory) {
         let files = try TemporaryDirectory()
         try TextFile.write(service.certificates.websites.certificatePEM(), to: files("push-ca.pem"))
-        let scene = try await Fixture.start { settings in
+        let fixture = try await Fixture.start { settings in
             try settings.set("push.web.key", to: "vapid.key")
             try settings.set("push.web.contact", to: "mailto:op@example.com")
             try settings.set("push.web.ca", to: files("push-ca.pem"))
             if let allow { try settings.set("push.web.allow", to: "\"\(allow)\"") }
         }
-        return (scene, files)
+        return (fixture, files)
     }
 
     private struct Browser {
@@ -37,32 +37,32 @@ import World
         let phone: Phone
     }
 
-    private func enrol(_ username: String, _ endpoint: String, in scene: Fixture) async throws -> Browser {
-        let (token, code) = try await scene.register(username)
+    private func enrol(_ username: String, _ endpoint: String, in fixture: Fixture) async throws -> Browser {
+        let (token, code) = try await fixture.register(username)
         let subscriber = try TestSubscriber(endpoint)
         let key = try TestPhone(pushToken: subscriber.subscription.token)
-        let reply = try await bring(key, token, code, scene)
-        return Browser(subscriber: subscriber, token: token, key: key, phone: try scene.phone(key, reply))
+        let reply = try await bring(key, token, code, fixture)
+        return Browser(subscriber: subscriber, token: token, key: key, phone: try fixture.phone(key, reply))
     }
 
-    private func bring(_ key: TestPhone, _ token: String, _ code: String, _ scene: Fixture) async throws -> Reply {
-        var body = try scene.verifyBody(key, token: token, code: code)
+    private func bring(_ key: TestPhone, _ token: String, _ code: String, _ fixture: Fixture) async throws -> Reply {
+        var body = try fixture.verifyBody(key, token: token, code: code)
         body["platform"] = "web"
-        return try await scene.anyone.send("POST", "/verify", body)
+        return try await fixture.anyone.send("POST", "/verify", body)
     }
 
     @Test func browserIsPushedAndItsReceiptReachesTheWebsite() async throws {
         let service = try await TestPushService.start()
-        let (scene, _) = try await start(service)
-        try await scene.relay.tool("website", "edit", Fixture.website, "--answers", "signed")
-        let told = try await scene.anyone.send("GET", "/push")
+        let (fixture, _) = try await start(service)
+        try await fixture.relay.tool("website", "edit", Fixture.website, "--answers", "signed")
+        let told = try await fixture.anyone.send("GET", "/push")
         let serverKey = try #require(told.json["web"]?.object?["application_server_key"]?.string)
         #expect(Base64URL.decode(serverKey)?.count == 65)
 
-        let browser = try await enrol("anna.secret", service.origin() + "/anna", in: scene)
-        let user = try await scene.shop.send("GET", "/user/anna.secret")
+        let browser = try await enrol("anna.secret", service.origin() + "/anna", in: fixture)
+        let user = try await fixture.shop.send("GET", "/user/anna.secret")
         #expect(user.json["factors"] == [["kind": "push", "state": "active"]])
-        let login = try await scene.login(
+        let login = try await fixture.login(
             browser.token, ["service": "the till", "ip": "198.51.100.7", "number": "47", "request": "4711"])
         #expect(login.factor == "push")
 
@@ -89,73 +89,73 @@ import World
             context: try #require(asked["context"]?.string.flatMap { Base64URL.decode($0) }))
         #expect(shown.challenge == login.challenge)
         let answer = try browser.key.decision(
-            "approve", about: shown, device: browser.phone.device, origin: scene.relay.origin, number: "47",
+            "approve", about: shown, device: browser.phone.device, origin: fixture.relay.origin, number: "47",
             at: SystemTime().now())
         let said = try await browser.phone.party.send(
             "POST", "/success", ["challenge": .string(login.challenge), "answer": .string(answer)])
         #expect(said["login"] == "success", "\(said)")
-        let end = try await scene.auth(login.challenge)
+        let end = try await fixture.auth(login.challenge)
         #expect(end["login"] == "success" && end["receipt"] == answer && end["proof"] == "signed", "\(end)")
-        #expect(!scene.relay.log.contains(browser.subscriber.subscription.token))
+        #expect(!fixture.relay.log.contains(browser.subscriber.subscription.token))
     }
 
     @Test func expiredSubscriptionIsDropped() async throws {
         let service = try await TestPushService.start()
-        let (scene, _) = try await start(service)
+        let (fixture, _) = try await start(service)
         service.script("/gone", .respond(410))
-        let browser = try await enrol("anna", service.origin() + "/gone", in: scene)
-        let login = try await scene.login(browser.token)
-        try await scene.relay.logged("event=push.refused challenge=\(login.challenge)")
-        #expect(try await scene.auth(login.challenge).steps == ["refused"])
-        #expect(try Ledger.read(scene.relay) { try $0.texts("SELECT push_token FROM device") } == [""])
-        let next = try await scene.login(browser.token)
+        let browser = try await enrol("anna", service.origin() + "/gone", in: fixture)
+        let login = try await fixture.login(browser.token)
+        try await fixture.relay.logged("event=push.refused challenge=\(login.challenge)")
+        #expect(try await fixture.auth(login.challenge).steps == ["refused"])
+        #expect(try Ledger.read(fixture.relay) { try $0.texts("SELECT push_token FROM device") } == [""])
+        let next = try await fixture.login(browser.token)
         #expect(next.factor == "pull")
-        try await scene.finish(next, by: browser.phone)
+        try await fixture.finish(next, by: browser.phone)
         #expect(service.count == 1)
 
         // The browser has subscribed again.
         let again = try TestSubscriber(service.origin() + "/again")
         let device = try #require(DeviceID(browser.phone.device))
         let moved = try browser.key.movedTo(
-            again.subscription.token, device: device, origin: scene.relay.origin, website: Fixture.website,
+            again.subscription.token, device: device, origin: fixture.relay.origin, website: Fixture.website,
             at: SystemTime().now())
         #expect(try await browser.phone.party.send("POST", "/device", ["dev_token": .string(moved)]).status == 200)
-        let last = try await scene.login(browser.token)
+        let last = try await fixture.login(browser.token)
         #expect(last.factor == "push")
         let push = try #require(await service.received(2).last)
         #expect(push.path == "/again" && again.open(push) != nil)
-        try await scene.finish(last, by: browser.phone)
+        try await fixture.finish(last, by: browser.phone)
     }
 
     @Test func busyPushServiceIsRetried() async throws {
         let service = try await TestPushService.start()
-        let (scene, _) = try await start(service)
+        let (fixture, _) = try await start(service)
         service.script("/busy", .respond(429, [Fields.Field("retry-after", "1")]), .take)
-        let browser = try await enrol("anna", service.origin() + "/busy", in: scene)
-        let login = try await scene.login(browser.token)
-        try await scene.relay.logged("event=push.postponed challenge=\(login.challenge)")
+        let browser = try await enrol("anna", service.origin() + "/busy", in: fixture)
+        let login = try await fixture.login(browser.token)
+        try await fixture.relay.logged("event=push.postponed challenge=\(login.challenge)")
         let pushes = await service.received(2)
         #expect(pushes.map(\.topic) == [login.challenge, login.challenge])
-        try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
-        #expect(try await scene.auth(login.challenge).steps == ["sent"])
-        try await scene.finish(login, by: browser.phone)
+        try await fixture.relay.logged("event=push.accepted challenge=\(login.challenge)")
+        #expect(try await fixture.auth(login.challenge).steps == ["sent"])
+        try await fixture.finish(login, by: browser.phone)
     }
 
     @Test func subscriptionForAnotherKeyAffectsNoOther() async throws {
         let service = try await TestPushService.start()
-        let (scene, _) = try await start(service)
+        let (fixture, _) = try await start(service)
         service.script("/strict", .respond(403))
-        let anna = try await enrol("anna", service.origin() + "/strict", in: scene)
-        let bob = try await enrol("bob", service.origin() + "/bob", in: scene)
-        let refused = try await scene.login(anna.token)
-        let line = try await scene.relay.logged("event=push.undeliverable challenge=\(refused.challenge)")
+        let anna = try await enrol("anna", service.origin() + "/strict", in: fixture)
+        let bob = try await enrol("bob", service.origin() + "/bob", in: fixture)
+        let refused = try await fixture.login(anna.token)
+        let line = try await fixture.relay.logged("event=push.undeliverable challenge=\(refused.challenge)")
         // A warning, because users could otherwise cause alarms.
         #expect(line.contains("level=warning"), "\(line)")
-        #expect(try await scene.auth(refused.challenge).steps == ["undeliverable"])
-        let login = try await scene.login(bob.token)
-        try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
-        try await scene.finish(login, by: bob.phone)
-        try await scene.finish(refused, by: anna.phone)
+        #expect(try await fixture.auth(refused.challenge).steps == ["undeliverable"])
+        let login = try await fixture.login(bob.token)
+        try await fixture.relay.logged("event=push.accepted challenge=\(login.challenge)")
+        try await fixture.finish(login, by: bob.phone)
+        try await fixture.finish(refused, by: anna.phone)
     }
 
     /// A server that counts connections and closes them.
@@ -213,67 +213,67 @@ import World
     @Test func endpointResolvingToAPrivateAddressIsNotContacted() async throws {
         let service = try await TestPushService.start()
         let doorman = try await Doorman()
-        let (scene, _) = try await start(service, allow: nil)
-        let browser = try await enrol("anna", "https://localhost:\(doorman.port)/anna", in: scene)
-        let login = try await scene.login(browser.token)
-        try await scene.relay.logged("event=push.undeliverable challenge=\(login.challenge)")
-        let told = try await scene.auth(login.challenge)
+        let (fixture, _) = try await start(service, allow: nil)
+        let browser = try await enrol("anna", "https://localhost:\(doorman.port)/anna", in: fixture)
+        let login = try await fixture.login(browser.token)
+        try await fixture.relay.logged("event=push.undeliverable challenge=\(login.challenge)")
+        let told = try await fixture.auth(login.challenge)
         #expect(told.steps == ["undeliverable"] && told["login"] == "wait", "\(told)")
         #expect(try await doorman.count() == 0)
         // A phone that polls finds the challenge.
         let pending = try await browser.phone.party.send("POST", "/pending", [:])
         #expect(pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])
-        try await scene.finish(login, by: browser.phone)
+        try await fixture.finish(login, by: browser.phone)
     }
 
     @Test func endpointWithAPrivateAddressIsRefused() async throws {
         let service = try await TestPushService.start()
-        let (scene, _) = try await start(service, allow: "10.9.0.0/16")
-        let (token, code) = try await scene.register("anna")
+        let (fixture, _) = try await start(service, allow: "10.9.0.0/16")
+        let (token, code) = try await fixture.register("anna")
         // A phone without a valid code learns nothing about internal addresses.
-        let (_, another) = try await scene.register("bob")
+        let (_, another) = try await fixture.register("bob")
         let curious = try TestPhone(pushToken: try TestSubscriber("https://127.0.0.1/x").subscription.token)
-        #expect(try await bring(curious, token, another, scene).status == 401)
+        #expect(try await bring(curious, token, another, fixture).status == 401)
         for host in ["127.0.0.1", "[::1]", "10.0.0.1", "169.254.169.254"] {
             let key = try TestPhone(pushToken: try TestSubscriber("https://\(host)/x").subscription.token)
-            let refused = try await bring(key, token, code, scene)
+            let refused = try await bring(key, token, code, fixture)
             #expect(refused.status == 400 && refused["code"] == "invalid", "\(refused)")
             let fault = refused.json["errors"]?.array?.first?.object
             #expect(fault?["parameter"]?.string == "dev_token", "\(refused)")
         }
-        let rubbish = try await bring(try TestPhone(pushToken: "rubbish"), token, code, scene)
+        let rubbish = try await bring(try TestPhone(pushToken: "rubbish"), token, code, fixture)
         #expect(rubbish.status == 400 && rubbish["code"] == "invalid", "\(rubbish)")
         // The code is still valid, and an allowed range does not count as internal.
         let key = try TestPhone(pushToken: try TestSubscriber("https://10.9.0.1/x").subscription.token)
-        let phone = try scene.phone(key, try await bring(key, token, code, scene))
+        let phone = try fixture.phone(key, try await bring(key, token, code, fixture))
         let moved = try key.movedTo(
             try TestSubscriber("https://192.168.0.1/x").subscription.token,
-            device: try #require(DeviceID(phone.device)), origin: scene.relay.origin, website: Fixture.website,
+            device: try #require(DeviceID(phone.device)), origin: fixture.relay.origin, website: Fixture.website,
             at: SystemTime().now())
         let refused = try await phone.party.send("POST", "/device", ["dev_token": .string(moved)])
         #expect(refused.status == 400 && refused["code"] == "invalid", "\(refused)")
-        let left = try Ledger.read(scene.relay) { try $0.texts("SELECT push_token FROM device") }
+        let left = try Ledger.read(fixture.relay) { try $0.texts("SELECT push_token FROM device") }
         #expect(left == [key.pushToken])
     }
 
     @Test func silentPushServiceDelaysNoOther() async throws {
         let service = try await TestPushService.start()
-        let (scene, _) = try await start(service)
+        let (fixture, _) = try await start(service)
         service.script("/silent", .silence)
-        let anna = try await enrol("anna", service.origin() + "/silent", in: scene)
-        let bob = try await enrol("bob", service.origin("127.0.0.1") + "/bob", in: scene)
-        let waiting = try await scene.login(anna.token)
+        let anna = try await enrol("anna", service.origin() + "/silent", in: fixture)
+        let bob = try await enrol("bob", service.origin("127.0.0.1") + "/bob", in: fixture)
+        let waiting = try await fixture.login(anna.token)
         _ = await service.received(1)
-        let login = try await scene.login(bob.token)
-        try await scene.relay.logged("event=push.accepted challenge=\(login.challenge)")
-        try await scene.finish(login, by: bob.phone)
+        let login = try await fixture.login(bob.token)
+        try await fixture.relay.logged("event=push.accepted challenge=\(login.challenge)")
+        try await fixture.finish(login, by: bob.phone)
         // Its own push may still be in flight. A phone that polls need not wait for it.
-        try await scene.finish(waiting, by: anna.phone)
+        try await fixture.finish(waiting, by: anna.phone)
     }
 
     @Test func webPushIsOffWithoutAKey() async throws {
-        let scene = try await Fixture.start()
-        let told = try await scene.anyone.send("GET", "/push")
+        let fixture = try await Fixture.start()
+        let told = try await fixture.anyone.send("GET", "/push")
         #expect(told.status == 200 && told.json == [:], "\(told)")
     }
 }

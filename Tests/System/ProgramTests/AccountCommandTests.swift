@@ -10,194 +10,194 @@ import World
     static let stores: [StoreKind] = [.file, .mariadb]
 
     @Test(arguments: stores) func suspendedPhoneIsUnauthenticated(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let phone = try await scene.bind(try await scene.registered("ada"))
+        let fixture = try await Fixture(kind)
+        let phone = try await fixture.bind(try await fixture.registered("ada"))
         #expect(try await phone.isKnown())
 
-        let list = try await scene.json("device", "list", "ada", "--website", "shop")
+        let list = try await fixture.json("device", "list", "ada", "--website", "shop")
         let listed = try #require(list["devices"]?.array?.first?.object)
         #expect(listed["device"]?.string == phone.device && listed["state"] == "active")
         #expect(listed["thumbprint"]?.string == phone.key.publicKey.thumbprint)
-        #expect(try await scene.json("device", "show", phone.device) == listed)
+        #expect(try await fixture.json("device", "show", phone.device) == listed)
 
-        let suspended = try await scene.json("device", "suspend", phone.device)
+        let suspended = try await fixture.json("device", "suspend", phone.device)
         #expect(suspended["before"] == "active" && suspended["state"] == "suspended")
         #expect(suspended["user"] == "ada" && suspended["website"] == "shop")
-        #expect(try await scene.json("device", "show", phone.device)["stopped_by"] == "operator")
-        let table = try await scene.tool(["device", "list", "ada", "--website", "shop"]).output
+        #expect(try await fixture.json("device", "show", phone.device)["stopped_by"] == "operator")
+        let table = try await fixture.tool(["device", "list", "ada", "--website", "shop"]).output
         #expect(table.contains("suspended  operator"), "\(table)")
         #expect(try await !phone.isKnown())
-        try await scene.refused(["device", "suspend", phone.device], 4, "is suspended already")
-        #expect(try await scene.json("device", "resume", phone.device)["state"] == "active")
+        try await fixture.refused(["device", "suspend", phone.device], 4, "is suspended already")
+        #expect(try await fixture.json("device", "resume", phone.device)["state"] == "active")
         #expect(try await phone.isKnown())
-        try await scene.refused(["device", "resume", phone.device], 4, "is active already")
+        try await fixture.refused(["device", "resume", phone.device], 4, "is active already")
 
-        #expect(try await scene.json("device", "revoke", phone.device)["state"] == "revoked")
+        #expect(try await fixture.json("device", "revoke", phone.device)["state"] == "revoked")
         #expect(try await !phone.isKnown())
-        try await scene.refused(["device", "revoke", phone.device], 4, "is revoked already")
-        try await scene.refused(["device", "resume", phone.device], 4, "twoefay user activate ada --website shop")
+        try await fixture.refused(["device", "revoke", phone.device], 4, "is revoked already")
+        try await fixture.refused(["device", "resume", phone.device], 4, "twoefay user activate ada --website shop")
         #expect(try await !phone.isKnown())
         for event in ["device.suspended", "device.resumed", "device.unbound"] {
-            #expect(try scene.trail(event, outcome: "operator", device: phone.device) == 1, "\(event)")
+            #expect(try fixture.trail(event, outcome: "operator", device: phone.device) == 1, "\(event)")
         }
     }
 
     /// The phone has no key, so only the operator's revocation keeps its website from binding it again.
     @Test(arguments: stores) func operatorUnbindsAndRestoresAWebsitesPhone(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let club = try await scene.relay.website("club", "--answers", "website")
+        let fixture = try await Fixture(kind)
+        let club = try await fixture.relay.website("club", "--answers", "website")
         let registered = try await club.curl("POST", "/register", json: #"{"username":"bob"}"#)
         let token = try #require(registered["token"]?.string, "\(registered)")
         func verify() async throws -> Int {
             try await club.curl("POST", "/verify", json: #"{"id_token":"\#(token)","dev_token":"abcd"}"#).status
         }
         #expect(try await verify() == 200)
-        let listed = try await scene.json("device", "list", "bob", "--website", "club")
+        let listed = try await fixture.json("device", "list", "bob", "--website", "club")
         let device = try #require(listed["devices"]?.array?.first?.object?["device"]?.string)
         for before in ["active", "revoked"] {
             if before == "revoked" {
                 _ = try await club.curl("DELETE", "/user/bob/devices/\(device)")
-                try await scene.refused(["device", "resume", device], 4, "Its website may bind it again.")
+                try await fixture.refused(["device", "resume", device], 4, "Its website may bind it again.")
             }
-            let revoked = try await scene.json("device", "revoke", device)
+            let revoked = try await fixture.json("device", "revoke", device)
             #expect(revoked["before"]?.string == before && revoked["state"] == "revoked")
-            try await scene.refused(["device", "revoke", device], 4, "is revoked already")
+            try await fixture.refused(["device", "revoke", device], 4, "is revoked already")
             #expect(try await verify() == 403)
-            let resumed = try await scene.json("device", "resume", device)
+            let resumed = try await fixture.json("device", "resume", device)
             #expect(resumed["before"] == "revoked" && resumed["state"] == "revoked")
             #expect(try await verify() == 200)
-            #expect(try await scene.json("device", "show", device)["state"] == "active")
+            #expect(try await fixture.json("device", "show", device)["state"] == "active")
         }
     }
 
     @Test(arguments: stores) func removeFactorDeletesTheFactor(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        _ = try await scene.registered("ada")
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada")
         let seed = #"{"secret":"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"}"#
-        #expect(try await scene.shop.curl("POST", "/user/ada/hotp", json: seed).status == 201)
-        let shown = try await scene.json("user", "show", "ada", "--website", "shop")
+        #expect(try await fixture.shop.curl("POST", "/user/ada/hotp", json: seed).status == 201)
+        let shown = try await fixture.json("user", "show", "ada", "--website", "shop")
         // Besides the address that the website gave.
         #expect(shown["factors"]?.array?.map { $0.object?["kind"] } == ["mail", "hotp"])
-        #expect(try await scene.tool(["user", "show", "ada", "--website", "shop"]).output.contains("hotp    active"))
-        try await scene.refused(
+        #expect(try await fixture.tool(["user", "show", "ada", "--website", "shop"]).output.contains("hotp    active"))
+        try await fixture.refused(
             ["user", "remove-factor", "ada", "push", "--website", "shop"], 2, "KIND must be one of")
-        try await scene.refused(["user", "remove-factor", "ada", "totp", "--website", "shop"], 4, "has no totp")
-        let dropped = try await scene.json("user", "remove-factor", "ada", "hotp", "--website", "shop")
+        try await fixture.refused(["user", "remove-factor", "ada", "totp", "--website", "shop"], 4, "has no totp")
+        let dropped = try await fixture.json("user", "remove-factor", "ada", "hotp", "--website", "shop")
         #expect(dropped["kind"] == "hotp" && dropped["state"] == "dropped")
-        let left = try await scene.json("user", "show", "ada", "--website", "shop")["factors"]?.array
+        let left = try await fixture.json("user", "show", "ada", "--website", "shop")["factors"]?.array
         #expect(left?.map { $0.object?["kind"] } == ["mail"])
     }
 
     @Test(arguments: stores) func deviceRenameChangesTheName(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let phone = try await scene.bind(try await scene.registered("ada"))
-        let before = try await scene.json("device", "show", phone.device)
-        let renamed = try await scene.json("device", "rename", phone.device, "Ada's old phone")
+        let fixture = try await Fixture(kind)
+        let phone = try await fixture.bind(try await fixture.registered("ada"))
+        let before = try await fixture.json("device", "show", phone.device)
+        let renamed = try await fixture.json("device", "rename", phone.device, "Ada's old phone")
         #expect(renamed["name"] == "Ada's old phone" && renamed["before"] == before["name"])
         #expect(renamed["user"] == "ada" && renamed["website"] == "shop")
-        #expect(try await scene.json("device", "show", phone.device)["name"] == "Ada's old phone")
+        #expect(try await fixture.json("device", "show", phone.device)["name"] == "Ada's old phone")
         #expect(try await phone.isKnown())
-        let told = try await scene.tool(["device", "rename", phone.device, "--", "-"])
+        let told = try await fixture.tool(["device", "rename", phone.device, "--", "-"])
         #expect(told.output.contains("of ada at shop is now called -"), "\(told.output)")
-        #expect(try scene.trail("device.changed", outcome: "operator", device: phone.device) == 2)
-        try await scene.refused(["device", "rename", phone.device, "a\u{202e}b"], 2, "NAME must not contain control")
+        #expect(try fixture.trail("device.changed", outcome: "operator", device: phone.device) == 2)
+        try await fixture.refused(["device", "rename", phone.device, "a\u{202e}b"], 2, "NAME must not contain control")
         let long = String(repeating: "x", count: 65)
-        try await scene.refused(["device", "rename", phone.device, long], 2, "NAME must have at most 64 characters")
-        _ = try await scene.json("device", "suspend", phone.device)
-        #expect(try await scene.json("device", "rename", phone.device, "Lost")["before"] == "-")
-        _ = try await scene.json("device", "revoke", phone.device)
-        try await scene.refused(["device", "rename", phone.device, "Gone"], 4, "is revoked")
-        #expect(try await scene.json("device", "show", phone.device)["name"] == "Lost")
+        try await fixture.refused(["device", "rename", phone.device, long], 2, "NAME must have at most 64 characters")
+        _ = try await fixture.json("device", "suspend", phone.device)
+        #expect(try await fixture.json("device", "rename", phone.device, "Lost")["before"] == "-")
+        _ = try await fixture.json("device", "revoke", phone.device)
+        try await fixture.refused(["device", "rename", phone.device, "Gone"], 4, "is revoked")
+        #expect(try await fixture.json("device", "show", phone.device)["name"] == "Lost")
     }
 
     @Test(arguments: stores) func lockedUserCannotLogIn(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        _ = try await scene.bind(try await scene.registered("ada"))
-        let waiting = try await scene.login("ada")
-        #expect(try await scene.told(waiting)["login"] == "wait")
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.bind(try await fixture.registered("ada"))
+        let waiting = try await fixture.login("ada")
+        #expect(try await fixture.told(waiting)["login"] == "wait")
 
-        let locked = try await scene.json("user", "lock", "ada", "--website", "shop")
+        let locked = try await fixture.json("user", "lock", "ada", "--website", "shop")
         #expect(locked["before"] == "active" && locked["state"] == "locked")
-        for challenge in [waiting, try await scene.login("ada")] {
-            let told = try await scene.told(challenge)
+        for challenge in [waiting, try await fixture.login("ada")] {
+            let told = try await fixture.told(challenge)
             #expect(told["login"] == "failure" && told["reason"] == "locked", "\(told)")
         }
-        try await scene.refused(["user", "lock", "ada", "--website", "shop"], 4, "is locked already")
-        let shown = try await scene.json("user", "show", "ada", "--website", "shop")
+        try await fixture.refused(["user", "lock", "ada", "--website", "shop"], 4, "is locked already")
+        let shown = try await fixture.json("user", "show", "ada", "--website", "shop")
         #expect(shown["state"] == "locked" && shown["stopped_by"] == "operator")
         #expect(shown["challenge"]?.object?["reason"] == "locked")
-        let told = try await scene.tool(["user", "show", "ada", "--website", "shop"])
+        let told = try await fixture.tool(["user", "show", "ada", "--website", "shop"])
         #expect(told.output.contains("An operator locked the user"), "\(told.output)")
         #expect(told.output.contains("twoefay user unlock ada --website shop"), "\(told.output)")
 
-        let unlocked = try await scene.json("user", "unlock", "ada", "--website", "shop")
+        let unlocked = try await fixture.json("user", "unlock", "ada", "--website", "shop")
         #expect(unlocked["before"] == "locked" && unlocked["state"] == "active")
-        #expect(try await scene.told(try await scene.login("ada"))["login"] == "wait")
-        try await scene.refused(["user", "unlock", "ada", "--website", "shop"], 4, "is neither locked nor frozen")
-        #expect(try scene.trail("user.locked", outcome: "operator") == 1)
-        #expect(try scene.trail("user.unlocked", outcome: "operator") == 1)
+        #expect(try await fixture.told(try await fixture.login("ada"))["login"] == "wait")
+        try await fixture.refused(["user", "unlock", "ada", "--website", "shop"], 4, "is neither locked nor frozen")
+        #expect(try fixture.trail("user.locked", outcome: "operator") == 1)
+        #expect(try fixture.trail("user.unlocked", outcome: "operator") == 1)
     }
 
     /// Otherwise the website could undo a lock or suspension that the operator wants to keep.
     @Test(arguments: stores) func operatorTakesOverAWebsitesSuspension(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let phone = try await scene.bind(try await scene.registered("ada"))
-        try scene.relay.execute("UPDATE user SET state = 'locked', stopped_by = 'phone'")
-        try scene.relay.execute("UPDATE device SET state = 'suspended', stopped_by = 'website'")
-        #expect(try await scene.json("device", "show", phone.device)["stopped_by"] == "website")
-        let suspended = try await scene.json("device", "suspend", phone.device)
+        let fixture = try await Fixture(kind)
+        let phone = try await fixture.bind(try await fixture.registered("ada"))
+        try fixture.relay.execute("UPDATE user SET state = 'locked', stopped_by = 'phone'")
+        try fixture.relay.execute("UPDATE device SET state = 'suspended', stopped_by = 'website'")
+        #expect(try await fixture.json("device", "show", phone.device)["stopped_by"] == "website")
+        let suspended = try await fixture.json("device", "suspend", phone.device)
         #expect(suspended["before"] == "suspended" && suspended["state"] == "suspended")
-        #expect(try await scene.json("user", "lock", "ada", "--website", "shop")["before"] == "locked")
-        let shown = try await scene.json("user", "show", "ada", "--website", "shop")
+        #expect(try await fixture.json("user", "lock", "ada", "--website", "shop")["before"] == "locked")
+        let shown = try await fixture.json("user", "show", "ada", "--website", "shop")
         #expect(shown["stopped_by"] == "operator")
         #expect(shown["devices"]?.array?.first?.object?["stopped_by"] == "operator")
     }
 
     @Test func printedCommandsAreShellQuoted() async throws {
-        let scene = try await Fixture(.file)
-        _ = try await scene.registered("it's $(id)", email: "ada@example.com")
-        let locked = try await scene.tool(["user", "lock", "it's $(id)", "--website", "shop"])
+        let fixture = try await Fixture(.file)
+        _ = try await fixture.registered("it's $(id)", email: "ada@example.com")
+        let locked = try await fixture.tool(["user", "lock", "it's $(id)", "--website", "shop"])
         #expect(locked.output.contains(#"twoefay user unlock 'it'\''s $(id)' --website shop"#), "\(locked.output)")
     }
 
     @Test(arguments: stores) func userUnlockLiftsAFreeze(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        _ = try await scene.registered("ada")
-        try scene.relay.execute("UPDATE user SET state = 'frozen'")
-        let told = try await scene.tool(["user", "show", "ada", "--website", "shop"])
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada")
+        try fixture.relay.execute("UPDATE user SET state = 'frozen'")
+        let told = try await fixture.tool(["user", "show", "ada", "--website", "shop"])
         #expect(told.output.contains("reported a fraudulent login"), "\(told.output)")
-        #expect(try await scene.json("user", "unlock", "ada", "--website", "shop")["before"] == "frozen")
-        #expect(try await scene.json("user", "show", "ada", "--website", "shop")["state"] == "active")
-        #expect(try scene.trail("user.unlocked", outcome: "operator") == 1)
+        #expect(try await fixture.json("user", "unlock", "ada", "--website", "shop")["before"] == "frozen")
+        #expect(try await fixture.json("user", "show", "ada", "--website", "shop")["state"] == "active")
+        #expect(try fixture.trail("user.unlocked", outcome: "operator") == 1)
     }
 
     /// No phone can approve, or the phone is not asked: the operator's command is enough, for one phone.
     @Test(arguments: stores) func userActivateBindsAFurtherPhone(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        let enrolment = try await scene.registered("ada")
-        let first = try await scene.bind(enrolment)
-        let made = try await scene.json("user", "activate", "ada", "--website", "shop")
+        let fixture = try await Fixture(kind)
+        let enrolment = try await fixture.registered("ada")
+        let first = try await fixture.bind(enrolment)
+        let made = try await fixture.json("user", "activate", "ada", "--website", "shop")
         #expect(made["user"] == "ada" && made["qr"]?.string?.hasPrefix("<svg") == true)
         let code = try #require(made["code"]?.string)
         let uri = try #require(made["uri"]?.string)
         #expect(uri.hasPrefix("twoefay://enrol?relay=https%3A%2F%2Flocalhost%3A") && uri.contains("code=\(code)"))
-        let authority = try Certificate.all(pem: try TextFile.bytes(scene.relay.file("ca.pem")))[0]
+        let authority = try Certificate.all(pem: try TextFile.bytes(fixture.relay.file("ca.pem")))[0]
         #expect(uri.contains("pin=\(Base64URL.encode(authority.spkiThumbprint))"))
         #expect(uri.contains("token=\(enrolment.token)"))
 
-        let second = try await scene.bind((enrolment.token, code))
+        let second = try await fixture.bind((enrolment.token, code))
         #expect(try await second.isKnown())
         #expect(try await first.isKnown())
-        #expect(try await scene.json("device", "list", "ada", "--website", "shop")["devices"]?.array?.count == 2)
-        #expect(try scene.trail("user.activation", outcome: "operator") == 1)
-        let again = try await scene.verify((enrolment.token, code), TestPhone(pushToken: "third"))
+        #expect(try await fixture.json("device", "list", "ada", "--website", "shop")["devices"]?.array?.count == 2)
+        #expect(try fixture.trail("user.activation", outcome: "operator") == 1)
+        let again = try await fixture.verify((enrolment.token, code), TestPhone(pushToken: "third"))
         #expect(again.status == 401, "\(again)")
     }
 
     @Test func printedQRCodeIsScannable() async throws {
-        let scene = try await Fixture(.file)
-        _ = try await scene.registered("ada")
-        let printed = try await scene.tool(["user", "activate", "ada", "--website", "shop"])
+        let fixture = try await Fixture(.file)
+        _ = try await fixture.registered("ada")
+        let printed = try await fixture.tool(["user", "activate", "ada", "--website", "shop"])
         #expect(printed.output.contains("█"))
         // The output is not a terminal here, so it has no escape sequences.
         #expect(!printed.output.contains("\u{1b}"))
@@ -205,17 +205,17 @@ import World
     }
 
     @Test func userAndDeviceTextsAreReadable() async throws {
-        let scene = try await Fixture(.file)
-        let phone = try await scene.bind(try await scene.registered("ada"))
-        let user = try await scene.tool(["user", "show", "ada", "--website", "shop"])
+        let fixture = try await Fixture(.file)
+        let phone = try await fixture.bind(try await fixture.registered("ada"))
+        let user = try await fixture.tool(["user", "show", "ada", "--website", "shop"])
         #expect(user.output.hasPrefix("ada of shop is active, registered at "))
         #expect(user.output.contains("\nE-mail: ada@example.com\n"))
         let rows = user.output.split(separator: "\n").map { $0.split(separator: " ") }
         #expect(rows.contains { $0.first == phone.device[...] && $0.contains("ios") && $0.contains("active") })
-        let device = try await scene.tool(["device", "show", phone.device])
+        let device = try await fixture.tool(["device", "show", phone.device])
         #expect(device.output.contains("A phone of ada at shop; its key has the thumbprint "))
-        _ = try await scene.registered("bob")
-        let none = try await scene.tool(["device", "list", "bob", "--website", "shop"])
+        _ = try await fixture.registered("bob")
+        let none = try await fixture.tool(["device", "list", "bob", "--website", "shop"])
         #expect(none.output.contains("twoefay user activate bob --website shop"))
     }
 

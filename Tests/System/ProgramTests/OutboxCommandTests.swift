@@ -12,16 +12,16 @@ import Testing
 
     /// Returns a store with a dead letter, and with one entry each that a living and a dead relay hold, not due for
     /// long.
-    private func scene(_ kind: StoreKind) async throws -> Fixture {
-        let scene = try await Fixture(kind)
-        _ = try await scene.registered("ada")
-        await scene.relay.stop()
-        try write(to: scene)
-        return scene
+    private func fixture(_ kind: StoreKind) async throws -> Fixture {
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada")
+        await fixture.relay.stop()
+        try write(to: fixture)
+        return fixture
     }
 
-    private func write(to scene: Fixture) throws {
-        try scene.relay.execute(
+    private func write(to fixture: Fixture) throws {
+        try fixture.relay.execute(
             "INSERT INTO relay (id, beat, started_at) VALUES (x'\(Self.lives)', 0, '2025-01-01 00:00:00.000')")
         let rows = [
             (Self.letter, "mail", "NULL", "'2025-01-02 00:00:00.000'", "NULL"),
@@ -29,14 +29,14 @@ import Testing
             (Self.left, "mail", "'2999-01-01 00:00:00.000'", "NULL", "x'00000000000000000000000000000002'"),
         ]
         for (id, kind, due, dead, holder) in rows {
-            try scene.relay.execute(
+            try fixture.relay.execute(
                 """
                 INSERT INTO outbox (id, kind, event, user_id, created_at, expires_at, due_at, dead_at, reason, attempts, holder)
                 SELECT x'\(id)', '\(kind)', 'user.locked', u.id, '2025-01-01 00:00:00.000', '2025-01-02 00:00:00.000',
                 \(due), \(dead), '550 no such user', 3, \(holder) FROM user u WHERE u.username = 'ada'
                 """)
         }
-        try scene.relay.execute(
+        try fixture.relay.execute(
             """
             INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at, attempts)
             SELECT x'\(Self.told)', 'webhook', 'login.decided', 0, u.id, u.website_id, x'\(Self.told)',
@@ -45,15 +45,15 @@ import Testing
             """)
     }
 
-    private func listed(_ scene: Fixture, _ arguments: String...) async throws -> [JSONObject] {
-        let ended = try await scene.tool(["outbox", "list", "--json"] + arguments)
+    private func listed(_ fixture: Fixture, _ arguments: String...) async throws -> [JSONObject] {
+        let ended = try await fixture.tool(["outbox", "list", "--json"] + arguments)
         try #require(ended.status == 0, "\(ended.errors)")
         return try ended.json["entries"]?.array?.compactMap(\.object) ?? []
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func outboxListShowsEntries(_ kind: StoreKind) async throws {
-        let scene = try await scene(kind)
-        let rows = try await listed(scene)
+        let fixture = try await fixture(kind)
+        let rows = try await listed(fixture)
         #expect(rows.compactMap { $0["id"]?.string } == [Self.letter, Self.held, Self.left, Self.told])
         #expect(rows.compactMap { $0["state"]?.string } == ["dead", "held", "left", "waiting"])
         let letter = try #require(rows.first)
@@ -63,77 +63,77 @@ import Testing
         #expect(rows[1]["relay"]?.string == Self.lives)
         #expect(rows[3]["due_at"] == "2999-01-01T00:00:00.000Z" && rows[3]["website"] == "shop")
 
-        #expect(try await listed(scene, "--dead").count == 1)
-        #expect(try await listed(scene, "--kind", "webhook").count == 1)
-        #expect(try await listed(scene, "--website", "shop", "--user", "ada").count == 4)
-        #expect(try await listed(scene, "--website", "shop", "--user", "bob").isEmpty)
-        let first = try await scene.json("outbox", "list", "--limit", "3")
+        #expect(try await listed(fixture, "--dead").count == 1)
+        #expect(try await listed(fixture, "--kind", "webhook").count == 1)
+        #expect(try await listed(fixture, "--website", "shop", "--user", "ada").count == 4)
+        #expect(try await listed(fixture, "--website", "shop", "--user", "bob").isEmpty)
+        let first = try await fixture.json("outbox", "list", "--limit", "3")
         #expect(first["entries"]?.array?.count == 3 && first["more"] == true)
-        let table = try await scene.tool(["outbox", "list", "--dead"]).output
+        let table = try await fixture.tool(["outbox", "list", "--dead"]).output
         #expect(
             table.contains(Self.letter) && table.contains("user.locked") && !table.contains("example.com"), "\(table)")
-        #expect(try await scene.tool(["outbox", "list", "--kind", "push"]).output == "No entries.\n")
-        let status = try await scene.tool(["status"])
+        #expect(try await fixture.tool(["outbox", "list", "--kind", "push"]).output == "No entries.\n")
+        let status = try await fixture.tool(["status"])
         #expect(status.status == 5 && status.output.contains("Dead letters: 1."), "\(status)")
 
-        try await scene.refused(["outbox", "list", "--kind", "letter"], 2, "--kind must be one of push")
-        try await scene.refused(["outbox", "list", "--user", "ada"], 2, "--website is missing")
-        try await scene.refused(["outbox", "list", "--website", "bank"], 3, "there is no website bank")
-        try await scene.refused(["outbox", "list", "--limit", "0"], 2, "--limit must be a number")
+        try await fixture.refused(["outbox", "list", "--kind", "letter"], 2, "--kind must be one of push")
+        try await fixture.refused(["outbox", "list", "--user", "ada"], 2, "--website is missing")
+        try await fixture.refused(["outbox", "list", "--website", "bank"], 3, "there is no website bank")
+        try await fixture.refused(["outbox", "list", "--limit", "0"], 2, "--limit must be a number")
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func outboxReplayRequeuesDeadLetters(_ kind: StoreKind) async throws {
-        let scene = try await scene(kind)
-        try await scene.refused(["outbox", "replay"], 2, "no ID is given")
-        try await scene.refused(["outbox", "replay", "12"], 2, "12 is not an ID")
-        try await scene.refused(["outbox", "replay", Self.letter, "--all-dead"], 2, "IDs and --all-dead")
-        try await scene.refused(["outbox", "replay", Self.lives], 3, "there is no \(Self.lives)")
+        let fixture = try await fixture(kind)
+        try await fixture.refused(["outbox", "replay"], 2, "no ID is given")
+        try await fixture.refused(["outbox", "replay", "12"], 2, "12 is not an ID")
+        try await fixture.refused(["outbox", "replay", Self.letter, "--all-dead"], 2, "IDs and --all-dead")
+        try await fixture.refused(["outbox", "replay", Self.lives], 3, "there is no \(Self.lives)")
         // If one of the entries cannot be replayed, none is.
-        try await scene.refused(["outbox", "replay", Self.letter, Self.held], 4, "\(Self.held) is not a dead letter")
-        #expect(try await listed(scene, "--dead").count == 1)
+        try await fixture.refused(["outbox", "replay", Self.letter, Self.held], 4, "\(Self.held) is not a dead letter")
+        #expect(try await listed(fixture, "--dead").count == 1)
 
-        #expect(try await scene.json("outbox", "replay", Self.letter)["replayed"]?.array == [.string(Self.letter)])
-        #expect(try await listed(scene, "--dead").isEmpty)
-        #expect(try scene.trail("outbox.replayed", outcome: "user.locked") == 1)
-        #expect(try await scene.json("outbox", "replay", "--all-dead")["replayed"]?.array == [])
+        #expect(try await fixture.json("outbox", "replay", Self.letter)["replayed"]?.array == [.string(Self.letter)])
+        #expect(try await listed(fixture, "--dead").isEmpty)
+        #expect(try fixture.trail("outbox.replayed", outcome: "user.locked") == 1)
+        #expect(try await fixture.json("outbox", "replay", "--all-dead")["replayed"]?.array == [])
         let old = "expires_at < '2025-01-03' AND id = x'\(Self.letter)'"
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE \(old)") == 0)
+        #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE \(old)") == 0)
 
-        try scene.relay.execute(
+        try fixture.relay.execute(
             "UPDATE outbox SET dead_at = '2025-01-02 00:00:00.000', due_at = NULL, webhook_due_at = NULL WHERE kind IN ('mail', 'webhook')"
         )
         // An entry that is not genuine does not prevent the replay of the others.
         let letter = "outbox WHERE id = x'\(Self.letter)' AND dead_at IS NOT NULL"
         let dead = Self.letter
-        try scene.relay.forge("UPDATE outbox SET counter = 99 WHERE id = x'\(dead)'")
-        try await scene.refused(["outbox", "replay", dead], 1, "the MAC of this row is not valid")
-        #expect(try await scene.json("outbox", "replay", "--all-dead")["replayed"]?.array?.count == 3)
-        #expect(try scene.relay.count("SELECT count(*) FROM \(letter)") == 1)
-        _ = try await scene.json("rows", "adopt", "outbox", dead, "--reason", "ticket 4711")
-        #expect(try await scene.json("outbox", "replay", dead)["replayed"]?.array?.count == 1)
+        try fixture.relay.forge("UPDATE outbox SET counter = 99 WHERE id = x'\(dead)'")
+        try await fixture.refused(["outbox", "replay", dead], 1, "the MAC of this row is not valid")
+        #expect(try await fixture.json("outbox", "replay", "--all-dead")["replayed"]?.array?.count == 3)
+        #expect(try fixture.relay.count("SELECT count(*) FROM \(letter)") == 1)
+        _ = try await fixture.json("rows", "adopt", "outbox", dead, "--reason", "ticket 4711")
+        #expect(try await fixture.json("outbox", "replay", dead)["replayed"]?.array?.count == 1)
         // Each kind is due in its own column, with the lifetime of a new entry.
         let due = "SELECT count(*) FROM outbox WHERE dead_at IS NULL AND expires_at > '2026' AND "
-        #expect(try scene.relay.count(due + "kind = 'mail' AND due_at IS NOT NULL AND webhook_due_at IS NULL") == 3)
+        #expect(try fixture.relay.count(due + "kind = 'mail' AND due_at IS NOT NULL AND webhook_due_at IS NULL") == 3)
         #expect(
-            try scene.relay.count(due + "kind = 'webhook' AND due_at IS NULL AND webhook_due_at < '2900-01-01'") == 1)
+            try fixture.relay.count(due + "kind = 'webhook' AND due_at IS NULL AND webhook_due_at < '2900-01-01'") == 1)
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func outboxDropDeletesEntries(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        _ = try await scene.registered("ada")
-        _ = try await scene.bind(try await scene.registered("bob"))
-        let challenge = try await scene.login("bob")
-        await scene.relay.stop()
-        try write(to: scene)
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada")
+        _ = try await fixture.bind(try await fixture.registered("bob"))
+        let challenge = try await fixture.login("bob")
+        await fixture.relay.stop()
+        try write(to: fixture)
         let expiry = try #require(
-            try await listed(scene, "--kind", "expiry").first { $0["challenge"]?.string == challenge }?["id"]?.string)
-        try await scene.refused(["outbox", "drop", Self.letter, expiry], 4, "belongs to a login")
-        #expect(try await listed(scene, "--dead").count == 1)
-        let dropped = try await scene.json("outbox", "drop", Self.letter, Self.told)
+            try await listed(fixture, "--kind", "expiry").first { $0["challenge"]?.string == challenge }?["id"]?.string)
+        try await fixture.refused(["outbox", "drop", Self.letter, expiry], 4, "belongs to a login")
+        #expect(try await listed(fixture, "--dead").count == 1)
+        let dropped = try await fixture.json("outbox", "drop", Self.letter, Self.told)
         #expect(dropped["dropped"]?.array == [.string(Self.letter), .string(Self.told)])
-        #expect(try await listed(scene, "--dead").isEmpty)
-        #expect(try scene.trail("outbox.dropped", outcome: "user.locked") == 1)
-        #expect(try scene.trail("outbox.dropped", outcome: "login.decided") == 1)
-        try await scene.refused(["outbox", "drop", Self.letter], 3, "there is no \(Self.letter)")
+        #expect(try await listed(fixture, "--dead").isEmpty)
+        #expect(try fixture.trail("outbox.dropped", outcome: "user.locked") == 1)
+        #expect(try fixture.trail("outbox.dropped", outcome: "login.decided") == 1)
+        try await fixture.refused(["outbox", "drop", Self.letter], 3, "there is no \(Self.letter)")
     }
 }

@@ -9,13 +9,14 @@ import Testing
     private static let url = "https://shop.example.com/hook"
 
     /// Returns a shop with a webhook URL, and the users ada and bob.
-    private func scene(_ kind: StoreKind) async throws -> Fixture {
-        let scene = try await Fixture(kind)
-        _ = try await scene.registered("ada")
-        _ = try await scene.registered("bob")
-        await scene.relay.stop()
-        _ = try await scene.json("website", "edit", "shop", "--webhook", Self.url, "--out", scene.relay.directory.path)
-        return scene
+    private func fixture(_ kind: StoreKind) async throws -> Fixture {
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada")
+        _ = try await fixture.registered("bob")
+        await fixture.relay.stop()
+        _ = try await fixture.json(
+            "website", "edit", "shop", "--webhook", Self.url, "--out", fixture.relay.directory.path)
+        return fixture
     }
 
     private enum Moment {
@@ -26,12 +27,12 @@ import Testing
 
     /// Writes a webhook to the shop, pending or dead.
     private func write(
-        _ digit: Character, to scene: Fixture, about user: String = "ada", created: String = Moment.early,
+        _ digit: Character, to fixture: Fixture, about user: String = "ada", created: String = Moment.early,
         due: String? = Moment.next
     ) throws {
         let id = String(repeating: digit, count: 32)
         let (due, dead) = (due.map { "'\($0)'" } ?? "NULL", due == nil ? "'\(created)'" : "NULL")
-        try scene.relay.execute(
+        try fixture.relay.execute(
             """
             INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, dead_at, reason,
             attempts) SELECT x'\(id)', 'webhook', 'user.locked', 1, u.id, u.website_id, '\(created)', '\(created)',
@@ -39,8 +40,8 @@ import Testing
             """)
     }
 
-    private func shown(_ scene: Fixture) async throws -> JSONObject {
-        try #require(try await scene.json("website", "show", "shop")["webhook_state"]?.object)
+    private func shown(_ fixture: Fixture) async throws -> JSONObject {
+        try #require(try await fixture.json("website", "show", "shop")["webhook_state"]?.object)
     }
 
     private func secret(_ path: String) throws -> [UInt8] {
@@ -53,97 +54,97 @@ import Testing
     // MARK: The webhook URL
 
     @Test(arguments: [StoreKind.file, .mariadb]) func addedWebsiteHasAWebhookSecret(_ kind: StoreKind) async throws {
-        let scene = try await Fixture(kind)
-        await scene.relay.stop()
-        let directory = scene.relay.directory
+        let fixture = try await Fixture(kind)
+        await fixture.relay.stop()
+        let directory = fixture.relay.directory
         let add = ["website", "add", "bank", "--webhook", "https://bank.example.com/", "--out", directory.path]
-        let added = try await scene.tool(add + ["--json"])
+        let added = try await fixture.tool(add + ["--json"])
         #expect(try added.json["secret"]?.string == directory("bank.secret"), "\(added.errors)")
         #expect(try secret(directory("bank.secret")).count == 32)
         #expect(!added.output.contains(try text(directory("bank.secret")).dropLast()))
-        let list = try #require(try await scene.json("website", "list")["websites"]?.array).compactMap(\.object)
+        let list = try #require(try await fixture.json("website", "list")["websites"]?.array).compactMap(\.object)
         #expect(list.map { $0["webhook_state"] } == [.object(["state": "working"]), .null])
-        #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint WHERE secrets LIKE '%whsec%'") == 0)
-        #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint WHERE state = 'active'") == 1)
+        #expect(try fixture.relay.count("SELECT count(*) FROM webhook_endpoint WHERE secrets LIKE '%whsec%'") == 0)
+        #expect(try fixture.relay.count("SELECT count(*) FROM webhook_endpoint WHERE state = 'active'") == 1)
 
         // A website that could not be added leaves nothing behind.
         try TextFile.write("", to: directory("club.secret"))
-        try await scene.refused(
+        try await fixture.refused(
             ["website", "add", "club", "--webhook", "https://club.example.com/", "--out", directory.path], 4,
             "club.secret: File exists")
         #expect(directory.names.filter { $0.hasPrefix("club") } == ["club.secret"])
-        _ = try await scene.tool(add)
-        try await scene.refused(
-            ["website", "add", "bank", "--webhook", "https://bank.example.com/", "--out", scene.relay.installation],
+        _ = try await fixture.tool(add)
+        try await fixture.refused(
+            ["website", "add", "bank", "--webhook", "https://bank.example.com/", "--out", fixture.relay.installation],
             4, "there is or was a website bank")
-        #expect(!TemporaryDirectory.names(in: scene.relay.installation).contains("bank.secret"))
+        #expect(!TemporaryDirectory.names(in: fixture.relay.installation).contains("bank.secret"))
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func websiteEditAddsMovesAndRemovesTheWebhook(_ kind: StoreKind)
         async throws
     {
-        let scene = try await scene(kind)
-        let directory = scene.relay.directory
+        let fixture = try await fixture(kind)
+        let directory = fixture.relay.directory
         let first = try secret(directory("shop.secret"))
-        #expect(try await shown(scene)["state"] == "working")
+        #expect(try await shown(fixture)["state"] == "working")
 
         // At another URL the endpoint keeps its secret, and its failures are cleared.
-        try scene.relay.execute(
+        try fixture.relay.execute(
             "UPDATE webhook_endpoint SET failing_since = '2025-01-01 00:00:00.000', failed_attempts = 7")
-        #expect(try await shown(scene)["tries"] == 7)
-        let moved = try await scene.json("website", "edit", "shop", "--webhook", Self.url + "2")
+        #expect(try await shown(fixture)["tries"] == 7)
+        let moved = try await fixture.json("website", "edit", "shop", "--webhook", Self.url + "2")
         #expect(moved["secret"] == nil)
         #expect(
-            try await shown(scene) == [
+            try await shown(fixture) == [
                 "state": "working", "previous_until": .null, "waiting": 0, "oldest": .null, "dead": 0,
             ])
-        try await scene.refused(
+        try await fixture.refused(
             ["website", "edit", "shop", "--webhook", Self.url, "--out", directory.path], 2, "no secret is created")
 
         // Its pending webhooks are deleted, and the other website keeps its own.
-        _ = try await scene.json(
+        _ = try await fixture.json(
             "website", "add", "bank", "--webhook", "https://bank.example.com/", "--out", directory.path)
-        for digit in "abc" { try write(digit, to: scene) }
-        try write("d", to: scene, due: nil)
-        try scene.relay.execute(
+        for digit in "abc" { try write(digit, to: fixture) }
+        try write("d", to: fixture, due: nil)
+        try fixture.relay.execute(
             "UPDATE outbox SET website_id = (SELECT id FROM website WHERE name = 'bank') WHERE id = x'\(String(repeating: "c", count: 32))'"
         )
-        _ = try await scene.json("website", "edit", "shop", "--webhook", "none")
-        #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint") == 1)
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 1)
-        #expect(try await scene.json("website", "show", "shop")["webhook_state"] == .null)
-        try await scene.refused(["website", "webhook", "shop", "disable"], 3, "shop has no webhook endpoint")
+        _ = try await fixture.json("website", "edit", "shop", "--webhook", "none")
+        #expect(try fixture.relay.count("SELECT count(*) FROM webhook_endpoint") == 1)
+        #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 1)
+        #expect(try await fixture.json("website", "show", "shop")["webhook_state"] == .null)
+        try await fixture.refused(["website", "webhook", "shop", "disable"], 3, "shop has no webhook endpoint")
 
         let again = ["website", "edit", "shop", "--webhook", Self.url, "--out"]
-        try await scene.refused(again + [directory.path], 4, "shop.secret: File exists")
-        #expect(try await scene.json("website", "show", "shop")["webhook"] == .null)
-        _ = try await scene.tool(again + [scene.relay.installation])
-        #expect(try secret(scene.relay.file("shop.secret")) != first)
+        try await fixture.refused(again + [directory.path], 4, "shop.secret: File exists")
+        #expect(try await fixture.json("website", "show", "shop")["webhook"] == .null)
+        _ = try await fixture.tool(again + [fixture.relay.installation])
+        #expect(try secret(fixture.relay.file("shop.secret")) != first)
     }
 
     @Test func removingAWebhookDropsManyEntries() async throws {
-        let scene = try await scene(.file)
-        try write("a", to: scene)
-        try scene.relay.execute(
+        let fixture = try await fixture(.file)
+        try write("a", to: fixture)
+        try fixture.relay.execute(
             """
             INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts)
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
             SELECT randomblob(16), kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts
             FROM n, outbox
             """)
-        #expect(try await shown(scene)["waiting"] == 1201)
-        _ = try await scene.json("website", "edit", "shop", "--webhook", "none")
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
+        #expect(try await shown(fixture)["waiting"] == 1201)
+        _ = try await fixture.json("website", "edit", "shop", "--webhook", "none")
+        #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
     }
 
     // MARK: Its secret
 
     @Test(arguments: [StoreKind.file, .mariadb]) func rotatedSecretsAreBothValidForADay(_ kind: StoreKind) async throws
     {
-        let scene = try await scene(kind)
-        let directory = scene.relay.directory
+        let fixture = try await fixture(kind)
+        let directory = fixture.relay.directory
         func rotate(_ more: String...) async throws -> JSONObject {
-            let ended = try await scene.tool(
+            let ended = try await fixture.tool(
                 ["website", "webhook", "shop", "rotate-secret", "--out", directory.path, "--json"] + more)
             try #require(ended.status == 0, "\(ended.errors)")
             return try ended.json
@@ -152,89 +153,90 @@ import Testing
         #expect(made["secret"]?.string == directory("shop.secret.new"))
         #expect(try secret(directory("shop.secret.new")) != (try secret(directory("shop.secret"))))
         let until = try #require(made["previous_until"]?.string)
-        #expect(try await shown(scene)["previous_until"]?.string == until)
+        #expect(try await shown(fixture)["previous_until"]?.string == until)
         #expect(
-            try await scene.tool(["website", "show", "shop"]).output.contains("two secrets are valid until \(until)"))
+            try await fixture.tool(["website", "show", "shop"]).output.contains("two secrets are valid until \(until)"))
         let span = "previous_until > '2026-01-01' AND state = 'active'"
-        #expect(try scene.relay.count("SELECT count(*) FROM webhook_endpoint WHERE \(span)") == 1)
+        #expect(try fixture.relay.count("SELECT count(*) FROM webhook_endpoint WHERE \(span)") == 1)
 
         // A third secret would make the first one void, which the website may still use.
-        let other = scene.relay.installation
-        try await scene.refused(
+        let other = fixture.relay.installation
+        try await fixture.refused(
             ["website", "webhook", "shop", "rotate-secret", "--out", other], 4,
             "two secrets of shop are valid already, until"
         )
         #expect(!TemporaryDirectory.names(in: other).contains("shop.secret.new"))
-        try await scene.refused(
+        try await fixture.refused(
             ["website", "webhook", "shop", "rotate-secret", "--at-once", "--out", directory.path], 4,
             "shop.secret.new: File exists")
-        #expect(try await shown(scene)["previous_until"]?.string == until)
+        #expect(try await shown(fixture)["previous_until"]?.string == until)
 
         // After a day the former secret is not valid any more, and another can follow.
-        try scene.relay.execute("UPDATE webhook_endpoint SET previous_until = '2025-01-01 00:00:00.000'")
-        #expect(try await shown(scene)["previous_until"] == .null)
+        try fixture.relay.execute("UPDATE webhook_endpoint SET previous_until = '2025-01-01 00:00:00.000'")
+        #expect(try await shown(fixture)["previous_until"] == .null)
         try TextFile.write("", to: directory("moved"))
         _ = try await Child.run("mv", ["shop.secret.new", "shop.secret"], in: directory.path)
         #expect(try await rotate()["previous_until"]?.string != nil)
 
         _ = try await Child.run("mv", ["shop.secret.new", "shop.secret"], in: directory.path)
         #expect(try await rotate("--at-once")["previous_until"] == .null)
-        #expect(try await shown(scene)["previous_until"] == .null)
-        #expect(try scene.trail("webhook.rotated", outcome: "operator") == 3)
+        #expect(try await shown(fixture)["previous_until"] == .null)
+        #expect(try fixture.trail("webhook.rotated", outcome: "operator") == 3)
     }
 
     @Test func unreadableSecretIsReplacedAtOnce() async throws {
-        let scene = try await scene(.file)
-        try scene.relay.execute("UPDATE webhook_endpoint SET secrets = x'0001'")
-        try await scene.refused(
-            ["website", "webhook", "shop", "rotate-secret", "--out", scene.relay.installation], 1, "cannot be decrypted"
+        let fixture = try await fixture(.file)
+        try fixture.relay.execute("UPDATE webhook_endpoint SET secrets = x'0001'")
+        try await fixture.refused(
+            ["website", "webhook", "shop", "rotate-secret", "--out", fixture.relay.installation], 1,
+            "cannot be decrypted"
         )
-        #expect(!TemporaryDirectory.names(in: scene.relay.installation).contains("shop.secret.new"))
-        _ = try await scene.json(
-            "website", "webhook", "shop", "rotate-secret", "--at-once", "--out", scene.relay.installation)
-        #expect(try secret(scene.relay.file("shop.secret.new")).count == 32)
+        #expect(!TemporaryDirectory.names(in: fixture.relay.installation).contains("shop.secret.new"))
+        _ = try await fixture.json(
+            "website", "webhook", "shop", "rotate-secret", "--at-once", "--out", fixture.relay.installation)
+        #expect(try secret(fixture.relay.file("shop.secret.new")).count == 32)
     }
 
     // MARK: Disabling and enabling
 
     @Test(arguments: [StoreKind.file, .mariadb]) func webhookIsDisabledAndEnabled(_ kind: StoreKind) async throws {
-        let scene = try await scene(kind)
-        try write("a", to: scene)
-        try write("b", to: scene, due: nil)
-        try await scene.refused(["website", "webhook", "shop", "enable"], 4, "shop is enabled already")
-        let disabled = try await scene.json("website", "webhook", "shop", "disable")
+        let fixture = try await fixture(kind)
+        try write("a", to: fixture)
+        try write("b", to: fixture, due: nil)
+        try await fixture.refused(["website", "webhook", "shop", "enable"], 4, "shop is enabled already")
+        let disabled = try await fixture.json("website", "webhook", "shop", "disable")
         #expect(disabled["before"] == "working" && disabled["state"] == "disabled")
-        let state = try await shown(scene)
+        let state = try await shown(fixture)
         #expect(state["state"] == "disabled" && state["reason"] == "operator" && state["since"]?.string != nil)
         #expect(state["waiting"] == 1 && state["dead"] == 1 && state["oldest"] == "2025-01-01T00:00:00.000Z")
-        try await scene.refused(["website", "webhook", "shop", "disable"], 4, "shop is disabled already, since")
-        let listed = try await scene.tool(["website", "list"]).output
+        try await fixture.refused(["website", "webhook", "shop", "disable"], 4, "shop is disabled already, since")
+        let listed = try await fixture.tool(["website", "list"]).output
         #expect(listed.contains("disabled  \(Self.url)"), "\(listed)")
-        let shelved = try await scene.json("outbox", "list", "--kind", "webhook")
+        let shelved = try await fixture.json("outbox", "list", "--kind", "webhook")
         #expect(shelved["entries"]?.array?.map { $0.object?["state"] } == ["shelved", "dead"])
-        let status = try await scene.tool(["status"]).output
+        let status = try await fixture.tool(["status"]).output
         #expect(status.contains("1 disabled webhook endpoint, with 1 pending webhook"), "\(status)")
         #expect(!status.contains("× webhook"))
 
         // An endpoint that a relay disabled is enabled in the same way.
-        try scene.relay.execute("UPDATE webhook_endpoint SET disabled_by = 'unsubscribed', failed_attempts = 12")
-        #expect(try await scene.tool(["website", "show", "shop"]).output.contains("the website answered 410"))
+        try fixture.relay.execute("UPDATE webhook_endpoint SET disabled_by = 'unsubscribed', failed_attempts = 12")
+        #expect(try await fixture.tool(["website", "show", "shop"]).output.contains("the website answered 410"))
         // A webhook that a relay holds gets its outcome; the others are due now.
-        try write("c", to: scene)
-        try scene.relay.execute(
+        try write("c", to: fixture)
+        try fixture.relay.execute(
             "UPDATE outbox SET holder = x'\(String(repeating: "1", count: 32))' WHERE id = x'\(String(repeating: "c", count: 32))'"
         )
-        let enabled = try await scene.json("website", "webhook", "shop", "enable")
+        let enabled = try await fixture.json("website", "webhook", "shop", "enable")
         #expect(enabled["waiting"] == 2 && enabled["dead"] == 1)
-        #expect(try await shown(scene)["state"] == "working")
+        #expect(try await shown(fixture)["state"] == "working")
         let due = "SELECT count(*) FROM outbox WHERE kind = 'webhook' AND webhook_due_at < '2900-01-01'"
-        #expect(try scene.relay.count(due) == 1)
+        #expect(try fixture.relay.count(due) == 1)
         #expect(
-            try scene.relay.count(
+            try fixture.relay.count(
                 "SELECT count(*) FROM webhook_endpoint WHERE failed_attempts = 0 AND failing_since IS NULL") == 1)
-        #expect(try scene.trail("webhook.disabled", outcome: "operator") == 1)
-        #expect(try scene.trail("webhook.enabled", outcome: "operator") == 1)
-        #expect(try await scene.tool(["status"]).output.contains("Pending: 2 × webhook"))
+        #expect(try fixture.trail("webhook.disabled", outcome: "operator") == 1)
+        #expect(try fixture.trail("webhook.enabled", outcome: "operator") == 1)
+        #expect(try await fixture.tool(["status"]).output.contains("Pending: 2 × webhook"))
     }
 
     // MARK: The test event
@@ -288,28 +290,29 @@ import Testing
     @Test(arguments: [StoreKind.file, .mariadb]) func webhookReplayRequeuesDeadLettersOfOneWebsite(_ kind: StoreKind)
         async throws
     {
-        let scene = try await scene(kind)
+        let fixture = try await fixture(kind)
         let replay = ["website", "webhook", "shop", "replay"]
-        #expect(try await scene.tool(replay).output.contains("shop has no dead letters"))
-        try write("a", to: scene, due: nil)
-        try write("b", to: scene, created: Moment.late, due: nil)
-        try write("c", to: scene)
-        try scene.relay.execute(
+        #expect(try await fixture.tool(replay).output.contains("shop has no dead letters"))
+        try write("a", to: fixture, due: nil)
+        try write("b", to: fixture, created: Moment.late, due: nil)
+        try write("c", to: fixture)
+        try fixture.relay.execute(
             """
             INSERT INTO outbox (id, kind, event, user_id, created_at, expires_at, dead_at, attempts)
             SELECT x'\(String(repeating: "d", count: 32))', 'mail', 'user.locked', id, '\(Moment.late)', '\(Moment.late)',
             '\(Moment.late)', 3 FROM user WHERE username = 'bob'
             """)
-        try await scene.refused(replay + ["--since", "yesterday"], 2, "--since yesterday is not a time")
-        #expect(try await scene.json("website", "webhook", "shop", "replay", "--since", "2025-03-01")["replayed"] == 1)
+        try await fixture.refused(replay + ["--since", "yesterday"], 2, "--since yesterday is not a time")
+        #expect(
+            try await fixture.json("website", "webhook", "shop", "replay", "--since", "2025-03-01")["replayed"] == 1)
         let alive =
             "kind = 'webhook' AND dead_at IS NULL AND webhook_due_at < '2900-01-01' AND attempts = 0 AND expires_at > webhook_due_at"
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE \(alive)") == 1)
-        #expect(try await shown(scene)["dead"] == 1)
-        #expect(try await scene.json("website", "webhook", "shop", "replay")["replayed"] == 1)
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE \(alive)") == 2)
-        #expect(try scene.relay.count("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL") == 1)
-        #expect(try scene.trail("webhook.replayed", outcome: "operator") == 2)
+        #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE \(alive)") == 1)
+        #expect(try await shown(fixture)["dead"] == 1)
+        #expect(try await fixture.json("website", "webhook", "shop", "replay")["replayed"] == 1)
+        #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE \(alive)") == 2)
+        #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL") == 1)
+        #expect(try fixture.trail("webhook.replayed", outcome: "operator") == 2)
     }
 
     @Test(

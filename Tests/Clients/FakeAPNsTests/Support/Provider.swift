@@ -42,9 +42,9 @@ final class Fixture: Sendable {
     static func with(keeping: RecordingLimits = .everything, _ body: (Fixture) async throws -> Void) async throws {
         let group = try LoopGroup.start(count: 2, time: SystemTime())
         defer { group.stopAndJoin() }
-        let scene = try await Fixture(group.loops, keeping: keeping)
-        try await body(scene)
-        await scene.apple.stop()
+        let fixture = try await Fixture(group.loops, keeping: keeping)
+        try await body(fixture)
+        await fixture.apple.stop()
     }
 
     /// Returns a connected provider that has received the SETTINGS of the service.

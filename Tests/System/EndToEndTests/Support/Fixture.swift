@@ -22,19 +22,19 @@ final class Fixture: Sendable {
             try text.set("log.level", to: "debug")
             try settings(&text)
         }
-        let scene = Fixture(relay)
-        try await story(scene)
-        let health = try await scene.nobody.curl("GET", "/health")
+        let fixture = Fixture(relay)
+        try await story(fixture)
+        let health = try await fixture.nobody.curl("GET", "/health")
         #expect(health.status == 200)
         let ended = await relay.stop()
         #expect(ended.status == 0, "\(ended.errors)")
         #expect(ended.errors.contains("event=daemon.stopped"))
-        scene.expectSilentLog()
+        fixture.expectSilentLog()
     }
 
     private init(_ relay: RunningRelay) { self.relay = relay }
 
-    var nobody: Party { Party(caller: relay.caller(), scene: self) }
+    var nobody: Party { Party(caller: relay.caller(), fixture: self) }
 
     /// - Parameter answers: the policy `answers`, unless `policies` has it; nil for the default.
     func website(
@@ -46,7 +46,8 @@ final class Fixture: Sendable {
         keep(pem: try TextFile.read(relay.directory("\(name).key")))
         return Party(
             caller: relay.caller(
-                certificatePath: relay.directory("\(name).pem"), keyPath: relay.directory("\(name).key")), scene: self)
+                certificatePath: relay.directory("\(name).pem"), keyPath: relay.directory("\(name).key")), fixture: self
+        )
     }
 
     /// Returns a client with this certificate and key.
@@ -55,7 +56,7 @@ final class Fixture: Sendable {
         keep(pem: pem)
         return Party(
             caller: try relay.caller(name, certificate: String(decoding: certificate, as: UTF8.self), key: pem),
-            scene: self)
+            fixture: self)
     }
 
     /// Returns an authority of the installation: "ca", "website-ca" or "device-ca".
@@ -131,7 +132,7 @@ final class Fixture: Sendable {
 /// A client whose requests and answers are kept for the search in the log.
 struct Party: Sendable {
     var caller: CurlCaller
-    let scene: Fixture
+    let fixture: Fixture
 
     @discardableResult func curl(
         _ method: String, _ path: String, _ json: JSONObject? = nil, raw: String? = nil, fields: [String: String] = [:],
@@ -145,15 +146,15 @@ struct Party: Sendable {
         _ method: String, _ path: String, _ json: JSONObject? = nil, raw: String? = nil, fields: [String: String] = [:],
         arguments: [String] = []
     ) throws -> Child {
-        scene.keep(json.map { .object($0) })
-        scene.keep(fields["token"])
+        fixture.keep(json.map { .object($0) })
+        fixture.keep(fields["token"])
         return try caller.child(
             method, path, json: raw ?? json.map { JSONWriter.text(.object($0)) }, fields: fields, arguments: arguments)
     }
 
     func end(_ child: Child) async throws -> CurlCaller.Answer {
         let answer = try await CurlCaller.read(child)
-        scene.keep(answer.json)
+        fixture.keep(answer.json)
         return answer
     }
 

@@ -13,14 +13,14 @@ struct Phone: Sendable {
 
     /// Enrols a phone with an activation code and a proof, over a connection without a certificate.
     init(
-        in scene: Fixture, token: String, code: String, website: String = "shop",
+        in fixture: Fixture, token: String, code: String, website: String = "shop",
         pushToken: String = "abcdef0123456789",
         through port: UInt16? = nil
     ) async throws {
         key = try TestPhone(pushToken: pushToken)
         let proof = try key.proof(
-            token: token, code: code, origin: scene.relay.origin, website: website, at: SystemTime().now())
-        var nobody = scene.nobody
+            token: token, code: code, origin: fixture.relay.origin, website: website, at: SystemTime().now())
+        var nobody = fixture.nobody
         if let port { nobody.caller.port = port }
         let answer = try await nobody.curl(
             "POST", "/verify",
@@ -33,7 +33,7 @@ struct Phone: Sendable {
         #expect(answer.json?.object?.names == ["login", "device", "certificate", "revocation_code"])
         device = try #require(answer["device"]?.string)
         let pem = try #require(answer["certificate"]?.string)
-        party = try scene.holder("phone-\(device)", Array(pem.utf8), key.key)
+        party = try fixture.holder("phone-\(device)", Array(pem.utf8), key.key)
         certificatePath = try #require(party.caller.certificatePath)
     }
 }
@@ -41,15 +41,15 @@ struct Phone: Sendable {
 /// The signed decisions of a phone.
 extension Phone {
     /// Polls for the challenge, and signs a decision about it.
-    func sign(_ word: String, in scene: Fixture, number: String? = nil) async throws -> (
+    func sign(_ word: String, in fixture: Fixture, number: String? = nil) async throws -> (
         challenge: String, answer: String
     ) {
-        try sign(word, what: try await party.curl("POST", "/pending", [:]), in: scene, number: number)
+        try sign(word, what: try await party.curl("POST", "/pending", [:]), in: fixture, number: number)
     }
 
     /// Signs a decision about the challenge in an earlier answer.
     func sign(
-        _ word: String, what told: CurlCaller.Answer, in scene: Fixture, number: String? = nil
+        _ word: String, what told: CurlCaller.Answer, in fixture: Fixture, number: String? = nil
     ) throws -> (challenge: String, answer: String) {
         let list = try #require(told["pending"]?.array, "\(told)")
         let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")
@@ -58,8 +58,8 @@ extension Phone {
             challenge: challenge, nonce: try #require(pending["nonce"]?.string),
             context: try #require(pending["context"]?.string.flatMap { Base64URL.decode($0) }))
         let answer = try key.decision(
-            word, about: shown, device: device, origin: scene.relay.origin, number: number, at: SystemTime().now())
-        scene.keep(answer)
+            word, about: shown, device: device, origin: fixture.relay.origin, number: number, at: SystemTime().now())
+        fixture.keep(answer)
         return (challenge, answer)
     }
 }

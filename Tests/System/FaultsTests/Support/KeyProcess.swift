@@ -44,37 +44,37 @@ final class KeyProcess: Sendable {
 
 /// A relay whose keys are in another process. Its key files are moved away while that process is not starting.
 struct KeyProcessFixture {
-    let scene: Fixture
+    let fixture: Fixture
     private(set) var keys: KeyProcess
     let socket: String
 
     private static let files = ["master.key", "device-ca.key"]
 
     static func start() async throws -> KeyProcessFixture {
-        let scene = try await Fixture.start()
-        await scene.relay.stop()
-        let socket = scene.relay.file("keys/socket")
-        guard mkdir(scene.relay.file("keys"), 0o700) == 0 else { throw Unexpected(text: "mkdir: \(errno)") }
-        try scene.relay.change { try $0.set("key_service", to: "unix:keys/socket") }
-        let keys = try await KeyProcess.start(scene.relay.settings)
-        try putAway(scene)
-        try await scene.relay.restart()
-        return KeyProcessFixture(scene: scene, keys: keys, socket: socket)
+        let fixture = try await Fixture.start()
+        await fixture.relay.stop()
+        let socket = fixture.relay.file("keys/socket")
+        guard mkdir(fixture.relay.file("keys"), 0o700) == 0 else { throw Unexpected(text: "mkdir: \(errno)") }
+        try fixture.relay.change { try $0.set("key_service", to: "unix:keys/socket") }
+        let keys = try await KeyProcess.start(fixture.relay.settings)
+        try putAway(fixture)
+        try await fixture.relay.restart()
+        return KeyProcessFixture(fixture: fixture, keys: keys, socket: socket)
     }
 
     mutating func restartKeys() async throws {
         for file in Self.files {
-            guard rename(scene.relay.file("\(file).away"), scene.relay.file(file)) == 0 else {
+            guard rename(fixture.relay.file("\(file).away"), fixture.relay.file(file)) == 0 else {
                 throw Unexpected(text: "rename: \(errno)")
             }
         }
-        keys = try await KeyProcess.start(scene.relay.settings)
-        try Self.putAway(scene)
+        keys = try await KeyProcess.start(fixture.relay.settings)
+        try Self.putAway(fixture)
     }
 
-    private static func putAway(_ scene: Fixture) throws {
+    private static func putAway(_ fixture: Fixture) throws {
         for file in files {
-            guard rename(scene.relay.file(file), scene.relay.file("\(file).away")) == 0 else {
+            guard rename(fixture.relay.file(file), fixture.relay.file("\(file).away")) == 0 else {
                 throw Unexpected(text: "rename: \(errno)")
             }
         }

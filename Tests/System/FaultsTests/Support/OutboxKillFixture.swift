@@ -42,13 +42,13 @@ final class OutboxKillFixture: Sendable {
         var numbers = 0
     }
 
-    private let scene: Fixture
+    private let fixture: Fixture
     private let mails: HoldingMailServer
     private let gateway: TestGateway
     private let chance: SeededRandomness
     private let gate = Gate()
     private let state = Mutex(State())
-    private var relay: RunningRelay { scene.relay }
+    private var relay: RunningRelay { fixture.relay }
 
     static func start(_ store: StoreKind, seed: UInt64) async throws -> OutboxKillFixture {
         let mails = try await HoldingMailServer.start()
@@ -58,7 +58,7 @@ final class OutboxKillFixture: Sendable {
             if number.hasPrefix("49300") { return .status(422) }
             return met.withLock { $0.insert(number).inserted } ? .silence : .status(200)
         }
-        let scene = try await Fixture.start(store) { settings in
+        let fixture = try await Fixture.start(store) { settings in
             try settings.set("mail.url", to: "smtp://127.0.0.1:\(mails.port)")
             try settings.set("mail.from", to: "login@example.org")
             try settings.set("metrics.listen", to: "127.0.0.1:0")
@@ -66,12 +66,12 @@ final class OutboxKillFixture: Sendable {
             let url = "\(gateway.url)/?to={number}&text={text}&id={id}"
             try settings.set("sms.gateways", to: "[{name: one, kind: http, url: \"\(url)\", refused: [422]}]")
         }
-        try await scene.relay.tool("website", "edit", Fixture.website, "--lifetime", "600", "--code-deadline", "none")
-        return OutboxKillFixture(scene, mails, gateway, SeededRandomness(seed: seed))
+        try await fixture.relay.tool("website", "edit", Fixture.website, "--lifetime", "600", "--code-deadline", "none")
+        return OutboxKillFixture(fixture, mails, gateway, SeededRandomness(seed: seed))
     }
 
-    private init(_ scene: Fixture, _ mails: HoldingMailServer, _ gateway: TestGateway, _ chance: SeededRandomness) {
-        self.scene = scene
+    private init(_ fixture: Fixture, _ mails: HoldingMailServer, _ gateway: TestGateway, _ chance: SeededRandomness) {
+        self.fixture = fixture
         self.mails = mails
         self.gateway = gateway
         self.chance = chance
@@ -101,7 +101,7 @@ final class OutboxKillFixture: Sendable {
         var message = ExpectedMessage(moment: moment, number: number)
         var user: JSONObject = ["username": .string(message.username), "email": .string(message.address)]
         if let phone = message.phone { user.set("phone", .string(phone)) }
-        let (token, code) = try Fixture.registered(try await scene.shop.send("POST", "/register", user))
+        let (token, code) = try Fixture.registered(try await fixture.shop.send("POST", "/register", user))
         if moment.isAnnouncement {
             try await announce(message, token, code)
         } else {
@@ -110,7 +110,7 @@ final class OutboxKillFixture: Sendable {
         try await killAndRestart(at: moment)
         if !moment.isAnnouncement {
             // The website never saw the answer, so it repeats the request.
-            let told = try await scene.shop.insist("POST", "/login", body(message), key: message.key, gate: gate)
+            let told = try await fixture.shop.insist("POST", "/login", body(message), key: message.key, gate: gate)
             message.challenge = try Login(told).challenge
         }
         return message
@@ -137,14 +137,14 @@ final class OutboxKillFixture: Sendable {
         switch message.moment {
         case .commit:
             let lock = try await StoreLock.take(relay)
-            let line = try await scene.shop.line()
+            let line = try await fixture.shop.line()
             async let lost = line.send("POST", "/login", body(message), fields: ["idempotency-key": message.key])
             _ = try await line.send("GET", "/user/\(message.username)").get()
             await relay.kill()
             await lock.release()
             _ = await lost
         case .anywhere:
-            let line = try await scene.shop.line()
+            let line = try await fixture.shop.line()
             async let lost = line.send("POST", "/login", body(message), fields: ["idempotency-key": message.key])
             await pause(below: 40_000)
             await relay.kill()
@@ -184,13 +184,13 @@ final class OutboxKillFixture: Sendable {
     }
 
     private func asked(_ message: ExpectedMessage) async throws -> String {
-        try Login(try await scene.shop.send("POST", "/login", body(message), key: message.key)).challenge
+        try Login(try await fixture.shop.send("POST", "/login", body(message), key: message.key)).challenge
     }
 
     /// Binds a phone, which causes a notification to the user.
     private func announce(_ message: ExpectedMessage, _ token: String, _ code: String) async throws {
         let dead = try deadRows()
-        _ = try await scene.verify(try TestPhone(pushToken: Fixture.pushToken()), token: token, code: code)
+        _ = try await fixture.verify(try TestPhone(pushToken: Fixture.pushToken()), token: token, code: code)
         switch message.moment {
         case .announced: break
         case .refusing: try await mails.holds(message.address)
@@ -233,7 +233,7 @@ final class OutboxKillFixture: Sendable {
     /// Waits until the result of every message is in the store.
     func settled(_ messages: [ExpectedMessage]) async throws {
         for message in messages where !message.moment.isAnnouncement {
-            try await until { try await self.scene.auth(message.challenge).steps.last == "sent" }
+            try await until { try await self.fixture.auth(message.challenge).steps.last == "sent" }
         }
         let left = "SELECT count(*) FROM outbox WHERE kind IN ('mail', 'sms') AND dead_at IS NULL"
         try await until { try self.relay.count(left) == 0 }
@@ -282,7 +282,7 @@ final class OutboxKillFixture: Sendable {
         #expect(codes.count == 1, "\(message): \(codes)")
         guard !message.moment.isAnnouncement else { return }
         let code = try #require(codes.first ?? nil, "\(message)")
-        let told = try await scene.shop.send(
+        let told = try await fixture.shop.send(
             "POST", "/backup", ["challenge": .string(message.challenge), "otp": .string(code)])
         #expect(told["login"] == "success" && told["factor"] == message.factor, "\(message): \(told)")
     }

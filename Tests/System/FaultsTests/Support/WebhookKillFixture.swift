@@ -24,12 +24,12 @@ final class WebhookKillFixture: Sendable {
         var types: [String: String] = [:]
     }
 
-    private let scene: Fixture
+    private let fixture: Fixture
     private let shop: WebhookShop
     private let chance: SeededRandomness
     private let gate = Gate()
     private let state: Script
-    private var relay: RunningRelay { scene.relay }
+    private var relay: RunningRelay { fixture.relay }
 
     /// The scripted answers of the website. Its server needs them before the fixture exists.
     private final class Script: Sendable {
@@ -52,16 +52,16 @@ final class WebhookKillFixture: Sendable {
     static func start(_ store: StoreKind, seed: UInt64) async throws -> WebhookKillFixture {
         let script = Script()
         let server = try await TestGateway { script.answer($0) }
-        let scene = try await Fixture.start(store) { settings in
+        let fixture = try await Fixture.start(store) { settings in
             try settings.set("webhooks.allow", to: "127.0.0.0/8")
             try settings.set("metrics.listen", to: "127.0.0.1:0")
         }
-        let shop = try await WebhookShop("called", server, of: scene.relay)
-        return WebhookKillFixture(scene, shop, script, SeededRandomness(seed: seed))
+        let shop = try await WebhookShop("called", server, of: fixture.relay)
+        return WebhookKillFixture(fixture, shop, script, SeededRandomness(seed: seed))
     }
 
-    private init(_ scene: Fixture, _ shop: WebhookShop, _ script: Script, _ chance: SeededRandomness) {
-        self.scene = scene
+    private init(_ fixture: Fixture, _ shop: WebhookShop, _ script: Script, _ chance: SeededRandomness) {
+        self.fixture = fixture
         self.shop = shop
         state = script
         self.chance = chance
@@ -179,7 +179,7 @@ final class WebhookKillFixture: Sendable {
 
     /// Waits until the outbox is empty, and checks the webhooks that arrived.
     func check() async throws {
-        try await scene.drained()
+        try await fixture.drained()
         let heard = shop.heard
         let forged = heard.filter { !$0.isTrue }
         #expect(forged.isEmpty, "\(forged)")
