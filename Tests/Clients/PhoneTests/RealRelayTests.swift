@@ -26,10 +26,10 @@ import Testing
             challenge: try #require(asked["challenge"]?.string), number: try #require(asked["number"]?.string))
     }
 
-    private func told(_ site: CurlCaller, _ asked: Asked) async throws -> [String?] {
-        let told = try await site.say(
+    private func result(_ site: CurlCaller, _ asked: Asked) async throws -> [String?] {
+        let result = try await site.say(
             "POST", "/auth", ["challenge": .string(asked.challenge)], fields: ["prefer": "wait=60"])
-        return [told["login"]?.string, told["reason"]?.string, told["proof"]?.string]
+        return [result["login"]?.string, result["reason"]?.string, result["proof"]?.string]
     }
 
     /// Registers a user and enrols the user's phone.
@@ -64,21 +64,21 @@ import Testing
         for line in ["The Shop (shop) asks", "alice", "members", "pay", "12.00 EUR", "192.0.2.7"] {
             #expect(yes.output.contains(line), "\(yes.output)")
         }
-        #expect(try await told(shop, approved) == ["success", nil, "signed"])
+        #expect(try await result(shop, approved) == ["success", nil, "signed"])
 
         let denied = try await ask(shop, "alice")
         #expect(try await phone("deny", "--challenge", denied.challenge).status == 0)
-        #expect(try await told(shop, denied) == ["failure", "denied", "signed"])
+        #expect(try await result(shop, denied) == ["failure", "denied", "signed"])
 
         let mistaken = try await ask(shop, "alice")
         let wrong = try await phone(
             "approve", "--challenge", mistaken.challenge, "--number", other(mistaken.number), "--json")
         #expect(wrong.status == 1 && wrong.output.contains("\"login\":\"failure\""), "\(wrong.errors)")
-        #expect(try await told(shop, mistaken) == ["failure", "wrong_number", "signed"])
+        #expect(try await result(shop, mistaken) == ["failure", "wrong_number", "signed"])
 
         let strange = try await ask(shop, "alice")
         #expect(try await phone("fraud").status == 0)
-        #expect(try await told(shop, strange) == ["failure", "fraud", "signed"])
+        #expect(try await result(shop, strange) == ["failure", "fraud", "signed"])
         // A frozen user gets no challenges.
         _ = try await shop.say("POST", "/login", ["username": "alice"])
         #expect(try await phone("deny").status == 3)
@@ -100,7 +100,7 @@ import Testing
             let shown = try await watch.line(.output, with: #""event":"request""#, number: round)
             #expect(shown.contains(asked.challenge) && shown.contains("192.0.2.7"))
             pipe.write(asked.number + "\n")
-            #expect(try await told(shop, asked) == ["success", nil, "signed"])
+            #expect(try await result(shop, asked) == ["success", nil, "signed"])
             _ = try await watch.line(.output, with: #""event":"answered""#, number: round)
         }
         // A challenge that the website cancels disappears from the screen.
@@ -130,17 +130,17 @@ import Testing
         let named = try await owner.phone(
             "approve", "--number", atShop.number, "--challenge", atShop.challenge)
         #expect(named.status == 0, "\(named.errors)")
-        #expect(try await told(shop, atShop) == ["success", nil, "signed"])
+        #expect(try await result(shop, atShop) == ["success", nil, "signed"])
         let rest = try await owner.phone("deny", "--device", "bank")
         #expect(rest.status == 0, "\(rest.errors)")
-        #expect(try await told(bank, atBank) == ["failure", "denied", "signed"])
+        #expect(try await result(bank, atBank) == ["failure", "denied", "signed"])
 
         // One `watch` serves both websites.
         let watch = try owner.begin(["watch", "--auto", "deny", "--json", "--keys", owner.keys])
         _ = try await watch.line(.output, with: #""event":"watching""#)
         let (again, too) = (try await ask(shop, "alice"), try await ask(bank, "alice.bank"))
-        #expect(try await told(shop, again) == ["failure", "denied", "signed"])
-        #expect(try await told(bank, too) == ["failure", "denied", "signed"])
+        #expect(try await result(shop, again) == ["failure", "denied", "signed"])
+        #expect(try await result(bank, too) == ["failure", "denied", "signed"])
         watch.signal(SIGINT)
         #expect(await watch.ended().status == 0)
     }

@@ -8,7 +8,7 @@ import TwoefayClient
 @Suite struct LyingRelayTests {
     @Test(arguments: Lie.all + Lie.ofForm) func forgedReceiptIsRefused(lie: Lie) async throws {
         var login = try Login()
-        let answered = try lie.tell(&login)
+        let answered = try lie.forge(&login)
         #expect(await login.fault(answered) == lie.fault)
     }
 

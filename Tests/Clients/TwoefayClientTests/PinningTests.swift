@@ -23,9 +23,9 @@ import TwoefayClient
         let own = try P256PrivateKey.generate().publicKey
         // The relay reports its own key: first with the phone's true binding, then with a binding
         // under another k.
-        #expect(throws: BindingFault.key) { try changed { $0.told = own }.pinned() }
+        #expect(throws: BindingFault.key) { try changed { $0.reported = own }.pinned() }
         let forged = changed {
-            $0.told = own
+            $0.reported = own
             $0.claims["jwk"] = .object(own.jwk)
             $0.usedK = Secret([UInt8](repeating: 7, count: 32))
         }

@@ -60,8 +60,8 @@ import World
                     "--keys", keys,
                 ])
             try #require(yes.status == 0, "\(yes.errors)")
-            let told = try await shop.post("/auth", ["challenge": .string(asked.challenge)])
-            return (asked, try #require(told.json?.object, "\(told)"))
+            let result = try await shop.post("/auth", ["challenge": .string(asked.challenge)])
+            return (asked, try #require(result.json?.object, "\(result)"))
         }
 
         func fault(_ answer: JSONObject, _ asked: LoginRecord, spend: (String) -> Bool = { _ in true }) async
@@ -92,11 +92,11 @@ import World
 
         // A refused receipt does not use up the request.
         var lies: [(name: String, answer: JSONObject, asked: LoginRecord, fault: ReceiptFault)] = [
-            ("another amount in the context", try told(answer, amount: "92,00 €"), asked, .contextDigest)
+            ("another amount in the context", try forged(answer, amount: "92,00 €"), asked, .contextDigest)
         ]
         let own = try P256PrivateKey.generate()
         lies.append(
-            ("the same, signed by a key of its own", try told(answer, amount: "92,00 €", by: own), asked, .signature))
+            ("the same, signed by a key of its own", try forged(answer, amount: "92,00 €", by: own), asked, .signature))
         var meant = asked
         meant.details[0].value = "92,00 €"
         lies.append(("a smaller amount shown than was asked", answer, meant, .field("details")))
@@ -127,7 +127,7 @@ import World
     }
 
     /// Returns the answer of a relay that tries to get another amount approved.
-    private func told(
+    private func forged(
         _ answer: JSONObject, amount: String, by own: P256PrivateKey? = nil
     ) throws -> JSONObject {
         let shown = try #require(answer["context"]?.string.flatMap { Base64URL.decode($0) })

@@ -27,9 +27,9 @@ import World
                 action: "transfer", details: [.init(label: "amount", value: "12,00 €")]))
         #expect(login.hasPhone && login.number?.count == 2)
         #expect(try await shop.client.result(of: login.challenge).login == .wait)
-        async let told = shop.client.wait(for: login)
+        async let result = shop.client.wait(for: login)
         try await shop.answer("approve", login)
-        let outcome = try await told
+        let outcome = try await result
         #expect(outcome.isSuccess && outcome.proof == .signed && outcome.assurance == .high)
         let check = ReceiptCheck(origin: shop.origin, website: "shop", displayName: "The Shop", leastDigits: 2)
         let approval = try await check.approval(
@@ -50,9 +50,9 @@ import World
         let registered = try await shop.client.register("ada")
         try await shop.bind("ada", registered.activation.uri)
         let login = try await shop.client.ask(LoginRequest(username: "ada"))
-        async let told = shop.client.wait(for: login.challenge)
+        async let result = shop.client.wait(for: login.challenge)
         try await shop.client.cancel(login.challenge)
-        #expect(try await told.reason == .cancelled)
+        #expect(try await result.reason == .cancelled)
         let first = try await shop.client.ask(LoginRequest(username: "ada"))
         let second = try await shop.client.ask(LoginRequest(username: "ada"))
         #expect(try await shop.client.wait(for: first).reason == .superseded)
@@ -151,13 +151,13 @@ import World
         let registered = try await shop.client.register("ada")
         try await shop.bind("ada", registered.activation.uri)
         let login = try await shop.client.ask(LoginRequest(username: "ada"))
-        async let told = shop.client.wait(for: login)
+        async let result = shop.client.wait(for: login)
         // This request follows the wait on the same connection, so the relay has received the wait.
         _ = try await shop.client.user("ada")
         if signal == SIGKILL { await relay.kill() } else { await relay.stop() }
         try await relay.restart()
         try await shop.answer("approve", login)
-        #expect(try await told.isSuccess)
+        #expect(try await result.isSuccess)
     }
 
     @Test func cancelledWaitLeavesTheChallengeOpen() async throws {

@@ -40,21 +40,21 @@ import TwoefayClient
 
         for lie in Lie.all + Lie.ofForm {
             var login = try Login()
-            let answered = try lie.tell(&login)
+            let answered = try lie.forge(&login)
             cases.append(receipt(lie.testDescription, login, answered, isHonest: false))
         }
         var ambiguous = try Login()
         let answered = try Lie.readInTwoWays(&ambiguous)
         cases.append(receipt("a context that reads in two ways", ambiguous, answered, isHonest: false))
         for (name, value) in [("login", "failure"), ("login", "wait"), ("proof", "code"), ("proof", "certificate")] {
-            var told = receipt("\(name) \(value)", honest, try honest.signed(), isHonest: false)
-            var answer = told.call["answer"]?.object ?? [:]
+            var altered = receipt("\(name) \(value)", honest, try honest.signed(), isHonest: false)
+            var answer = altered.call["answer"]?.object ?? [:]
             answer[name] = .string(value)
-            told = PageCode.Case(
-                name: told.name, isHonest: false,
+            altered = PageCode.Case(
+                name: altered.name, isHonest: false,
                 call: JSONObject(
-                    told.call.members.map { ($0.name, $0.name == "answer" ? .object(answer) : $0.value) }))
-            cases.append(told)
+                    altered.call.members.map { ($0.name, $0.name == "answer" ? .object(answer) : $0.value) }))
+            cases.append(altered)
         }
         return cases
     }
@@ -89,9 +89,9 @@ import TwoefayClient
             change(&binding)
             cases.append(self.binding(name, binding, isHonest: false))
         }
-        lie("the relay's own key beside the true binding") { $0.told = own.publicKey }
+        lie("the relay's own key beside the true binding") { $0.reported = own.publicKey }
         lie("the relay's own key under a k of its own") {
-            $0.told = own.publicKey
+            $0.reported = own.publicKey
             $0.claims["jwk"] = .object(own.publicKey.jwk)
             $0.usedK = Secret([UInt8](repeating: 7, count: 32))
         }

@@ -8,9 +8,9 @@ import World
 /// Calls whose connection accepts no more requests or fails.
 @Suite("Connections of HTTP2Transport", .timeLimit(.minutes(5)), .mayBlock) struct RelayConnectionTests {
     private let events: AsyncStream<String>
-    private let told: AsyncStream<String>.Continuation
+    private let continuation: AsyncStream<String>.Continuation
 
-    init() { (events, told) = AsyncStream.makeStream() }
+    init() { (events, continuation) = AsyncStream.makeStream() }
 
     private func until(_ event: String) async {
         for await said in events where said == event { return }
@@ -20,7 +20,7 @@ import World
         _ body: @escaping @Sendable (FakeRelay, EventLoop, WebAddress) async throws -> Value
     ) async throws -> Value {
         let relay = try FakeRelay()
-        return try await relay.run(keeper: { [told] in HeldConnections(told) }) { loop, address in
+        return try await relay.run(keeper: { [continuation] in HeldConnections(continuation) }) { loop, address in
             try await body(relay, loop, address)
         }
     }

@@ -25,7 +25,7 @@ import World
 
 private final class PoolDrill {
     /// The known facts about one push.
-    private struct Told {
+    private struct Report {
         var outcomes: [DeliveryOutcome] = []
         let end: Instant
         /// In flight or accepted, so it must not be sent again.
@@ -44,7 +44,7 @@ private final class PoolDrill {
     private(set) var waited = 0
 
     private final class Ledger {
-        var reported: [String: Told] = [:]
+        var reported: [String: Report] = [:]
         var wires: [SimulatedTransport] = []
         var number: UInt64 = 0
         /// The number of pushes without an outcome.
@@ -156,7 +156,7 @@ private final class PoolDrill {
         let now = world.time.instant()
         ledger.left += 1
         // The fraction of a millisecond that the wall clock drops does not matter.
-        ledger.reported[id] = Told(end: now + min(lives, shared.options.deadline))
+        ledger.reported[id] = Report(end: now + min(lives, shared.options.deadline))
         loopState.send(push) { [ledger] outcome in
             ledger.reported[id]?.outcomes.append(outcome)
             ledger.left -= 1

@@ -19,7 +19,7 @@ import World
         options.queueTimeout = .seconds(60)
         options.responseTimeout = .seconds(60)
         options.enquireInterval = .seconds(1)
-        let reported = Told()
+        let reported = Reports()
         let client = SMPPClient(options, loop: group.loops[0]) { reported.add($0) }
         func send(_ text: String, to number: String, id: String) async -> SMPPOutcome {
             let from = SMPPAddress("Shop")
@@ -54,7 +54,7 @@ import World
         group.stopAndJoin()
     }
 
-    private final class Told: Sendable {
+    private final class Reports: Sendable {
         private let receipts = Mutex<[SMPPReceipt]>([])
 
         func add(_ receipt: SMPPReceipt) { receipts.withLock { $0.append(receipt) } }

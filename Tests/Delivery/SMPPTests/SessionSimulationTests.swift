@@ -185,7 +185,7 @@ private struct Simulation {
 
     private mutating func check(_ ticket: UInt64, _ outcome: SMPPOutcome) {
         let earlier = outcomes.updateValue(outcome, forKey: ticket)
-        #expect(earlier == nil, "told twice")
+        #expect(earlier == nil, "two outcomes of one message")
         let waited = now - (submittedAt[ticket] ?? now)
         #expect(waited <= options.queueTimeout + options.responseTimeout)
         let ids = given[ticket] ?? []

@@ -21,10 +21,11 @@ import Testing
     @Test func http2ConnectionIsReused() async throws {
         try await Fixture.with { fixture in
             let echo: @Sendable (Request) -> Reply = { request in
-                let told = "\(request.method) \(request.path)?\(request.query ?? "") \(request.fields["x-test"] ?? "")"
+                let described =
+                    "\(request.method) \(request.path)?\(request.query ?? "") \(request.fields["x-test"] ?? "")"
                 return .now(
                     Response(
-                        status: 201, fields: Fields([Fields.Field("x-told", told)]),
+                        status: 201, fields: Fields([Fields.Field("x-described", described)]),
                         body: request.body + Array((request.fields["content-type"] ?? "").utf8)))
             }
             try await fixture.serving(echo) { server, port in
@@ -36,9 +37,9 @@ import Testing
                 }
                 let answer = try first.get()
                 #expect(answer.status == 201)
-                #expect(answer.fields["x-told"] == "POST /a/b?c=d a b")
+                #expect(answer.fields["x-described"] == "POST /a/b?c=d a b")
                 #expect(String(decoding: answer.body, as: UTF8.self) == "wordstext/plain")
-                #expect(try second.get().fields["x-told"] == "DELETE /e? a b")
+                #expect(try second.get().fields["x-described"] == "DELETE /e? a b")
                 #expect(open == 1)
             }
         }

@@ -156,7 +156,7 @@ struct EventLoopTests {
             close(writer)
         }
         try await withLoop { loop in
-            let told = await loop.perform {
+            let reported = await loop.perform {
                 await withUnsafeContinuation { (continuation: UnsafeContinuation<Readiness, Never>) in
                     let box = Box<DescriptorWatcher?>(nil)
                     box.value = try? loop.watch(fd: reader, .read) { readiness in
@@ -168,7 +168,7 @@ struct EventLoopTests {
                     _ = write(writer, "x", 1)
                 }
             }
-            #expect(told == .read)
+            #expect(reported == .read)
             // The byte is still unread, but the watcher is cancelled. A second report would resume
             // the continuation twice.
             await loop.perform { await loop.sleep(for: .milliseconds(2)) }

@@ -137,14 +137,14 @@ import World
             except OSError: print(b"")
             print(ask(first), ask(second))
             """
-        let told = try await Child.run("python3", ["-c", script, "\(rig.port)"])
+        let result = try await Child.run("python3", ["-c", script, "\(rig.port)"])
         #expect(
-            told.output == """
+            result.output == """
                 b'HTTP/1.1 200' b'HTTP/1.1 200'
                 b''
                 b'HTTP/1.1 200' b'HTTP/1.1 200'
 
-                """, "\(told.errors)")
+                """, "\(result.errors)")
     }
 
     @Test func malformedRequestIsHarmless() async throws {

@@ -109,8 +109,8 @@ import Testing
         async let waiting = rig.curl("/")
         await gate.reached()
         await rig.stop()
-        let told = try await waiting
-        #expect(told.output.hasPrefix("HTTP/1.1 503") || told.status != 0, "\(told)")
+        let result = try await waiting
+        #expect(result.output.hasPrefix("HTTP/1.1 503") || result.status != 0, "\(result)")
         gate.open()
         #expect(try await rig.curl("/").status == 7)
     }

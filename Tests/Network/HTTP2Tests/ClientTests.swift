@@ -290,7 +290,7 @@ struct ClientTests {
                 return
             }
             guard case .failure(.notSent) = waiting else {
-                Issue.record("not told apart")
+                Issue.record("not reported as not sent")
                 return
             }
             #expect(await client.send("GET", "/") == .failure(.notSent("the connection is closed")))

@@ -8,7 +8,7 @@ import Testing
 
 /// A controller that follows the test's closures and records all calls.
 private final class TestController: ServerController {
-    struct Told: Sendable {
+    struct Events: Sendable {
         var handled: [Int32] = []
         var closed: [Int32] = []
         var ended = 0
@@ -20,13 +20,14 @@ private final class TestController: ServerController {
     private let admission: @Sendable (Int) -> Admission
     private let whenOpened: Opened
     private let whenHandled: Handled
-    private let told: Shared<Told>
+    private let events: Shared<Events>
 
     init(
-        _ told: Shared<Told> = Shared(Told()), admission: @escaping @Sendable (Int) -> Admission = { _ in .serve },
+        _ events: Shared<Events> = Shared(Events()),
+        admission: @escaping @Sendable (Int) -> Admission = { _ in .serve },
         opened: @escaping Opened = { _ in }, handled: @escaping Handled
     ) {
-        self.told = told
+        self.events = events
         self.admission = admission
         whenOpened = opened
         whenHandled = handled
@@ -36,27 +37,27 @@ private final class TestController: ServerController {
 
     func opened(_ connection: ServerConnection) -> any ConnectionController {
         whenOpened(connection)
-        return Kept(connection, whenHandled, told)
+        return Kept(connection, whenHandled, events)
     }
 
     private final class Kept: ConnectionController {
         private let connection: ServerConnection
         private let whenHandled: Handled
-        private let told: Shared<Told>
+        private let events: Shared<Events>
 
-        init(_ connection: ServerConnection, _ handled: @escaping Handled, _ told: Shared<Told>) {
+        init(_ connection: ServerConnection, _ handled: @escaping Handled, _ events: Shared<Events>) {
             self.connection = connection
-            self.told = told
+            self.events = events
             whenHandled = handled
         }
 
         func handle(_ request: Request, stream: Int32) -> Reply? {
-            told.withLock { $0.handled.append(stream) }
+            events.withLock { $0.handled.append(stream) }
             return whenHandled(stream, connection)
         }
 
-        func closed(stream: Int32) { told.withLock { $0.closed.append(stream) } }
-        func ended() { told.withLock { $0.ended += 1 } }
+        func closed(stream: Int32) { events.withLock { $0.closed.append(stream) } }
+        func ended() { events.withLock { $0.ended += 1 } }
     }
 }
 
@@ -92,9 +93,9 @@ struct ConnectionControllerTests {
     }
 
     @Test func goAwayIsSentBeforeSettings() async throws {
-        let told = Shared(TestController.Told())
+        let events = Shared(TestController.Events())
         try await with {
-            TestController(told, opened: { $0.goAway(lastStream: 0) }) { _, _ in ok }
+            TestController(events, opened: { $0.goAway(lastStream: 0) }) { _, _ in ok }
         } _: { server in
             let peer = RawPeer(port: server.port)
             peer.open()
@@ -105,14 +106,14 @@ struct ConnectionControllerTests {
             #expect(peer.next()?.type == RawPeer.Kind.settings)
             #expect(peer.isEnded())
         }
-        await told.until { $0.ended == 1 }
-        #expect(told.current.handled == [])
+        await events.until { $0.ended == 1 }
+        #expect(events.current.handled == [])
     }
 
     @Test func streamsAboveGoAwayAreIgnored() async throws {
-        let told = Shared(TestController.Told())
+        let events = Shared(TestController.Events())
         try await with {
-            TestController(told) { stream, connection in
+            TestController(events) { stream, connection in
                 // Stream 1 waits. Stream 3 is the first above GOAWAY. Stream 5 arrives in the same
                 // read.
                 guard stream == 3 else { return nil }
@@ -133,9 +134,9 @@ struct ConnectionControllerTests {
             #expect(peer.next(RawPeer.Kind.headers)?.stream == 1)
             #expect(peer.isEnded())
         }
-        await told.until { $0.ended == 1 }
-        #expect(told.current.handled == [1, 3])
-        #expect(Set(told.current.closed) == [1, 3, 5])
+        await events.until { $0.ended == 1 }
+        #expect(events.current.handled == [1, 3])
+        #expect(Set(events.current.closed) == [1, 3, 5])
     }
 
     @Test func streamLimitIsAnnouncedOnlyWhenChanged() async throws {
@@ -156,9 +157,9 @@ struct ConnectionControllerTests {
     }
 
     @Test func requestBeyondALoweredLimitIsRefused() async throws {
-        let told = Shared(TestController.Told())
+        let events = Shared(TestController.Events())
         try await with {
-            TestController(told) { _, connection in
+            TestController(events) { _, connection in
                 connection.announce(streams: 1)
                 return nil
             }
@@ -173,7 +174,7 @@ struct ConnectionControllerTests {
             #expect(refused.stream == 3)
             #expect(Self.number(refused.payload[...]) == ErrorCode.refusedStream.rawValue)
         }
-        #expect(told.current.handled == [1])
+        #expect(events.current.handled == [1])
     }
 
     @Test func resetAffectsOnlyItsStream() async throws {
@@ -210,9 +211,9 @@ struct ConnectionControllerTests {
     }
 
     @Test func frozenConnectionStaysOpenAndSilent() async throws {
-        let told = Shared(TestController.Told())
+        let events = Shared(TestController.Events())
         try await with {
-            TestController(told) { stream, connection in
+            TestController(events) { stream, connection in
                 guard stream == 3 else { return ok }
                 connection.freeze()
                 return ok
@@ -229,7 +230,7 @@ struct ConnectionControllerTests {
             #expect(Self.pings(server))
             #expect(!Self.hasBytes(peer))
         }
-        #expect(told.current.handled == [1, 3])
+        #expect(events.current.handled == [1, 3])
     }
 
     @Test func ignoredConnectionStaysOpen() async throws {

@@ -40,8 +40,8 @@ struct BombingTests {
                 let said = await mine.send(
                     "POST", "/success", ["challenge": .string(challenge), "answer": .string(signed)])
                 #expect(said.status == 200 && said["login"] == "success", "\(said.text)")
-                let told = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
-                #expect(told["login"] == "success" && told["proof"] == "signed" && told["factor"] == "pull")
+                let result = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
+                #expect(result["login"] == "success" && result["proof"] == "signed" && result["factor"] == "pull")
                 rig.relay.time.advance(by: .milliseconds(500))
             } else {
                 rig.relay.time.advance(by: .seconds(1))

@@ -46,9 +46,9 @@ struct ConversationTests {
             let answered = await shop.send("POST", path, ["token": .string(token)])
             #expect(answered.status == 200)
             #expect(answered["login"]?.string == word)
-            let told = await shop.send("POST", "/auth", ["token": .string(token)])
-            #expect(told["login"]?.string == word)
-            #expect(told["proof"] == "website")
+            let result = await shop.send("POST", "/auth", ["token": .string(token)])
+            #expect(result["login"]?.string == word)
+            #expect(result["proof"] == "website")
             // An answer counts once.
             let again = await shop.send("POST", "/success", ["token": .string(token)])
             #expect(again.status == 409)
@@ -94,14 +94,14 @@ struct ConversationTests {
         let approved = await phone.send("POST", "/success", ["challenge": challenge, "number": .string(number)])
         #expect(approved.text == #"{"login":"success"}"#)
 
-        let told = await shop.send("POST", "/auth", ["challenge": challenge])
-        #expect(told["login"] == "success")
-        #expect(told["factor"] == "push")
-        #expect(told["assurance"] == "high")
-        #expect(told["proof"] == "certificate")
-        #expect(told["device"] == device["device"])
-        #expect(told["steps"]?.array?.first?.object?["state"] == "answered")
-        let context = try #require(told["context"]?.string.flatMap { Base64URL.decode($0) })
+        let result = await shop.send("POST", "/auth", ["challenge": challenge])
+        #expect(result["login"] == "success")
+        #expect(result["factor"] == "push")
+        #expect(result["assurance"] == "high")
+        #expect(result["proof"] == "certificate")
+        #expect(result["device"] == device["device"])
+        #expect(result["steps"]?.array?.first?.object?["state"] == "answered")
+        let context = try #require(result["context"]?.string.flatMap { Base64URL.decode($0) })
         let shown = try #require(try JSONReader.read(context).object)
         #expect(shown["details"] == [["label": "amount", "value": "5 €"]])
         #expect(shown["request"] == "nonce")
@@ -116,9 +116,9 @@ struct ConversationTests {
         let answered = await phone.send(
             "POST", "/success", ["challenge": .string(first), "number": .string(wrong)])
         #expect(answered.text == #"{"login":"failure"}"#)
-        let told = await shop.send("POST", "/auth", ["challenge": .string(first)])
-        #expect(told["login"] == "failure")
-        #expect(told["reason"] == "wrong_number")
+        let result = await shop.send("POST", "/auth", ["challenge": .string(first)])
+        #expect(result["login"] == "failure")
+        #expect(result["reason"] == "wrong_number")
 
         let (second, _) = try await shop.login("bob")
         #expect(await shop.send("DELETE", "/challenge/\(second)").status == 204)
@@ -172,8 +172,8 @@ struct ConversationTests {
         _ = try await shop.enrol("bob")
         try await shop.give(.hotp, to: "bob", at: "shop")
         let (challenge, _) = try await shop.login("bob")
-        func told() async -> [String] {
-            var told: [String] = []
+        func answers() async -> [String] {
+            var texts: [String] = []
             for (path, body) in [
                 ("/login", ["username": "bob"]), ("/auth", ["challenge": .string(challenge)]),
                 ("/backup", ["challenge": .string(challenge), "otp": "000000"]), ("/user/bob/unlock", [:]),
@@ -182,16 +182,16 @@ struct ConversationTests {
                 let answers = [
                     await rig.stranger.send("POST", path, body), await bank.send("POST", path, body),
                 ]
-                told += answers.map { "\($0.status) \($0.text)" }
+                texts += answers.map { "\($0.status) \($0.text)" }
             }
-            return told
+            return texts
         }
-        let before = await told()
+        let before = await answers()
         #expect(
             await shop.send("POST", "/backup", ["challenge": .string(challenge), "otp": "000000"])["login"]
                 == "failure")
         #expect(await shop.send("GET", "/user/bob")["codes"] == "locked")
-        #expect(await told() == before)
+        #expect(await answers() == before)
     }
 
     @Test(arguments: ["12345", "123456789", "12 3456", " 123456", "123456\n", "١٢٣٤٥٦", "abcd-efgh"])

@@ -62,8 +62,8 @@ struct DPoPTests {
         #expect(await shop.send("POST", "/auth", ["challenge": challenge])["login"] == "wait")
         let phone = Site(rig: rig, certificate: bound.phone.certificate(device: bound.credential.id))
         #expect(await phone.send("POST", path, ["challenge": challenge]).status == 200)
-        let told = await shop.send("POST", "/auth", ["challenge": challenge])
-        #expect(told["proof"] == "certificate" && told["login"]?.string == String(path.dropFirst()))
+        let result = await shop.send("POST", "/auth", ["challenge": challenge])
+        #expect(result["proof"] == "certificate" && result["login"]?.string == String(path.dropFirst()))
     }
 
     /// A phone that never received the answer of `/verify` is refused there in the end, and has no certificate.

@@ -24,13 +24,13 @@ struct HeldRequestTests {
         let held = try await hold(rig, shop.request("POST", "/auth", about, fields: wait))
         #expect(held.duration == .seconds(30))
         #expect(rig.relay.relay.heldRequests.count == 1)
-        async let told = rig.end(held)
+        async let result = rig.end(held)
         if answers == "website" {
             #expect(await shop.send("POST", "/success", about).status == 200)
         } else {
             #expect(await phone.send("POST", "/success", about).status == 200)
         }
-        let response = await told
+        let response = await result
         #expect(response["login"] == "success")
         #expect(response.fields["preference-applied"] == "wait=30")
         #expect(rig.relay.relay.heldRequests.count == 0)
@@ -51,9 +51,9 @@ struct HeldRequestTests {
         try await elsewhere.relay.on { relay in await relay.watch() }
         #expect(elsewhere.relay.relay.heldRequests.isEmpty)
         guard !goesAway else { return }
-        let told = await elsewhere.end(held)
-        #expect(told["login"] == "failure" && told["reason"] == "denied")
-        #expect(told.fields["preference-applied"] == "wait=30")
+        let result = await elsewhere.end(held)
+        #expect(result["login"] == "failure" && result["reason"] == "denied")
+        #expect(result.fields["preference-applied"] == "wait=30")
     }
 
     @Test func answerBetweenReadAndHoldIsNotMissed() async throws {
@@ -64,9 +64,9 @@ struct HeldRequestTests {
         let about: JSONObject = ["challenge": .string(challenge)]
         let held = try await hold(rig, shop.request("POST", "/auth", about, fields: wait))
         #expect(await phone.send("POST", "/failure", about).status == 200)
-        let told = await rig.end(held)
-        #expect(told["login"] == "failure")
-        #expect(told["reason"] == "denied")
+        let result = await rig.end(held)
+        #expect(result["login"] == "failure")
+        #expect(result["reason"] == "denied")
     }
 
     @Test func heldRequestEndsAtItsTimeout() async throws {
@@ -83,9 +83,9 @@ struct HeldRequestTests {
         let last = try await hold(rig, shop.request("POST", "/auth", about, fields: wait))
         #expect(last.duration == .seconds(10))
         rig.relay.time.advance(by: .seconds(10))
-        let told = await rig.giveUp(last)
-        #expect(told["login"] == "failure")
-        #expect(told["reason"] == "expired")
+        let result = await rig.giveUp(last)
+        #expect(result["login"] == "failure")
+        #expect(result["reason"] == "expired")
         #expect(rig.relay.relay.heldRequests.count == 0)
         // An ended challenge is reported at once.
         #expect(await shop.send("POST", "/auth", about, fields: wait)["reason"] == "expired")
@@ -116,10 +116,10 @@ struct HeldRequestTests {
         gone.wait.cancel()
         let held = try await hold(rig, shop.request("POST", "/auth", about, fields: fields))
         #expect(await phone.send("POST", "/success", about).status == 200)
-        let told = await rig.end(held)
-        #expect(told["login"] == "success")
+        let result = await rig.end(held)
+        #expect(result["login"] == "success")
         let again = await shop.send("POST", "/auth", about, fields: fields)
-        #expect(again.body == told.body)
+        #expect(again.body == result.body)
         #expect(again.fields["idempotency-replayed"] == "true")
     }
 
@@ -175,9 +175,9 @@ struct HeldRequestTests {
             #expect(won.count == 1)
             #expect(lost.first?.code == "already_decided")
             #expect(won.first?["login"] == lost.first?["login"])
-            let told = await shop.send("POST", "/auth", about)
-            #expect(told["login"] == won.first?["login"])
-            if told["login"] == "success" { approved += 1 }
+            let result = await shop.send("POST", "/auth", about)
+            #expect(result["login"] == won.first?["login"])
+            if result["login"] == "success" { approved += 1 }
         }
         // Both orders occurred, so the answers did race.
         #expect(approved > 0 && approved < 1000)

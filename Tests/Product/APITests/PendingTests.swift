@@ -42,7 +42,7 @@ struct PendingTests {
             ])
         let challenge = try #require(asked["challenge"]?.string)
         let askedAt = rig.relay.time.now()
-        let told = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
+        let result = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
         rig.relay.time.advance(by: .seconds(5))
         let answer = await phone.send("POST", "/pending", [:])
         #expect(answer["time"]?.string == rig.relay.time.now().rfc3339)
@@ -52,7 +52,7 @@ struct PendingTests {
         #expect(Set(pending.names) == ["challenge", "nonce", "context", "expires_at"])
         #expect(pending["challenge"]?.string == challenge)
         #expect(pending["expires_at"] == asked["expires_at"])
-        #expect(pending["context"] == told["context"])
+        #expect(pending["context"] == result["context"])
         let nonce = try #require(pending["nonce"]?.string.flatMap { Base64URL.decode($0) })
         #expect(nonce.count == 16)
         let context = try #require(pending["context"]?.string.flatMap { Base64URL.decode($0) })
@@ -94,9 +94,9 @@ struct PendingTests {
             #expect(await step(shop, challenge) == seen)
             let answer: JSONObject = ["challenge": .string(challenge), "number": .string(number ?? "")]
             #expect(await phone.send("POST", "/success", answer)["login"] == "success")
-            let told = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
-            #expect(told["factor"]?.string == factor)
-            #expect(told["steps"]?.array?.first?.object?["state"] == "answered")
+            let result = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(result["factor"]?.string == factor)
+            #expect(result["steps"]?.array?.first?.object?["state"] == "answered")
         }
     }
 
@@ -160,7 +160,7 @@ struct PendingTests {
         let held = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         rig.relay.time.advance(by: .seconds(4))
         try await rig.relay.on { relay in await relay.watch() }
-        guard case .held(let again) = await rig.wake(held) else { throw RigFailure("told of nothing") }
+        guard case .held(let again) = await rig.wake(held) else { throw RigFailure("the poll was answered") }
         #expect(again.duration == .seconds(26))
         #expect(rig.relay.relay.heldRequests.count == 1)
         let (next, _) = try await shop.login("bob")
@@ -180,8 +180,10 @@ struct PendingTests {
         let first = try await hold(rig, phone.request("POST", "/pending", fields: wait))
         try await rig.relay.on { relay in await relay.watch() }
         let second = try await hold(rig, phone.request("POST", "/pending", fields: wait))
-        guard case .response(let told) = await rig.wake(first) else { throw RigFailure("took the newer one's place") }
-        #expect(challenges(told) == [])
+        guard case .response(let result) = await rig.wake(first) else {
+            throw RigFailure("the earlier poll is still held")
+        }
+        #expect(challenges(result) == [])
         #expect(rig.relay.relay.heldRequests.count == 1)
         let (next, _) = try await shop.login("bob")
         #expect(challenges(await rig.end(second)) == [next])

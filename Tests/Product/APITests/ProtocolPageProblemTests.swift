@@ -57,8 +57,8 @@ struct ProtocolPageProblemTests {
             "POST", "/success", ["challenge": .string(challenge), "number": .string(wrong)])
         #expect(answered["login"] == "failure")
         let next = try await shop.login("bob")
-        let told = await shop.send("POST", "/auth", ["challenge": .string(next.challenge)])
-        #expect(told["reason"] == "locked")
+        let result = await shop.send("POST", "/auth", ["challenge": .string(next.challenge)])
+        #expect(result["reason"] == "locked")
         let pending = await phone.send("POST", "/pending", [:])
         #expect(pending.status == 200 && pending["pending"] == [])
     }

@@ -47,7 +47,7 @@ struct PullTests {
         #expect(await shop.send("GET", "/user/bob")["factors"] == [["kind": "push", "state": "active"]])
     }
 
-    /// No push service here serves its token, so the website is told `pull`, as a login would use it.
+    /// No push service here serves its token, so the website gets `pull`, which a login would use.
     @Test func phoneWithoutAPushServiceHereUsesPull() async throws {
         let rig = try await APIRig()
         rig.relay.pushes.serveOnly { _, token in token == "abcd" }

@@ -56,7 +56,7 @@ import World
             for other in answers where other.status != 201 {
                 #expect(other.status == 409 && other.fields["retry-after"] == "1", "\(other.text)")
             }
-            // A client that was told to wait gets the same answer afterwards.
+            // A client that was asked to retry gets the same answer afterwards.
             #expect(
                 await there.send("POST", "/login", ["username": .string(user)], fields: key(user)).body == well[0].body)
         }

@@ -35,12 +35,12 @@ struct WebhookTests {
         }
         try await rig.relay.on { relay in await relay.deliverWebhooks() }
         await rig.relay.settled()
-        let told = try rig.relay.webhooks.sent.compactMap { try JSONReader.read($0.body).object }
+        let bodies = try rig.relay.webhooks.sent.compactMap { try JSONReader.read($0.body).object }
             .filter { $0["type"] == "login.decided" }
         let auth = await shop.send("POST", "/auth", ["challenge": .string(challenge)])
         var expected = try #require(try JSONReader.read(auth.body).object)
         #expect(auth.status == 200 && expected["login"] != "wait")
         expected.set("token", .string(token))
-        #expect(told.map { $0["data"]?.object } == [expected])
+        #expect(bodies.map { $0["data"]?.object } == [expected])
     }
 }

@@ -15,13 +15,13 @@ struct RevocationTests {
         #expect(done)
     }
 
-    private static func reported(of rig: RelayRig) -> Told {
-        let reported = Told()
+    private static func reported(of rig: RelayRig) -> Reports {
+        let reported = Reports()
         rig.relay.onRevocation { reported.add($0) }
         return reported
     }
 
-    private final class Told: Sendable {
+    private final class Reports: Sendable {
         private let all = Mutex<[RevokedIdentity]>([])
         func add(_ revoked: RevokedIdentity) { all.withLock { $0.append(revoked) } }
         func take() -> [RevokedIdentity] {

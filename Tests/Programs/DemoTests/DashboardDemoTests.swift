@@ -21,8 +21,8 @@ import Testing
             for stranger in [
                 "\(origin)/", "\(origin)/?run=", "\(origin)/?run=wrong", "\(origin)/feed", "\(origin)/about",
             ] {
-                let told = try await demo.curl(stranger)
-                #expect(told.status == 403 && told.body.contains("terminal"), "\(stranger)")
+                let answer = try await demo.curl(stranger)
+                #expect(answer.status == 403 && answer.body.contains("terminal"), "\(stranger)")
             }
             let brought = try await demo.curl(try #require(demo.ready[name]?.string))
             #expect(brought.status == 303 && brought.field("location") == "/")
@@ -85,8 +85,8 @@ import Testing
         let nonce = try await demo.post("\(origin)/relay/pending", [:], cookie: cookie)
         #expect(nonce.status == 401)
         for path in ["/relay/login", "/relay/../login", "/relay", "/relay/"] {
-            let told = try await demo.post("\(origin)\(path)", [:], cookie: cookie)
-            #expect(told.status == 404, "\(path)")
+            let answer = try await demo.post("\(origin)\(path)", [:], cookie: cookie)
+            #expect(answer.status == 404, "\(path)")
         }
         let said = try await demo.feed(cookie: cookie) { $0["head"] == "401" }
         let asked = try #require(said.first { $0["head"] == "POST /verify" })
@@ -148,9 +148,9 @@ import Testing
         _ = try await demo.post("\(dashboard)/switch", ["name": "phone", "state": "online"], cookie: cookie)
         #expect(try await demo.messages(phone: 1, cookie: cookie).map { $0["text"] } == ["1"])
         for (name, state) in [("phone", "up"), ("push", "offline"), ("relay", "fast"), ("nothing", "up")] {
-            let told = try await demo.post(
+            let answer = try await demo.post(
                 "\(dashboard)/switch", ["name": .string(name), "state": .string(state)], cookie: cookie)
-            #expect(told.status == 400, "\(name) \(state)")
+            #expect(answer.status == 400, "\(name) \(state)")
         }
     }
 

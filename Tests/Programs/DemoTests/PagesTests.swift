@@ -47,9 +47,9 @@ struct PagesTests {
 
     @Test func secretIsRemovedFromTheAddress() async {
         let brought = secret.address(of: "", path: "/?phone=2").split(separator: "?").last.map { String($0) }
-        let told = await answer("/", brought)
-        #expect(told.status == 303 && told.fields["location"] == "/?phone=2")
-        #expect(told.fields["set-cookie"]?.hasPrefix("twoefay_run_8000=") == true)
+        let response = await answer("/", brought)
+        #expect(response.status == 303 && response.fields["location"] == "/?phone=2")
+        #expect(response.fields["set-cookie"]?.hasPrefix("twoefay_run_8000=") == true)
         let run = brought?.split(separator: "=").last ?? ""
         // The redirect never leads to another host.
         #expect(await answer("//evil.example/", "run=\(run)").fields["location"] == "/evil.example/")

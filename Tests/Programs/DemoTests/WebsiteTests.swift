@@ -26,8 +26,8 @@ import World
         "expires_at": "2026-11-21T10:09:47.940Z",
     ]
 
-    private func verdict(_ told: JSONObject) async throws -> Website.Verdict {
-        let relay = try FakeRelay((201, Self.asked), (200, told))
+    private func verdict(_ answer: JSONObject) async throws -> Website.Verdict {
+        let relay = try FakeRelay((201, Self.asked), (200, answer))
         return try await relay.run { loop, address in
             let website = try website(relay, loop, address)
             let login = try await website.ask(LoginRequest(username: "ada"))

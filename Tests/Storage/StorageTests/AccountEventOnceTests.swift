@@ -22,14 +22,14 @@ struct AccountEventOnceTests {
         _ = try await store.run(Script("webhook URL", writes: [Self.setWebhookURL()]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
-        var told: Int64 = 0
+        var expected: Int64 = 0
         func twice(_ what: String, _ change: (Domain.Operation) async throws -> Void) async throws {
             // An operation that the store does not look up before it runs the script.
             let operation = operations.new()
             for _ in 0..<2 { try await change(operation) }
-            told += 2
+            expected += 2
             let count = try await store.run(Script("count", reads: [Self.countEvents()]))
-            #expect(try count.row(0).integer("count") == told, "\(what)")
+            #expect(try count.row(0).integer("count") == expected, "\(what)")
         }
         try await twice("bind") { try await Sample.bind(1, on: store, as: $0) }
         try await twice("unbind") { operation in

@@ -21,19 +21,19 @@ struct LoginDecidedTests {
         """)
 
     /// An event for the website, and its challenge. In the sample, the challenge of a user has the user's number.
-    private struct Told: Hashable, Sendable {
+    private struct Event: Hashable, Sendable {
         let event: String
         let place: Int64
         let challenge: Int?
 
-        static func decided(_ challenge: Int) -> Told { Told(event: "login.decided", place: 0, challenge: challenge) }
+        static func decided(_ challenge: Int) -> Event { Event(event: "login.decided", place: 0, challenge: challenge) }
     }
 
-    private struct Way: Sendable, CustomStringConvertible {
+    private struct End: Sendable, CustomStringConvertible {
         let description: String
         var isRepeatable = true
         /// The events that the website of the user with this number gets in total.
-        let told: @Sendable (Int) -> Set<Told>
+        let events: @Sendable (Int) -> Set<Event>
         /// Ends the challenge of the user with this number.
         let run: @Sendable (Int, Store, Domain.Operation) async throws -> Void
     }
@@ -58,46 +58,46 @@ struct LoginDecidedTests {
         #expect(closed != nil)
     }
 
-    private static let ways = [
-        Way(description: "a phone's yes") {
+    private static let ends = [
+        End(description: "a phone's yes") {
             [.decided($0)]
         } run: {
             try await close($0, $1, $2, .answered, .approve, isByPhone: true)
         },
-        Way(description: "a phone's no") {
+        End(description: "a phone's no") {
             [.decided($0)]
         } run: {
             try await close($0, $1, $2, .answered, .deny, isByPhone: true)
         },
-        Way(description: "its website") {
+        End(description: "its website") {
             [.decided($0)]
         } run: {
             try await close($0, $1, $2, .cancelled, nil, .cancelled)
         },
-        Way(description: "its time") {
+        End(description: "its time") {
             [.decided($0)]
         } run: {
             try await close($0, $1, $2, .expired, nil, .expired, at: Sample.later)
         },
-        Way(description: "a code") {
+        End(description: "a code") {
             [.decided($0)]
         } run: { number, store, operation in
             let code = UsedCode(
                 user: Sample.id(number), factor: Sample.id(number), failures: 0, kind: .own(counter: 0, becomes: 1))
             try await close(number, store, operation, .answered, .approve, code: code)
         },
-        Way(description: "a wrong number") {
-            [.decided($0), Told(event: "user.locked", place: 1, challenge: $0)]
+        End(description: "a wrong number") {
+            [.decided($0), Event(event: "user.locked", place: 1, challenge: $0)]
         } run: {
             try await close($0, $1, $2, .failed, nil, .wrongNumber, isByPhone: true)
         },
-        Way(description: "a phone's fraud") {
-            [.decided($0), Told(event: "user.frozen", place: 1, challenge: $0)]
+        End(description: "a phone's fraud") {
+            [.decided($0), Event(event: "user.frozen", place: 1, challenge: $0)]
         } run: {
             try await close($0, $1, $2, .answered, .fraud, .fraud, isByPhone: true)
         },
-        Way(description: "a wrong code") {
-            [Told(event: "codes.locked", place: 1, challenge: $0)]
+        End(description: "a wrong code") {
+            [Event(event: "codes.locked", place: 1, challenge: $0)]
         } run: { number, store, operation in
             let factors = try await store.factors(of: Sample.id(number)).filter { $0.state == .active }
             let wrong = WrongCode(
@@ -105,13 +105,13 @@ struct LoginDecidedTests {
                 guesses: 1, at: Sample.now)
             _ = try await store.countWrong(wrong, as: operation)
         },
-        Way(description: "an operator") {
-            [.decided($0), Told(event: "user.locked", place: 1, challenge: nil)]
+        End(description: "an operator") {
+            [.decided($0), Event(event: "user.locked", place: 1, challenge: nil)]
         } run: { number, store, operation in
             _ = try await store.run(Locks.lock(Sample.id(number), at: Sample.now, as: operation))
         },
-        Way(description: "its phone's farewell") {
-            [.decided($0), Told(event: "device.unbound", place: 1, challenge: nil)]
+        End(description: "its phone's farewell") {
+            [.decided($0), Event(event: "device.unbound", place: 1, challenge: nil)]
         } run: { number, store, operation in
             let mark = markApproval(challenge: .id(Sample.id(number) as ChallengeID))
             _ = try await store.run(Script("mark", writes: [mark]))
@@ -119,14 +119,14 @@ struct LoginDecidedTests {
             change.state = .revoked
             _ = try await store.change(change, as: operation)
         },
-        Way(description: "another login", isRepeatable: false) {
+        End(description: "another login", isRepeatable: false) {
             [.decided($0)]
         } run: { number, store, operation in
             let new = Sample.asked(number + 9000, of: number)
             _ = try await store.ask(new, within: Sample.limits, as: operation)
         },
         // The new challenge has ended from the beginning, and is reported too.
-        Way(description: "the login of a locked user", isRepeatable: false) {
+        End(description: "the login of a locked user", isRepeatable: false) {
             [.decided($0), .decided($0 + 9000)]
         } run: { number, store, operation in
             _ = try await store.run(
@@ -135,8 +135,8 @@ struct LoginDecidedTests {
             _ = try await store.ask(new, within: Sample.limits, as: operation)
         },
         // About a login that has already ended otherwise, while the next one is open.
-        Way(description: "a report of fraud", isRepeatable: false) {
-            [.decided($0), .decided($0 + 9000), Told(event: "user.frozen", place: 1, challenge: $0)]
+        End(description: "a report of fraud", isRepeatable: false) {
+            [.decided($0), .decided($0 + 9000), Event(event: "user.frozen", place: 1, challenge: $0)]
         } run: { number, store, operation in
             let operations = Operations(
                 masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
@@ -148,8 +148,8 @@ struct LoginDecidedTests {
         },
     ]
 
-    private func told(of number: Int, on store: Store) async throws -> [Told] {
-        let script = Script("told", reads: [Self.readEvents(user: .id(Sample.id(number) as UserID))])
+    private func events(of number: Int, on store: Store) async throws -> [Event] {
+        let script = Script("events", reads: [Self.readEvents(user: .id(Sample.id(number) as UserID))])
         return try await store.run(script)[0].map { row in
             let challenge: ChallengeID? = try row.optionalID("challenge_id")
             if try row.integer("ordinal") == 0 { #expect(try row.blob("id") == challenge?.bytes) }
@@ -159,7 +159,7 @@ struct LoginDecidedTests {
             #expect(try row.timestamp("webhook_due_at") == at)
             #expect(try row.isNull("due_at"))
             let numbers = [number, number + 9000]
-            return Told(
+            return Event(
                 event: try row.text("event"), place: try row.integer("ordinal"),
                 challenge: numbers.first { Sample.id($0) == challenge })
         }
@@ -177,13 +177,13 @@ struct LoginDecidedTests {
         }
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
-        for (number, way) in zip(100..., Self.ways) {
+        for (number, end) in zip(100..., Self.ends) {
             // An operation that the store does not look up before it runs the script.
             let operation = operations.new()
-            try await way.run(number, store, operation)
-            let expected = hasEndpoint ? way.told(number) : []
-            let told = try await told(of: number, on: store)
-            #expect(Set(told) == expected && told.count == expected.count, "\(way)")
+            try await end.run(number, store, operation)
+            let expected = hasEndpoint ? end.events(number) : []
+            let events = try await events(of: number, on: store)
+            #expect(Set(events) == expected && events.count == expected.count, "\(end)")
         }
     }
 
@@ -197,10 +197,10 @@ struct LoginDecidedTests {
             Script("webhook URL", writes: [Self.setWebhookURL(website: .id(Sample.website))]))
         let operations = Operations(
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
-        for (number, way) in zip(100..., Self.ways.filter(\.isRepeatable)) {
+        for (number, end) in zip(100..., Self.ends.filter(\.isRepeatable)) {
             let operation = operations.new()
-            for _ in 0..<2 { try await way.run(number, store, operation) }
-            #expect(try await told(of: number, on: store).count == way.told(number).count, "\(way)")
+            for _ in 0..<2 { try await end.run(number, store, operation) }
+            #expect(try await events(of: number, on: store).count == end.events(number).count, "\(end)")
         }
     }
 
@@ -216,10 +216,10 @@ struct LoginDecidedTests {
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         // One user has an open login. The website of the other still has to be notified of an end.
         _ = try await Sample.approve(101, on: store, as: operations.new())
-        #expect(try await told(of: 101, on: store).count == 1)
+        #expect(try await events(of: 101, on: store).count == 1)
         for number in [100, 101] {
             #expect(try await Sample.forget(number, on: store, as: operations.new()) != nil)
-            #expect(try await told(of: number, on: store).isEmpty)
+            #expect(try await events(of: number, on: store).isEmpty)
         }
     }
 }

@@ -61,7 +61,7 @@ import World
         #expect(try await count("c.state = 'answered' AND s.state = 'answered'", relays) == Int64(Self.rounds.count))
     }
 
-    /// Two relays settle the same push. It gets one outcome, and only one relay is told that it set the outcome.
+    /// Two relays settle the same push. It gets one outcome, and only one relay learns that it set the outcome.
     @Test func concurrentSettlementsOfAPushApplyOnce() async throws {
         let relays = try await TwoRelays()
         let (first, second, operations) = (relays.first, relays.second, relays.operations)

@@ -133,7 +133,7 @@ import World
             let rows = try await store.run(Script("left", reads: [left()]))
             #expect(try rows[0].map { try $0.value("id") } == (1...4).map(id))
             #expect(try await count("step", in: store) == 4)
-            _ = try await store.run(Script("told", writes: [Statement("DELETE FROM outbox")()]))
+            _ = try await store.run(Script("delivered", writes: [Statement("DELETE FROM outbox")()]))
             #expect(try await tidy(.challenges, in: store) == [1])
         }
     }

@@ -9,7 +9,7 @@ import World
 @testable import Storage
 
 /// Two operators, or an operator and a relay, change one webhook endpoint. The later change fails, and its author
-/// is told.
+/// gets an error.
 struct WebhookEndpointGuardTests {
     private let website: WebsiteID = Sample.id(3)
     private let operations = Operations(

@@ -29,7 +29,7 @@ import Testing
         try await play(kind) { fixture, shop, texts, mails in
             let (mail, number) = ("ana.new@example.org", "+4915112345678")
             try await shop.register("ana.new", with: [:])
-            let none = try await CodeLogin(shop, "ana.new").told()
+            let none = try await CodeLogin(shop, "ana.new").result()
             #expect(none["login"] == "failure" && none["reason"] == "undeliverable", "\(none)")
             let changed = try await shop.curl(
                 "PATCH", "/user/ana.new", ["email": .string(mail), "phone": .string(number), "language": "de"])
@@ -38,7 +38,7 @@ import Testing
             let (mailed, texted) = (try await mails.code(1, to: mail), try await texts.code(1))
             #expect(texts.asked[0].query["text"]?.hasPrefix("\(texted) bestätigt diese Nummer für shop, ") == true)
             // A waiting address cannot be used for a login.
-            #expect(try await CodeLogin(shop, "ana.new").told()["reason"] == "undeliverable")
+            #expect(try await CodeLogin(shop, "ana.new").result()["reason"] == "undeliverable")
             // Each address needs its own code.
             #expect(try await confirm(shop, "ana.new", number, mailed).text == #"{"confirmed":false}"#)
             // The delay is longer than the next requests take.
@@ -69,7 +69,7 @@ import Testing
             // A removed address cannot be used for a login.
             #expect(try await shop.curl("PATCH", "/user/ana.new", ["email": .null])["email"] == .null)
             let without = try await CodeLogin(shop, "ana.new", ["factors": ["mail"]])
-            #expect(try await without.told()["reason"] == "undeliverable")
+            #expect(try await without.result()["reason"] == "undeliverable")
         }
     }
 
@@ -79,7 +79,7 @@ import Testing
             let mail = "ana.waits@example.org"
             try await shop.register("ana.waits", with: ["email": .string(mail)])
             let code = try await mails.code(1, to: mail)
-            #expect(try await CodeLogin(shop, "ana.waits").told()["reason"] == "undeliverable")
+            #expect(try await CodeLogin(shop, "ana.waits").result()["reason"] == "undeliverable")
             #expect(try await confirm(shop, "ana.waits", mail, code).text == #"{"confirmed":true}"#)
             let login = try await CodeLogin(shop, "ana.waits")
             try await login.succeeds(by: "mail", worth: "low", try await mails.code(2, to: mail))

@@ -55,11 +55,11 @@ import World
             #expect(soon.status == 429 && soon["code"] == "limited", "\(soon)")
             #expect(soon.field("retry-after").flatMap { Int($0) }.map { (1...20).contains($0) } == true)
             try await fixture.sent("mail", login)
-            #expect(try await login.told().steps == "sms expired, mail sent")
+            #expect(try await login.result().steps == "sms expired, mail sent")
             try fixture.later()
             #expect(try await login.begin("mail").status == 202)
             try await fixture.sent("mail", login, number: 2)
-            #expect(try await login.told().steps == "sms expired, mail expired, mail sent")
+            #expect(try await login.result().steps == "sms expired, mail expired, mail sent")
             // The first code, after the third was sent. Its use also uses up the others.
             let codes = [
                 try await fixture.texts.code(1), try await fixture.mails.code(1, to: "ana.again@example.org"),
@@ -97,7 +97,7 @@ import World
             }
             await fixture.texts.isAsked(3)
             _ = try await fixture.mails.mail(2)
-            #expect(try await login.told().steps.split(separator: ",").count == 5)
+            #expect(try await login.result().steps.split(separator: ",").count == 5)
             try await login.succeeds(by: "sms", worth: "restricted", try await fixture.texts.code(3))
         }
     }
@@ -131,8 +131,10 @@ import World
             try await fixture.sent("sms", worth)
             try await worth.succeeds(by: "sms", worth: "restricted", try await fixture.texts.code(2))
             let more = try await CodeLogin(fixture.shop, "ana.bound", ["min_assurance": "substantial"])
-            let told = try await more.told()
-            #expect(told["login"] == "failure" && told["reason"] == "undeliverable" && told.steps.isEmpty, "\(told)")
+            let result = try await more.result()
+            #expect(
+                result["login"] == "failure" && result["reason"] == "undeliverable" && result.steps.isEmpty, "\(result)"
+            )
             #expect(try await more.begin("sms").status == 409)
             #expect(fixture.texts.asked.count == 2 && fixture.mails.said.isEmpty)
             // After the cancellation nothing more is sent.
@@ -157,9 +159,9 @@ import World
                 try await fixture.base.relay.logged("event=push.accepted challenge=\(login.challenge)")
                 #expect(try await login.begin("mail").status == 202)
                 try await fixture.sent("mail", login)
-                let told = try await login.told()
-                #expect(told["login"] == "wait" && told["factor"] == "mail", "\(told)")
-                #expect(told.steps == "push expired, mail sent")
+                let result = try await login.result()
+                #expect(result["login"] == "wait" && result["factor"] == "mail", "\(result)")
+                #expect(result.steps == "push expired, mail sent")
                 // A mail about the bound phone is among them.
                 while true {
                     mails += 1
@@ -173,17 +175,17 @@ import World
                 "challenge": .string(approved.challenge), "number": try #require(approved.asked["number"]),
             ]
             #expect(try await phone.party.curl("POST", "/success", body)["login"] == "success")
-            let told = try await approved.told()
-            #expect(told["login"] == "success" && told["factor"] == "push", "\(told)")
-            #expect(told["proof"] == "certificate" && told["assurance"] == "high")
-            #expect(told.steps == "push expired, mail skipped, push answered (late)")
-            #expect(told.stepTimes.count == 3 && told.stepTimes == told.stepTimes.sorted())
+            let result = try await approved.result()
+            #expect(result["login"] == "success" && result["factor"] == "push", "\(result)")
+            #expect(result["proof"] == "certificate" && result["assurance"] == "high")
+            #expect(result.steps == "push expired, mail skipped, push answered (late)")
+            #expect(result.stepTimes.count == 3 && result.stepTimes == result.stepTimes.sorted())
             #expect(try await approved.handIn(unused).status == 409)
             // A denial ends everything, including the right code.
             let (denied, late) = try await gone()
             let no = try await phone.party.curl("POST", "/failure", ["challenge": .string(denied.challenge)])
             #expect(no["login"] == "failure", "\(no)")
-            let ended = try await denied.told()
+            let ended = try await denied.result()
             #expect(ended["login"] == "failure" && ended["reason"] == "denied", "\(ended)")
             #expect(try await denied.handIn(late).status == 409)
             #expect(try await denied.begin("mail").status == 409)

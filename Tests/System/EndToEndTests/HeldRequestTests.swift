@@ -21,9 +21,9 @@ import Testing
                 tokens.append(token)
             }
             try await fixture.relay.tool("user", "lock", "bob.second", "--website", "shop")
-            let told = try await shop.end(held[1])
-            #expect(told["login"] == "failure" && told["reason"] == "locked", "\(told)")
-            #expect(told.field("preference-applied") == "wait=60")
+            let result = try await shop.end(held[1])
+            #expect(result["login"] == "failure" && result["reason"] == "locked", "\(result)")
+            #expect(result.field("preference-applied") == "wait=60")
             // The other request is still held, and is woken by its own answer.
             #expect(held[0].written.output.isEmpty)
             #expect(try await shop.curl("POST", "/success", ["token": .string(tokens[0])]).status == 200)

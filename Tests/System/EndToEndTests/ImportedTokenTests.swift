@@ -88,8 +88,8 @@ import World
                 #expect(try await load(package, for: "fay.late").status == 1)
             }
             let login = try await CodeLogin(shop, "fay.late")
-            let told = try await login.told()
-            #expect(told["login"] == "failure" && told["reason"] == "undeliverable", "\(told)")
+            let result = try await login.result()
+            #expect(result["login"] == "failure" && result["reason"] == "undeliverable", "\(result)")
             #expect(try await login.handIn("84755224").status == 409)
         }
     }

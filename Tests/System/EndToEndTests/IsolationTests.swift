@@ -91,8 +91,8 @@ import World
                 }
             }
             #expect(Set(answers).count == 1)
-            let told = try await bank.curl("POST", "/auth", ["challenge": .string(challenge)])
-            #expect(told["login"] == "wait")
+            let result = try await bank.curl("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(result["login"] == "wait")
         }
     }
 }

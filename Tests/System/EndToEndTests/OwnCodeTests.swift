@@ -55,7 +55,7 @@ import World
             }
             #expect(try await CodeLogin(shop, "ana.app").handIn("000000")["reason"] == "locked")
             let locked = try await CodeLogin(shop, "ana.app")
-            #expect(try await locked.told()["reason"] == "locked")
+            #expect(try await locked.result()["reason"] == "locked")
             #expect(try await locked.handIn(codes[1]).status == 409)
             #expect(try await shop.curl("GET", "/user/ana.app")["codes"] == "locked")
             try fixture.relay.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")

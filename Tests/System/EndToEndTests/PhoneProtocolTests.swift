@@ -41,11 +41,11 @@ import Testing
                 try await fixture.relay.logged("event=request.held", number: path == "/success" ? 1 : 2)
                 let answered = try await phone.party.curl("POST", path, ["challenge": challenge, "number": number])
                 #expect(answered.text == #"{"login":"\#(word)"}"#)
-                let told = try await shop.end(held)
-                #expect(told["login"]?.string == word)
-                #expect(told["proof"] == "certificate")
-                #expect(told["reason"]?.string == reason)
-                #expect(told["device"]?.string == phone.device)
+                let result = try await shop.end(held)
+                #expect(result["login"]?.string == word)
+                #expect(result["proof"] == "certificate")
+                #expect(result["reason"]?.string == reason)
+                #expect(result["device"]?.string == phone.device)
             }
             // The code is used up.
             let again = try await fixture.nobody.curl(
@@ -68,8 +68,8 @@ import Testing
             let challenge = try #require(asked["challenge"])
             let answered = try await phone.party.curl("POST", "/success", ["challenge": challenge, "number": "43"])
             #expect(answered.text == #"{"login":"failure"}"#)
-            let told = try await shop.curl("POST", "/auth", ["challenge": challenge])
-            #expect(told["reason"] == "wrong_number")
+            let result = try await shop.curl("POST", "/auth", ["challenge": challenge])
+            #expect(result["reason"] == "wrong_number")
         }
     }
 

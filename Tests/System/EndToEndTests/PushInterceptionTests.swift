@@ -103,8 +103,8 @@ import World
                 let shop = try await bind(in: fixture)
                 let asked = try await shop.curl("POST", "/login", ["username": "bob.pushed"])
                 #expect(asked.status == 201)
-                let told = try await fixture.relay.logged("event=apns.disconnected")
-                #expect(told.contains("certificate"), "\(told)")
+                let logged = try await fixture.relay.logged("event=apns.disconnected")
+                #expect(logged.contains("certificate"), "\(logged)")
                 #expect(other.apple.acceptedCount == 0)
                 // When the attacker is gone, the push is sent.
                 if other === stranger {

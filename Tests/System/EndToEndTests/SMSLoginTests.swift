@@ -31,7 +31,7 @@ import World
             let code = try #require(text.codeOfAText, "\(text)")
             #expect(text == code + words)
             try await fixture.relay.logged("event=sms.accepted challenge=\(login.challenge)")
-            #expect(try await login.told().steps == "sms sent")
+            #expect(try await login.result().steps == "sms sent")
             try await login.succeeds(by: "sms", worth: "restricted", code)
             #expect(try await login.handIn(code).status == 409)
         }

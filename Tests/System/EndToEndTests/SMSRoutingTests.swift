@@ -147,8 +147,8 @@ import Testing
         #expect(login.asked["login"] == "unverified" && login.factor == "mail")
         try await fixture.relay.logged("event=sms.limited challenge=\(login.challenge)")
         try await fixture.relay.logged("event=mail.accepted challenge=\(login.challenge)")
-        let told = try await login.told()
-        #expect(told["login"] == "wait" && told.steps == "sms refused (\(reason)), mail sent", "\(told)")
+        let result = try await login.result()
+        #expect(result["login"] == "wait" && result.steps == "sms refused (\(reason)), mail sent", "\(result)")
         try await login.succeeds(by: "mail", worth: "low", try await mail.code(1, to: "\(name)@example.org"))
     }
 
@@ -164,7 +164,7 @@ import Testing
             // A user without another factor cannot log in, and the website sees the reason.
             try await arrive(shop, "ben.far", "+12025550124")
             let login = try await CodeLogin(shop, "ben.far")
-            #expect(try await login.told().steps == "sms refused (not_allowed)")
+            #expect(try await login.result().steps == "sms refused (not_allowed)")
             #expect(try await login.handIn("123456")["login"] == "failure")
             #expect(gateway.asked.isEmpty)
             #expect(try fixture.relay.count("SELECT count(*) FROM sms_usage") == 0)

@@ -38,7 +38,7 @@ import Testing
         let right = answers.filter { $0.status == 200 && $0["login"] == "success" }
         let late = answers.filter { $0.status == 409 && $0["code"] == "already_decided" }
         #expect(right.count == 1 && late.count == answers.count - 1, sourceLocation: location)
-        #expect(try await login.told()["login"] == "success", sourceLocation: location)
+        #expect(try await login.result()["login"] == "success", sourceLocation: location)
         let ends = "SELECT count(*) FROM audit WHERE challenge_id = x'\(login.challenge)' AND event = '"
         #expect(try fixture.relay.count(ends + "challenge.answered'") == 1, sourceLocation: location)
         #expect(try fixture.relay.count(ends + "code.wrong'") == 0, sourceLocation: location)
@@ -117,12 +117,12 @@ import Testing
             #expect(try fixture.relay.count("SELECT code_failures FROM user") == Int64(5 + wave))
             try fixture.relay.execute("UPDATE user SET code_failed_at = '2026-01-01 00:00:00.000'")
         }
-        #expect(try await login.told()["reason"] == "locked")
+        #expect(try await login.result()["reason"] == "locked")
         #expect(try fixture.relay.count("SELECT count(*) FROM audit WHERE event = 'codes.locked'") == 1)
         #expect(try await login.handIn(Self.shown[1]).status == 409)
         let next = try await CodeLogin(shop, "ana.token")
         #expect(next.asked["codes"] == "locked")
-        #expect(try await next.told()["reason"] == "locked")
+        #expect(try await next.result()["reason"] == "locked")
         // The user has no phone to approve an unlock. An operator unlocks codes, and the next code was never used.
         #expect(try await shop.curl("POST", "/user/ana.token/unlock").status == 403)
         try await fixture.relay.tool("user", "unlock", "ana.token", "--website", "shop")

@@ -39,14 +39,14 @@ import World
 
             let body: JSONObject = ["challenge": .string(challenge), "answer": .string(answer)]
             #expect(try await phone.party.curl("POST", "/success", body).text == #"{"login":"success"}"#)
-            let told = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
-            #expect(told["login"] == "success" && told["proof"] == "signed" && told["assurance"] == "high")
-            #expect(told["receipt"]?.string == answer && told["device"]?.string == phone.device)
+            let result = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(result["login"] == "success" && result["proof"] == "signed" && result["assurance"] == "high")
+            #expect(result["receipt"]?.string == answer && result["device"]?.string == phone.device)
             // Verified with the phone's key that the website knows, and with the reported context.
-            let receipt = try JWS.parse(try #require(told["receipt"]?.string))
+            let receipt = try JWS.parse(try #require(result["receipt"]?.string))
             #expect(receipt.verify(phone.key.key.publicKey))
             let claims = try #require(try JSONReader.read(receipt.payload).object)
-            let context = try #require(told["context"]?.string.flatMap { Base64URL.decode($0) })
+            let context = try #require(result["context"]?.string.flatMap { Base64URL.decode($0) })
             #expect(claims["context"]?.string == Base64URL.encode(SHA256.hash(context)))
             // Again: the challenge has ended, and the phone gets its result.
             let again = try await phone.party.curl("POST", "/success", body)
@@ -66,8 +66,8 @@ import World
             let said = try await phone.party.curl(
                 "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said.text == #"{"login":"failure"}"#)
-            let told = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
-            #expect(told["reason"] == "fraud" && told["proof"] == "signed" && told["receipt"]?.string == answer)
+            let result = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(result["reason"] == "fraud" && result["proof"] == "signed" && result["receipt"]?.string == answer)
             let next = try await ask(shop, "bob.frozen")
             let refused = try await shop.curl("POST", "/auth", ["challenge": .string(next)])
             #expect(refused["login"] == "failure" && refused["reason"] == "frozen")
@@ -127,10 +127,10 @@ import World
                 let said = try await phone.party.curl(
                     "POST", word == "approve" ? "/success" : "/failure",
                     ["challenge": .string(challenge), "answer": .string(answer)])
-                let told = try await shop.end(waiting)
-                #expect(said["login"] == told["login"] && told["proof"] == "signed", "\(said) \(told)")
-                #expect(told["login"] == (word == "approve" ? "success" : "failure"))
-                #expect(told["receipt"]?.string == answer)
+                let result = try await shop.end(waiting)
+                #expect(said["login"] == result["login"] && result["proof"] == "signed", "\(said) \(result)")
+                #expect(result["login"] == (word == "approve" ? "success" : "failure"))
+                #expect(result["receipt"]?.string == answer)
             }
         }
     }

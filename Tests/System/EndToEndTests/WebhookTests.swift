@@ -53,14 +53,14 @@ struct WebhookTests {
                 let said = try await phone.party.curl(
                     "POST", path, ["challenge": .string(challenge), "answer": .string(answer)])
                 #expect(said.status == 200, "\(said)")
-                let told = try await receiver.event(challenge)
-                #expect(told.id == challenge && told.type == "login.decided")
+                let result = try await receiver.event(challenge)
+                #expect(result.id == challenge && result.type == "login.decided")
                 var shown = try #require(
                     try await shop.curl("POST", "/auth", ["challenge": .string(challenge)]).json?.object)
                 shown.set("token", .string(token))
-                #expect(told.data.names.sorted() == shown.names.sorted())
-                for name in shown.names { #expect(told.data[name] == shown[name], "\(name)") }
-                return told
+                #expect(result.data.names.sorted() == shown.names.sorted())
+                for name in shown.names { #expect(result.data[name] == shown[name], "\(name)") }
+                return result
             }
             let success = try await decided("approve", "/success")
             #expect(success.data["login"] == "success" && success.data["receipt"]?.string != nil)
@@ -97,7 +97,9 @@ struct WebhookTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func bothSecretsAreValidForADay(_ kind: StoreKind) async throws {
         try await play(kind) { fixture, shop, receiver in
             _ = try await shop.register("ada")
-            func told() async throws -> [String] { try await receiver.event(try await cancelled(shop, "ada")).verdicts }
+            func result() async throws -> [String] {
+                try await receiver.event(try await cancelled(shop, "ada")).verdicts
+            }
             func rotate(_ more: String...) async throws {
                 let directory = try TemporaryDirectory()
                 try await fixture.relay.tool(
@@ -106,12 +108,12 @@ struct WebhookTests {
                 fixture.keep(String(secret.dropLast()))
                 try receiver.learn(secret)
             }
-            #expect(try await told() == ["accepted"])
+            #expect(try await result() == ["accepted"])
             try await rotate()
-            #expect(try await told() == ["accepted", "accepted"])
+            #expect(try await result() == ["accepted", "accepted"])
             try await rotate("--at-once")
             let refused = "No matching signature found"
-            #expect(try await told() == [refused, refused, "accepted"])
+            #expect(try await result() == [refused, refused, "accepted"])
         }
     }
 

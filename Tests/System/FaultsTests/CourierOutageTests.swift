@@ -37,9 +37,9 @@ import Testing
 
     private func isIn(_ challenge: String, with code: String?, by factor: String, _ fixture: Fixture) async throws {
         let code = try #require(code)
-        let told = try await fixture.shop.send(
+        let result = try await fixture.shop.send(
             "POST", "/backup", ["challenge": .string(challenge), "otp": .string(code)])
-        #expect(told["login"] == "success" && told["factor"] == factor, "\(told)")
+        #expect(result["login"] == "success" && result["factor"] == factor, "\(result)")
     }
 
     private func code(_ asked: TestGateway.Asked?) -> String? {

@@ -42,8 +42,8 @@ import Testing
         // A fault in the new settings is logged, and changes nothing.
         try fixture.relay.change { try $0.set("sms.gateways", to: "[{name: one, kind: canal}]") }
         fixture.relay.signal(SIGHUP)
-        let told = try await fixture.relay.logged("event=daemon.reload ")
-        #expect(told.contains("level=error") && told.contains("kind must be one of"), "\(told)")
+        let logged = try await fixture.relay.logged("event=daemon.reload ")
+        #expect(logged.contains("level=error") && logged.contains("kind must be one of"), "\(logged)")
         _ = try await login("bert", fixture, ["phone": "+4915112345679"])
         await first.isAsked(2)
 
@@ -119,21 +119,21 @@ import Testing
             try settings.set("sms.allow", to: "[\"+49\"]")
             try settings.set("templates.directory", to: directory.path)
         }
-        func told(_ username: String, _ number: Int) async throws -> String {
+        func message(_ username: String, _ number: Int) async throws -> String {
             let phone = "+4915112345\(100 + number)"
             _ = try await login(username, fixture, ["phone": .string(phone), "language": "fr"])
             await gateway.isAsked(number)
             return gateway.asked.last?.query["text"] ?? ""
         }
-        #expect(try await told("anna", 1).hasPrefix("Bonjour "))
+        #expect(try await message("anna", 1).hasPrefix("Bonjour "))
         try TextFile.write(says("Salut"), to: words)
         // The new texts are not used before SIGHUP.
-        #expect(try await told("bert", 2).hasPrefix("Bonjour "))
+        #expect(try await message("bert", 2).hasPrefix("Bonjour "))
         try await reload(fixture, 1)
-        #expect(try await told("carl", 3).hasPrefix("Salut "))
+        #expect(try await message("carl", 3).hasPrefix("Salut "))
         try TextFile.write("msgctxt \"sms.login\"\nmsgid \"x\"\nmsgstr \"Nothing\"\n", to: words)
         fixture.relay.signal(SIGHUP)
         #expect(try await fixture.relay.logged("event=daemon.reload ").contains("sms.login must contain {code}"))
-        #expect(try await told("dora", 4).hasPrefix("Salut "))
+        #expect(try await message("dora", 4).hasPrefix("Salut "))
     }
 }

@@ -79,10 +79,10 @@ import World
         try await fixture.relay.logged("event=store.unavailable route=heartbeat")
         try harm.end(server)
         try await fixture.relay.logged("event=relay.recovered")
-        var told = try await fixture.auth(login.challenge)
+        var result = try await fixture.auth(login.challenge)
         // The lane for reads may still be in a pause.
-        while told.status == 503 { told = try await fixture.auth(login.challenge) }
-        #expect(told["login"] == "wait", "\(told)")
+        while result.status == 503 { result = try await fixture.auth(login.challenge) }
+        #expect(result["login"] == "wait", "\(result)")
         #expect(try await fixture.anyone.send("GET", "/ready").status == 200)
         try await fixture.finish(login, by: phone)
     }

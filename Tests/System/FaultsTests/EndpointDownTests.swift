@@ -65,7 +65,7 @@ import Testing
         /// The time from the phone's answer to the website's webhook, for each login of the healthy website.
         var times = (before: [Duration](), meanwhile: [Duration]())
         for _ in 0..<20 {
-            let (challenge, time) = try await well.told("anna", by: phones.0)
+            let (challenge, time) = try await well.timed("anna", by: phones.0)
             decided.well.append(challenge)
             times.before.append(time)
         }
@@ -74,7 +74,7 @@ import Testing
         var unharmed = 0
         for _ in 0..<20 {
             let before = fixture.failures
-            let (challenge, time) = try await well.told("anna", by: phones.0)
+            let (challenge, time) = try await well.timed("anna", by: phones.0)
             decided.well.append(challenge)
             times.meanwhile.append(time)
             if fixture.failures == before { unharmed += 1 }
@@ -136,8 +136,8 @@ import Testing
         let forged = heard.filter { !$0.isTrue }
         #expect(forged.isEmpty, "\(forged)")
         for challenge in challenges {
-            let told = shop.heard("login.decided", of: challenge)
-            #expect(Set(told.map(\.id)).count == 1 && Set(told.map(\.body)).count == 1, "\(told)")
+            let received = shop.heard("login.decided", of: challenge)
+            #expect(Set(received.map(\.id)).count == 1 && Set(received.map(\.body)).count == 1, "\(received)")
         }
         let strange = heard.filter { $0.challenge.map { !challenges.contains($0) } ?? false }
         #expect(strange.isEmpty, "\(strange)")

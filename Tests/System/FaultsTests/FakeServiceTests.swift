@@ -25,9 +25,9 @@ import World
             guardian = try ProcessReaper(of: child.pid)
             self.directory = directory
             let line = try await child.line(.output, with: #""event":"listening""#)
-            let told = try #require(try JSONReader.read(Array(line.utf8)).object)
-            settings = try #require(told["settings"]?.object)
-            self.port = try #require(told["port"]?.integer)
+            let listening = try #require(try JSONReader.read(Array(line.utf8)).object)
+            settings = try #require(listening["settings"]?.object)
+            self.port = try #require(listening["port"]?.integer)
         }
 
         deinit {

@@ -97,8 +97,8 @@ private final class Crowd: Sendable {
             // 409: an earlier attempt was accepted, and its answer lost.
             #expect(answer.status == 200 || answer["code"] == "already_decided", "\(answer)")
             let challenge: JSONObject = ["challenge": .string(login.challenge)]
-            let told = try await fixture.shop.insist("POST", "/auth", challenge, gate: gate)
-            #expect(told["login"] == (approves ? "success" : "failure"), "\(told)")
+            let result = try await fixture.shop.insist("POST", "/auth", challenge, gate: gate)
+            #expect(result["login"] == (approves ? "success" : "failure"), "\(result)")
             ended.withLock { $0.append(Ended(challenge: login.challenge, approved: approves)) }
         } while !isOver.withLock { $0 }
     }

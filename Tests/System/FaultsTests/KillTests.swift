@@ -98,7 +98,7 @@ import Testing
         #expect(try await phone.approve(login)["login"] == "success")
         try await fixture.relay.killAndRestart()
         try await fixture.finish(login, by: nil)
-        // And again, after it was told.
+        // And again, after the webhook.
         try await fixture.relay.killAndRestart()
         try await fixture.finish(login, by: nil)
     }
@@ -133,8 +133,8 @@ extension Fixture {
             let answer = try await phone.approve(login)
             #expect(answer["login"] == "success", "\(answer)", sourceLocation: location)
         }
-        let told = try await auth(login.challenge)
-        #expect(told["login"] == "success", "\(told)", sourceLocation: location)
+        let result = try await auth(login.challenge)
+        #expect(result["login"] == "success", "\(result)", sourceLocation: location)
         try Ledger.read(relay) { ledger in
             try ledger.check(location)
             let ends = try ledger.number(

@@ -6,7 +6,7 @@ import World
 /// Kills the relay with SIGKILL at each step between the outbox and delivery of a mail or text
 /// message. A real mail server receives the mails.
 ///
-/// Every message that a website was told of arrives. Duplicates have the same id and code. No entry
+/// Every message whose login a website knows arrives. Duplicates have the same id and code. No entry
 /// stays in the outbox, and none becomes a dead letter without a refusal.
 @Suite(.timeLimit(.minutes(60)), .mayBlock) struct OutboxKillTests {
     /// The moment at which the relay is killed.

@@ -35,8 +35,8 @@ import World
         for _ in 0..<6 {
             let login = try await fixture.login(token)
             #expect(login.factor == "pull")
-            let told = try await fixture.auth(login.challenge)
-            #expect(told["login"] == "wait" && told.steps == ["queued"], "\(told)")
+            let result = try await fixture.auth(login.challenge)
+            #expect(result["login"] == "wait" && result.steps == ["queued"], "\(result)")
             let pending = try await phone.party.send("POST", "/pending", [:])
             #expect(
                 pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])

@@ -59,8 +59,8 @@ import World
         let said = try await phone.party.send(
             "POST", "/success", ["challenge": .string(login.challenge), "answer": .string(signed)])
         #expect(said.status == 200 && said["login"] == "success", "\(said)")
-        let told = try await fixture.auth(login.challenge)
-        #expect(told["login"] == "success" && told["proof"] == "signed" && told["receipt"] == signed, "\(told)")
-        #expect(told["factor"] == "pull" && told["device"] == phone.device, "\(told)")
+        let result = try await fixture.auth(login.challenge)
+        #expect(result["login"] == "success" && result["proof"] == "signed" && result["receipt"] == signed, "\(result)")
+        #expect(result["factor"] == "pull" && result["device"] == phone.device, "\(result)")
     }
 }

@@ -36,8 +36,8 @@ import World
         }
 
         try await fixture.relay.logged("event=push.accepted challenge=\(login.challenge)")
-        let told = try await fixture.auth(login.challenge)
-        #expect(told.steps == ["sent"] && told["login"] == "wait", "\(told)")
+        let result = try await fixture.auth(login.challenge)
+        #expect(result.steps == ["sent"] && result["login"] == "wait", "\(result)")
         try await fixture.finish(login, by: phone)
         #expect(try await fixture.auth(login.challenge).steps == ["answered"])
         // The outbox rounds would have sent a second push before this one.

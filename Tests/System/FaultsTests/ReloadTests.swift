@@ -60,8 +60,8 @@ import World
         }
         let (token, phone) = try await fixture.enrol("anna")
         let refused = try await fixture.login(token)
-        let told = try await fixture.relay.logged("event=push.undeliverable challenge=\(refused.challenge)")
-        #expect(told.contains("level=error") && told.contains("InvalidProviderToken"), "\(told)")
+        let line = try await fixture.relay.logged("event=push.undeliverable challenge=\(refused.challenge)")
+        #expect(line.contains("level=error") && line.contains("InvalidProviderToken"), "\(line)")
 
         // A fault in the settings is logged too, and changes nothing.
         var settings = try TextFile.read(fixture.relay.file("twoefay.yaml"))

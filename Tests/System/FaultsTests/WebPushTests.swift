@@ -55,8 +55,8 @@ import World
         let service = try await TestPushService.start()
         let (fixture, _) = try await start(service)
         try await fixture.relay.tool("website", "edit", Fixture.website, "--answers", "signed")
-        let told = try await fixture.anyone.send("GET", "/push")
-        let serverKey = try #require(told.json["web"]?.object?["application_server_key"]?.string)
+        let reply = try await fixture.anyone.send("GET", "/push")
+        let serverKey = try #require(reply.json["web"]?.object?["application_server_key"]?.string)
         #expect(Base64URL.decode(serverKey)?.count == 65)
 
         let browser = try await enrol("anna.secret", service.origin() + "/anna", in: fixture)
@@ -217,8 +217,8 @@ import World
         let browser = try await enrol("anna", "https://localhost:\(doorman.port)/anna", in: fixture)
         let login = try await fixture.login(browser.token)
         try await fixture.relay.logged("event=push.undeliverable challenge=\(login.challenge)")
-        let told = try await fixture.auth(login.challenge)
-        #expect(told.steps == ["undeliverable"] && told["login"] == "wait", "\(told)")
+        let reply = try await fixture.auth(login.challenge)
+        #expect(reply.steps == ["undeliverable"] && reply["login"] == "wait", "\(reply)")
         #expect(try await doorman.count() == 0)
         // A phone that polls finds the challenge.
         let pending = try await browser.phone.party.send("POST", "/pending", [:])
@@ -273,7 +273,7 @@ import World
 
     @Test func webPushIsOffWithoutAKey() async throws {
         let fixture = try await Fixture.start()
-        let told = try await fixture.anyone.send("GET", "/push")
-        #expect(told.status == 200 && told.json == [:], "\(told)")
+        let reply = try await fixture.anyone.send("GET", "/push")
+        #expect(reply.status == 200 && reply.json == [:], "\(reply)")
     }
 }

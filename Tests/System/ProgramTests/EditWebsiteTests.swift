@@ -18,13 +18,13 @@ import Testing
 
     @Test func editPrintsOldAndNewValues() async throws {
         let (_, run) = try await installed()
-        let told = try await run([
+        let result = try await run([
             "edit", "shop", "--lifetime", "120", "--number", "default", "--webhook", "none", "--display-name",
             "The Shop", "--json",
         ])
-        #expect(told.status == 0, "\(told.errors)")
+        #expect(result.status == 0, "\(result.errors)")
         #expect(
-            try told.json["changed"]?.object == [
+            try result.json["changed"]?.object == [
                 "lifetime": ["before": "300", "after": "120"], "number": ["before": "6", "after": "2"],
                 "webhook": ["before": "https://shop.example.com/hook", "after": .null],
                 "display-name": ["before": "shop", "after": "The Shop"],
@@ -80,8 +80,8 @@ import Testing
         func shownName() async throws -> String? {
             let asked = try await shop.curl("POST", "/login", json: #"{"username":"ada"}"#)
             let challenge = try #require(asked["challenge"]?.string, "\(asked)")
-            let told = try await shop.curl("POST", "/auth", json: #"{"challenge":"\#(challenge)"}"#)
-            let context = try #require(told["context"]?.string.flatMap { Base64URL.decode($0) }, "\(told)")
+            let result = try await shop.curl("POST", "/auth", json: #"{"challenge":"\#(challenge)"}"#)
+            let context = try #require(result["context"]?.string.flatMap { Base64URL.decode($0) }, "\(result)")
             return try JSONReader.read(context).object?["display_name"]?.string
         }
         #expect(try await shownName() == "shop")

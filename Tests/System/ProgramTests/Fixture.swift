@@ -70,7 +70,7 @@ struct Fixture {
         return try #require(asked["challenge"]?.string, "\(asked)")
     }
 
-    func told(_ challenge: String) async throws -> CurlCaller.Answer {
+    func result(_ challenge: String) async throws -> CurlCaller.Answer {
         try await shop.curl("POST", "/auth", json: #"{"challenge":"\#(challenge)"}"#)
     }
 

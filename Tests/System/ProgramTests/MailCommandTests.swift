@@ -40,10 +40,10 @@ import Testing
             "mail.url": "smtp://127.0.0.1:\(server.port)", "mail.from": "login@shop.example",
         ])
         let arguments = ["--config", installed.settings, "mail", "test", "--to", "bob@example.org"]
-        let told = try await Child.run(try BuiltProgram.twoefay.path, arguments)
-        #expect(told.status == 1)
-        #expect((told.output + told.errors).contains("login: refused, recipient: 550 5.1.1 <bob@example.org> who?"))
-        #expect((told.output + told.errors).contains("Check that the address exists"))
+        let result = try await Child.run(try BuiltProgram.twoefay.path, arguments)
+        #expect(result.status == 1)
+        #expect((result.output + result.errors).contains("login: refused, recipient: 550 5.1.1 <bob@example.org> who?"))
+        #expect((result.output + result.errors).contains("Check that the address exists"))
         let json = try await Child.run(try BuiltProgram.twoefay.path, arguments + ["--json"])
         let line = try #require(try JSONReader.read(Array((json.output + json.errors).utf8)).object)
         let mail = try #require(line["mails"]?.array?.first?.object)

@@ -4,10 +4,10 @@ import Testing
 
 /// The command `twoefay outbox`, on the store of a stopped relay, because a running one would process the entries.
 @Suite("twoefay outbox", .timeLimit(.minutes(15)), .mayBlock) struct OutboxCommandTests {
-    private static let letter = "0000000000000000000000000000000a"
+    private static let mail = "0000000000000000000000000000000a"
     private static let held = "0000000000000000000000000000000b"
     private static let left = "0000000000000000000000000000000c"
-    private static let told = "0000000000000000000000000000000d"
+    private static let webhook = "0000000000000000000000000000000d"
     private static let lives = "00000000000000000000000000000001"
 
     /// Returns a store with a dead letter, and with one entry each that a living and a dead relay hold, not due for
@@ -24,7 +24,7 @@ import Testing
         try fixture.relay.execute(
             "INSERT INTO relay (id, beat, started_at) VALUES (x'\(Self.lives)', 0, '2025-01-01 00:00:00.000')")
         let rows = [
-            (Self.letter, "mail", "NULL", "'2025-01-02 00:00:00.000'", "NULL"),
+            (Self.mail, "mail", "NULL", "'2025-01-02 00:00:00.000'", "NULL"),
             (Self.held, "mail", "'2999-01-01 00:00:00.000'", "NULL", "x'\(Self.lives)'"),
             (Self.left, "mail", "'2999-01-01 00:00:00.000'", "NULL", "x'00000000000000000000000000000002'"),
         ]
@@ -39,7 +39,7 @@ import Testing
         try fixture.relay.execute(
             """
             INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at, attempts)
-            SELECT x'\(Self.told)', 'webhook', 'login.decided', 0, u.id, u.website_id, x'\(Self.told)',
+            SELECT x'\(Self.webhook)', 'webhook', 'login.decided', 0, u.id, u.website_id, x'\(Self.webhook)',
             '2025-01-01 00:00:00.000', '2025-01-02 00:00:00.000', '2999-01-01 00:00:00.000', 0
             FROM user u WHERE u.username = 'ada'
             """)
@@ -54,12 +54,12 @@ import Testing
     @Test(arguments: [StoreKind.file, .mariadb]) func outboxListShowsEntries(_ kind: StoreKind) async throws {
         let fixture = try await fixture(kind)
         let rows = try await listed(fixture)
-        #expect(rows.compactMap { $0["id"]?.string } == [Self.letter, Self.held, Self.left, Self.told])
+        #expect(rows.compactMap { $0["id"]?.string } == [Self.mail, Self.held, Self.left, Self.webhook])
         #expect(rows.compactMap { $0["state"]?.string } == ["dead", "held", "left", "waiting"])
-        let letter = try #require(rows.first)
-        #expect(letter["kind"] == "mail" && letter["event"] == "user.locked" && letter["user"] == "ada")
-        #expect(letter["website"] == "shop" && letter["reason"] == "550 no such user" && letter["attempts"] == 3)
-        #expect(letter["dead_at"] == "2025-01-02T00:00:00.000Z" && letter["due_at"] == .null)
+        let mail = try #require(rows.first)
+        #expect(mail["kind"] == "mail" && mail["event"] == "user.locked" && mail["user"] == "ada")
+        #expect(mail["website"] == "shop" && mail["reason"] == "550 no such user" && mail["attempts"] == 3)
+        #expect(mail["dead_at"] == "2025-01-02T00:00:00.000Z" && mail["due_at"] == .null)
         #expect(rows[1]["relay"]?.string == Self.lives)
         #expect(rows[3]["due_at"] == "2999-01-01T00:00:00.000Z" && rows[3]["website"] == "shop")
 
@@ -71,12 +71,12 @@ import Testing
         #expect(first["entries"]?.array?.count == 3 && first["more"] == true)
         let table = try await fixture.tool(["outbox", "list", "--dead"]).output
         #expect(
-            table.contains(Self.letter) && table.contains("user.locked") && !table.contains("example.com"), "\(table)")
+            table.contains(Self.mail) && table.contains("user.locked") && !table.contains("example.com"), "\(table)")
         #expect(try await fixture.tool(["outbox", "list", "--kind", "push"]).output == "No entries.\n")
         let status = try await fixture.tool(["status"])
         #expect(status.status == 5 && status.output.contains("Dead letters: 1."), "\(status)")
 
-        try await fixture.refused(["outbox", "list", "--kind", "letter"], 2, "--kind must be one of push")
+        try await fixture.refused(["outbox", "list", "--kind", "mail"], 2, "--kind must be one of push")
         try await fixture.refused(["outbox", "list", "--user", "ada"], 2, "--website is missing")
         try await fixture.refused(["outbox", "list", "--website", "bank"], 3, "there is no website bank")
         try await fixture.refused(["outbox", "list", "--limit", "0"], 2, "--limit must be a number")
@@ -86,29 +86,29 @@ import Testing
         let fixture = try await fixture(kind)
         try await fixture.refused(["outbox", "replay"], 2, "no ID is given")
         try await fixture.refused(["outbox", "replay", "12"], 2, "12 is not an ID")
-        try await fixture.refused(["outbox", "replay", Self.letter, "--all-dead"], 2, "IDs and --all-dead")
+        try await fixture.refused(["outbox", "replay", Self.mail, "--all-dead"], 2, "IDs and --all-dead")
         try await fixture.refused(["outbox", "replay", Self.lives], 3, "there is no \(Self.lives)")
         // If one of the entries cannot be replayed, none is.
-        try await fixture.refused(["outbox", "replay", Self.letter, Self.held], 4, "\(Self.held) is not a dead letter")
+        try await fixture.refused(["outbox", "replay", Self.mail, Self.held], 4, "\(Self.held) is not a dead mail")
         #expect(try await listed(fixture, "--dead").count == 1)
 
-        #expect(try await fixture.json("outbox", "replay", Self.letter)["replayed"]?.array == [.string(Self.letter)])
+        #expect(try await fixture.json("outbox", "replay", Self.mail)["replayed"]?.array == [.string(Self.mail)])
         #expect(try await listed(fixture, "--dead").isEmpty)
         #expect(try fixture.trail("outbox.replayed", outcome: "user.locked") == 1)
         #expect(try await fixture.json("outbox", "replay", "--all-dead")["replayed"]?.array == [])
-        let old = "expires_at < '2025-01-03' AND id = x'\(Self.letter)'"
+        let old = "expires_at < '2025-01-03' AND id = x'\(Self.mail)'"
         #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE \(old)") == 0)
 
         try fixture.relay.execute(
             "UPDATE outbox SET dead_at = '2025-01-02 00:00:00.000', due_at = NULL, webhook_due_at = NULL WHERE kind IN ('mail', 'webhook')"
         )
         // An entry that is not genuine does not prevent the replay of the others.
-        let letter = "outbox WHERE id = x'\(Self.letter)' AND dead_at IS NOT NULL"
-        let dead = Self.letter
+        let mail = "outbox WHERE id = x'\(Self.mail)' AND dead_at IS NOT NULL"
+        let dead = Self.mail
         try fixture.relay.forge("UPDATE outbox SET counter = 99 WHERE id = x'\(dead)'")
         try await fixture.refused(["outbox", "replay", dead], 1, "the MAC of this row is not valid")
         #expect(try await fixture.json("outbox", "replay", "--all-dead")["replayed"]?.array?.count == 3)
-        #expect(try fixture.relay.count("SELECT count(*) FROM \(letter)") == 1)
+        #expect(try fixture.relay.count("SELECT count(*) FROM \(mail)") == 1)
         _ = try await fixture.json("rows", "adopt", "outbox", dead, "--reason", "ticket 4711")
         #expect(try await fixture.json("outbox", "replay", dead)["replayed"]?.array?.count == 1)
         // Each kind is due in its own column, with the lifetime of a new entry.
@@ -127,13 +127,13 @@ import Testing
         try write(to: fixture)
         let expiry = try #require(
             try await listed(fixture, "--kind", "expiry").first { $0["challenge"]?.string == challenge }?["id"]?.string)
-        try await fixture.refused(["outbox", "drop", Self.letter, expiry], 4, "belongs to a login")
+        try await fixture.refused(["outbox", "drop", Self.mail, expiry], 4, "belongs to a login")
         #expect(try await listed(fixture, "--dead").count == 1)
-        let dropped = try await fixture.json("outbox", "drop", Self.letter, Self.told)
-        #expect(dropped["dropped"]?.array == [.string(Self.letter), .string(Self.told)])
+        let dropped = try await fixture.json("outbox", "drop", Self.mail, Self.webhook)
+        #expect(dropped["dropped"]?.array == [.string(Self.mail), .string(Self.webhook)])
         #expect(try await listed(fixture, "--dead").isEmpty)
         #expect(try fixture.trail("outbox.dropped", outcome: "user.locked") == 1)
         #expect(try fixture.trail("outbox.dropped", outcome: "login.decided") == 1)
-        try await fixture.refused(["outbox", "drop", Self.letter], 3, "there is no \(Self.letter)")
+        try await fixture.refused(["outbox", "drop", Self.mail], 3, "there is no \(Self.mail)")
     }
 }

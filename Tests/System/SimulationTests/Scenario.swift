@@ -45,7 +45,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
         /// The result that the relay reported to the phone.
         var acknowledged: String?
         /// The result that the relay reported to the website.
-        var told: String?
+        var result: String?
     }
 
     private struct State {
@@ -101,9 +101,9 @@ final class Scenario: PushCourier, @unchecked Sendable {
         // time.
         webhooks.isWell = true
         let asked = state.withLock { $0.byChallenge.keys.sorted() }
-        let told = world.run(for: .seconds(30 * 3600)) { asked.allSatisfy { self.webhooks.hasHeard(of: $0) } }
+        let areReported = world.run(for: .seconds(30 * 3600)) { asked.allSatisfy { self.webhooks.hasHeard(of: $0) } }
         _ = world.run(for: .seconds(60)) { false }
-        return ended && told
+        return ended && areReported
     }
 
     /// Runs a query that returns one number, at the end of the scenario.
@@ -278,13 +278,13 @@ final class Scenario: PushCourier, @unchecked Sendable {
     private func learn(_ key: String, _ challenge: String) async {
         while true {
             let answer = await post("/auth", ["challenge": .string(challenge)], as: website, prefer: "wait=15")
-            guard let answer, answer.status == 200, let told = answer.body["login"]?.string else {
+            guard let answer, answer.status == 200, let result = answer.body["login"]?.string else {
                 await clients.sleep(for: milliseconds(50..<500))
                 continue
             }
-            guard told != "wait" else { continue }
-            note("\(key) told \(told) \(answer.body["reason"]?.string ?? "-")")
-            state.withLock { $0.logins[key]?.told = told }
+            guard result != "wait" else { continue }
+            note("\(key) result \(result) \(answer.body["reason"]?.string ?? "-")")
+            state.withLock { $0.logins[key]?.result = result }
             return
         }
     }

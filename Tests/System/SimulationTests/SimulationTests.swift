@@ -10,14 +10,14 @@ import Testing
         let logins = scenario.logins
         #expect(logins.count == 20)
         for login in logins {
-            let told = try #require(login.told, "a login without a result: \(login)")
+            let result = try #require(login.result, "a login without a result: \(login)")
             // Website and phone received the same result.
-            if let acknowledged = login.acknowledged { #expect(acknowledged == told, "\(login)") }
+            if let acknowledged = login.acknowledged { #expect(acknowledged == result, "\(login)") }
             // All webhooks about the login reported this result too.
             let called = scenario.webhooks.ends(of: try #require(login.challenge))
-            #expect(!called.isEmpty && Set(called) == [told], "\(login)")
+            #expect(!called.isEmpty && Set(called) == [result], "\(login)")
             // No login succeeds without an approval by its phone.
-            if told == "success" { #expect(login.decided == .approve, "\(login)") }
+            if result == "success" { #expect(login.decided == .approve, "\(login)") }
         }
         let ends = try scenario.ask(
             """

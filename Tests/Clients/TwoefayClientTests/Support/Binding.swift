@@ -14,11 +14,11 @@ struct Binding {
     var type: String? = "twoefay-binding+jwt"
     var claims: JSONObject
     /// The key that the relay reports.
-    var told: P256PublicKey
+    var reported: P256PublicKey
 
     init() throws {
         key = try P256PrivateKey.generate()
-        told = key.publicKey
+        reported = key.publicKey
         claims = [
             "v": 1, "aud": .string("\(Login.origin)#shop"), "id_token": .string(Self.token),
             "jwk": .object(key.publicKey.jwk),
@@ -29,7 +29,7 @@ struct Binding {
         var header: JSONObject = [:]
         header.set("typ", type.map { .string($0) })
         return [
-            "device": "d1", "name": "Phone", "state": "active", "jwk": .object(told.jwk),
+            "device": "d1", "name": "Phone", "state": "active", "jwk": .object(reported.jwk),
             "binding": .string(JWS.sign(header: header, payload: JSONWriter.write(claims), secret: usedK)),
         ]
     }

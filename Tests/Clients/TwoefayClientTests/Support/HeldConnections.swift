@@ -21,10 +21,10 @@ extension FakeRelay {
 /// connection.
 final class HeldConnections: ServerController {
     /// Events such as `held 1`, with the number of the connection.
-    private let told: AsyncStream<String>.Continuation
+    private let continuation: AsyncStream<String>.Continuation
     private var all: [Kept] = []
 
-    init(_ told: AsyncStream<String>.Continuation) { self.told = told }
+    init(_ continuation: AsyncStream<String>.Continuation) { self.continuation = continuation }
 
     func admit(_ number: Int) -> Admission { .serve }
 
@@ -41,7 +41,7 @@ final class HeldConnections: ServerController {
     private final class Kept: ConnectionController {
         private let connection: ServerConnection
         private let number: Int
-        private let told: AsyncStream<String>.Continuation
+        private let continuation: AsyncStream<String>.Continuation
         private weak var keeper: HeldConnections?
         private var held: [Int32] = []
         private var isSilent = false
@@ -50,20 +50,20 @@ final class HeldConnections: ServerController {
             self.connection = connection
             self.number = number
             self.keeper = keeper
-            told = keeper.told
+            continuation = keeper.continuation
         }
 
         func handle(_ request: Request, stream: Int32) -> Reply? {
             switch request.path {
             case "/held":
                 held.append(stream)
-                told.yield("held \(number)")
+                continuation.yield("held \(number)")
                 return nil
             case "/leave": connection.goAway(lastStream: stream)
             case "/silence":
                 isSilent = true
                 connection.freeze()
-                told.yield("silent \(number)")
+                continuation.yield("silent \(number)")
                 return nil
             case "/release": keeper?.release()
             default: break
@@ -77,7 +77,7 @@ final class HeldConnections: ServerController {
         }
 
         func closed(stream: Int32) {
-            if held.contains(stream) { told.yield("closed \(number)") }
+            if held.contains(stream) { continuation.yield("closed \(number)") }
         }
 
         func ended() {}

@@ -8,12 +8,12 @@ import TwoefayClient
 struct Lie: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let fault: ReceiptFault
-    let tell: @Sendable (inout Login) throws -> LoginEvidence
+    let forge: @Sendable (inout Login) throws -> LoginEvidence
 
-    init(_ name: String, _ fault: ReceiptFault, _ tell: @escaping @Sendable (inout Login) throws -> LoginEvidence) {
+    init(_ name: String, _ fault: ReceiptFault, _ forge: @escaping @Sendable (inout Login) throws -> LoginEvidence) {
         testDescription = name
         self.fault = fault
-        self.tell = tell
+        self.forge = forge
     }
 }
 
@@ -49,11 +49,11 @@ extension Lie {
         },
 
         // Other objects that the phone signed.
-        Lie("a denial told as a success", .decision("deny")) { login in
+        Lie("a denial presented as a success", .decision("deny")) { login in
             login.claims["decision"] = "deny"
             return try login.signed()
         },
-        Lie("a report of fraud told as a success", .decision("fraud")) { login in
+        Lie("a fraud report presented as a success", .decision("fraud")) { login in
             login.claims["decision"] = "fraud"
             return try login.signed()
         },
@@ -140,16 +140,16 @@ extension Lie {
             login.asked.askedAt -= 1
             return try login.signed()
         },
-        Lie("a phone that was told to ask for none", .field("number_digits")) { login in
+        Lie("a context that asks for no digits", .field("number_digits")) { login in
             login.context["number_digits"] = 0
             return try login.signed()
         },
 
         // The context was changed on its way to the website, so the phone signed another.
-        Lie("another amount shown, and the right one told", .contextDigest) { login in
-            let told = Base64URL.encode(login.shown)
+        Lie("another amount signed than in the context", .contextDigest) { login in
+            let original = Base64URL.encode(login.shown)
             login.context["details"] = [["label": "amount", "value": "9.000,00 €"]]
-            return LoginEvidence(device: login.device, receipt: try login.signed().receipt, context: told)
+            return LoginEvidence(device: login.device, receipt: try login.signed().receipt, context: original)
         },
         Lie("the same members in another order", .contextDigest) { login in
             let signed = try login.signed()

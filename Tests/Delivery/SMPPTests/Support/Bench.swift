@@ -39,7 +39,7 @@ struct Bench {
                 while case .pdu(let pdu)? = try? reader.next() { sent.append(pdu) }
             case .settled(let ticket, let outcome):
                 let earlier = settled.updateValue(outcome, forKey: ticket)
-                #expect(earlier == nil, "told twice")
+                #expect(earlier == nil, "two outcomes of one message")
             case .receipt(let receipt): receipts.append(receipt)
             case .closed: isClosed = true
             }

@@ -45,8 +45,8 @@ final class RunningDemo: Sendable {
 
     /// Returns the cookie that a visitor gets for the secret of the printed address.
     func cookie() async throws -> String {
-        let told = try await curl(try #require(ready["dashboard"]?.string))
-        let field = try #require(told.field("set-cookie"))
+        let answer = try await curl(try #require(ready["dashboard"]?.string))
+        let field = try #require(answer.field("set-cookie"))
         return String(field.prefix { $0 != ";" })
     }
 
@@ -54,12 +54,12 @@ final class RunningDemo: Sendable {
     ///
     /// - Parameter arguments: further arguments of curl.
     func curl(_ url: String, cookie: String? = nil, _ arguments: [String] = []) async throws -> Answer {
-        let told = try await Child.run(
+        let answer = try await Child.run(
             "curl",
             ["--silent", "--show-error", "--include", "--max-time", "60"] + (cookie.map { ["--cookie", $0] } ?? [])
                 + arguments + [url])
-        try #require(told.status == 0, "curl \(url): \(told.errors)")
-        let parts = told.output.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
+        try #require(answer.status == 0, "curl \(url): \(answer.errors)")
+        let parts = answer.output.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
         let status = try #require(parts[0].split(separator: " ").dropFirst().first.flatMap { Int($0) })
         return Answer(status: status, head: String(parts[0]), body: parts.count == 2 ? String(parts[1]) : "")
     }
@@ -76,9 +76,9 @@ final class RunningDemo: Sendable {
         var last: Int64 = 0
         let origin = try origin("dashboard")
         while !said.contains(where: isMeant) {
-            let told = try await curl("\(origin)/feed?after=\(last)", cookie: cookie).json
-            last = try #require(told["last"]?.integer)
-            said += told["messages"]?.array?.compactMap(\.object) ?? []
+            let answer = try await curl("\(origin)/feed?after=\(last)", cookie: cookie).json
+            last = try #require(answer["last"]?.integer)
+            said += answer["messages"]?.array?.compactMap(\.object) ?? []
         }
         return said
     }
@@ -87,8 +87,8 @@ final class RunningDemo: Sendable {
     func messages(phone: Int, after: Int64 = 0, cookie: String) async throws -> [JSONObject] {
         let origin = try origin("phone")
         while true {
-            let told = try await curl("\(origin)/messages?phone=\(phone)&after=\(after)", cookie: cookie).json
-            let messages = told["messages"]?.array?.compactMap(\.object) ?? []
+            let answer = try await curl("\(origin)/messages?phone=\(phone)&after=\(after)", cookie: cookie).json
+            let messages = answer["messages"]?.array?.compactMap(\.object) ?? []
             if !messages.isEmpty { return messages }
         }
     }

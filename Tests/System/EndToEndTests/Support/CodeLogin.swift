@@ -21,7 +21,7 @@ struct CodeLogin: Sendable {
     /// The first factor.
     var factor: String? { asked["factor"]?.string }
 
-    func told() async throws -> CurlCaller.Answer {
+    func result() async throws -> CurlCaller.Answer {
         try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
     }
 
@@ -39,14 +39,14 @@ struct CodeLogin: Sendable {
     ) async throws {
         let handedIn = try await handIn(code)
         #expect(handedIn.status == 200, "\(handedIn)", sourceLocation: location)
-        let told = try await told()
-        for answer in [handedIn, told] {
+        let result = try await result()
+        for answer in [handedIn, result] {
             #expect(answer["login"] == "success", "\(answer)", sourceLocation: location)
             #expect(answer["factor"]?.string == factor && answer["proof"] == "code", sourceLocation: location)
             #expect(answer["assurance"]?.string == assurance, "\(answer)", sourceLocation: location)
         }
-        #expect(told.steps.hasSuffix("\(factor) answered"), "\(told.steps)", sourceLocation: location)
-        #expect(told.stepTimes == told.stepTimes.sorted(), sourceLocation: location)
+        #expect(result.steps.hasSuffix("\(factor) answered"), "\(result.steps)", sourceLocation: location)
+        #expect(result.stepTimes == result.stepTimes.sorted(), sourceLocation: location)
     }
 }
 

@@ -49,9 +49,9 @@ extension Phone {
 
     /// Signs a decision about the challenge in an earlier answer.
     func sign(
-        _ word: String, what told: CurlCaller.Answer, in fixture: Fixture, number: String? = nil
+        _ word: String, what result: CurlCaller.Answer, in fixture: Fixture, number: String? = nil
     ) throws -> (challenge: String, answer: String) {
-        let list = try #require(told["pending"]?.array, "\(told)")
+        let list = try #require(result["pending"]?.array, "\(result)")
         let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")
         let challenge = try #require(pending["challenge"]?.string)
         let shown = TestPhone.Shown(

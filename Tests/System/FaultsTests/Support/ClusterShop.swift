@@ -65,9 +65,9 @@ struct ClusterShop: Sendable {
     static func result(of login: Login, at desk: MultiRelayClient) async throws -> Reply {
         while true {
             let challenge: JSONObject = ["challenge": .string(login.challenge)]
-            let told = try await desk.insist("POST", "/auth", challenge, wait: 60).reply
-            try #require(told.status == 200 && told["challenge"] == login.challenge, "\(told)")
-            if told["login"] != "wait" { return told }
+            let reply = try await desk.insist("POST", "/auth", challenge, wait: 60).reply
+            try #require(reply.status == 200 && reply["challenge"] == login.challenge, "\(reply)")
+            if reply["login"] != "wait" { return reply }
         }
     }
 }
@@ -82,9 +82,9 @@ struct CarriedPhone: Sendable {
     /// Approves or denies the login, with the number that the website shows.
     func decide(_ login: Login, approves: Bool) async throws {
         // Every relay knows the challenge, because the website already has its answer.
-        let told = try await roamer.insist("POST", "/pending", [:]).reply
-        let pending = (told.json["pending"]?.array ?? []).compactMap(\.object)
-        let its = try #require(pending.first { $0["challenge"]?.string == login.challenge }, "\(login): \(told)")
+        let reply = try await roamer.insist("POST", "/pending", [:]).reply
+        let pending = (reply.json["pending"]?.array ?? []).compactMap(\.object)
+        let its = try #require(pending.first { $0["challenge"]?.string == login.challenge }, "\(login): \(reply)")
         let shown = TestPhone.Shown(
             challenge: login.challenge, nonce: try #require(its["nonce"]?.string),
             context: try #require(its["context"]?.string.flatMap { Base64URL.decode($0) }))

@@ -76,7 +76,7 @@ final class ClusterTraffic: Sendable {
             let asked = try await desk.insist(
                 "POST", "/login", ["username": .string(name), "service": "web"], key: "\(name)-\(number)")
             let login = try Login(asked.reply)
-            async let told = ClusterShop.result(of: login, at: desk)
+            async let heldResult = ClusterShop.result(of: login, at: desk)
             if number == 1 {
                 // Waits, so that all logins are in flight at the same time once.
                 state.withLock { $0.asked += 1 }
@@ -85,7 +85,7 @@ final class ClusterTraffic: Sendable {
             await desk.pause(2000..<18_000)
             let approves = chance.number(below: 5) > 0
             try await phone.decide(login, approves: approves)
-            let result = try await told
+            let result = try await heldResult
             #expect(result["login"] == (approves ? "success" : "failure") && result["proof"] == "signed", "\(result)")
             #expect(result["reason"] == (approves ? nil : "denied") && result["device"] == phone.device, "\(result)")
             note(login, approved: approves)

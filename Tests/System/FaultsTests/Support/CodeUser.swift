@@ -77,8 +77,8 @@ final class CodeUser: Sendable {
     /// Submits a code that was already used, and expects a refusal.
     func replay(_ code: String, for login: Login) async throws {
         let body: JSONObject = ["challenge": .string(login.challenge), "otp": .string(code)]
-        let told = try await desk.insist("POST", "/backup", body).reply
-        #expect(told.status == 200 && told["login"] == "failure" && told["reason"] == nil, "\(name): \(told)")
+        let result = try await desk.insist("POST", "/backup", body).reply
+        #expect(result.status == 200 && result["login"] == "failure" && result["reason"] == nil, "\(name): \(result)")
     }
 
     /// Submits the same code at both relays at once.
@@ -86,11 +86,11 @@ final class CodeUser: Sendable {
     /// - Returns: whether it was right.
     func handIn(_ code: String, for login: Login) async throws -> Bool {
         let body: JSONObject = ["challenge": .string(login.challenge), "otp": .string(code)]
-        let answers = try await withThrowingTaskGroup(of: MultiRelayClient.Told.self) { group in
+        let answers = try await withThrowingTaskGroup(of: MultiRelayClient.FinalReply.self) { group in
             for relay in relays {
                 group.addTask { [desk] in try await desk.insist("POST", "/backup", body, first: relay) }
             }
-            return try await group.reduce(into: [MultiRelayClient.Told]()) { $0.append($1) }
+            return try await group.reduce(into: [MultiRelayClient.FinalReply]()) { $0.append($1) }
         }
         let successes = answers.filter { $0.reply.status == 200 && $0.reply["login"] == "success" }
         let late = answers.filter { $0.reply.status == 409 && $0.reply["code"] == "already_decided" }
@@ -102,8 +102,8 @@ final class CodeUser: Sendable {
         #expect(successes.count == 1 || answers.contains { $0.unsure > 0 }, "\(name): \(answers)")
         #expect(late.allSatisfy { $0.reply["login"] == "success" }, "\(name): \(answers)")
         #expect(wrong.isEmpty, "\(name): \(answers)")
-        let told = try await ClusterShop.result(of: login, at: desk)
-        #expect(told["login"] == "success" && told["proof"] == "code", "\(name): \(told)")
+        let result = try await ClusterShop.result(of: login, at: desk)
+        #expect(result["login"] == "success" && result["proof"] == "code", "\(name): \(result)")
         return true
     }
 }

@@ -39,7 +39,7 @@ final class MultiRelayClient: Sendable {
     }
 
     /// A final answer, and the number of earlier attempts whose outcome is unknown.
-    struct Told: Sendable {
+    struct FinalReply: Sendable {
         let reply: Reply
         let unsure: Int
     }
@@ -51,7 +51,7 @@ final class MultiRelayClient: Sendable {
     func insist(
         _ method: String, _ path: String, _ body: JSONObject? = nil, key: String? = nil, wait: Int? = nil,
         first: UInt16? = nil
-    ) async throws -> Told {
+    ) async throws -> FinalReply {
         var fields: [String: String] = [:]
         if let key { fields["idempotency-key"] = key }
         if let wait { fields["prefer"] = "wait=\(wait)" }
@@ -61,7 +61,7 @@ final class MultiRelayClient: Sendable {
             let anyone = relays[Int(chance.number(below: UInt64(relays.count)))]
             let reply = try? await send(method, path, body, fields: fields, at: attempt == 0 ? first ?? anyone : anyone)
             if let reply, reply.status != 503, reply.status != 429, reply.status != 409 || reply.retryAfter == nil {
-                return Told(reply: reply, unsure: unsure)
+                return FinalReply(reply: reply, unsure: unsure)
             }
             if reply?.status != 429 { unsure += 1 }
             await pause(reply?.status == 429 ? 1000..<2000 : 100..<500)

@@ -110,8 +110,8 @@ final class OutboxKillFixture: Sendable {
         try await killAndRestart(at: moment)
         if !moment.isAnnouncement {
             // The website never saw the answer, so it repeats the request.
-            let told = try await fixture.shop.insist("POST", "/login", body(message), key: message.key, gate: gate)
-            message.challenge = try Login(told).challenge
+            let answer = try await fixture.shop.insist("POST", "/login", body(message), key: message.key, gate: gate)
+            message.challenge = try Login(answer).challenge
         }
         return message
     }
@@ -282,9 +282,9 @@ final class OutboxKillFixture: Sendable {
         #expect(codes.count == 1, "\(message): \(codes)")
         guard !message.moment.isAnnouncement else { return }
         let code = try #require(codes.first ?? nil, "\(message)")
-        let told = try await fixture.shop.send(
+        let answer = try await fixture.shop.send(
             "POST", "/backup", ["challenge": .string(message.challenge), "otp": .string(code)])
-        #expect(told["login"] == "success" && told["factor"] == message.factor, "\(message): \(told)")
+        #expect(answer["login"] == "success" && answer["factor"] == message.factor, "\(message): \(answer)")
     }
 
     /// Checks that only refused messages are dead letters, that no finished entry is left, and that

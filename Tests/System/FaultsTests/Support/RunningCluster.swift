@@ -16,7 +16,7 @@ final class RunningCluster: Sendable {
     }
 
     let directory: TemporaryDirectory
-    private let told: JSONObject
+    private let description: JSONObject
 
     /// Starts a cluster for `test`, and removes it before this returns.
     static func run(_ test: (RunningCluster) async throws -> Void) async throws {
@@ -32,8 +32,8 @@ final class RunningCluster: Sendable {
         close(ends[0])
         do {
             let up = try await attended.get().line(.output, with: "{")
-            let told = try #require(try JSONReader.read(Array(up.utf8)).object)
-            try await test(RunningCluster(directory, told))
+            let description = try #require(try JSONReader.read(Array(up.utf8)).object)
+            try await test(RunningCluster(directory, description))
         } catch {
             await end(directory, try? attended.get(), ends[1])
             throw error
@@ -41,9 +41,9 @@ final class RunningCluster: Sendable {
         await end(directory, try attended.get(), ends[1])
     }
 
-    private init(_ directory: TemporaryDirectory, _ told: JSONObject) {
+    private init(_ directory: TemporaryDirectory, _ description: JSONObject) {
         self.directory = directory
-        self.told = told
+        self.description = description
     }
 
     /// In a separate task, so that a test that was cancelled by its time limit still cleans up.
@@ -69,12 +69,12 @@ final class RunningCluster: Sendable {
     /// The ports of relay1 and relay2.
     var relays: [UInt16] { ["relay1", "relay2"].compactMap { port("relays", $0) } }
     var nodes: [UInt16] { ["node1", "node2", "node3"].compactMap { port("nodes", $0) } }
-    var origin: String { told["origin"]?.string ?? "" }
+    var origin: String { description["origin"]?.string ?? "" }
     var proxy: UInt16 { origin.split(separator: ":").last.flatMap { UInt16($0) } ?? 0 }
-    var authority: String { told["ca"]?.string ?? "" }
+    var authority: String { description["ca"]?.string ?? "" }
 
     private func port(_ kind: String, _ name: String) -> UInt16? {
-        let port = told[kind]?.object?[name]?.object?["port"]?.integer
+        let port = description[kind]?.object?[name]?.object?["port"]?.integer
         return port.flatMap { UInt16(exactly: $0) }
     }
 

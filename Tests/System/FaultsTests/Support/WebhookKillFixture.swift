@@ -134,8 +134,8 @@ final class WebhookKillFixture: Sendable {
         }
         try await killAndRestart(at: moment)
         // The phone never saw the answer, so it repeats the request.
-        let told = try await answer()
-        #expect(told.status == 200 || told["code"] == "already_decided" || told.status == 403, "\(told)")
+        let result = try await answer()
+        #expect(result.status == 200 || result["code"] == "already_decided" || result.status == 403, "\(result)")
         state.state.withLock { $0.webhooks.append(ExpectedWebhook(moment: moment, challenge: login.challenge)) }
     }
 

@@ -82,7 +82,7 @@ struct WebhookShop: Sendable {
     }
 
     /// Runs such a login, and returns the time from the phone's answer to the webhook.
-    func told(_ username: String, by phone: Phone) async throws -> (challenge: String, time: Duration) {
+    func timed(_ username: String, by phone: Phone) async throws -> (challenge: String, time: Duration) {
         let login = try await login(username)
         let start = SystemTime().instant()
         let answer = try await phone.approve(login)
