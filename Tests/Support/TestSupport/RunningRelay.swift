@@ -11,7 +11,7 @@ import World
 public final class RunningRelay: Sendable {
     private struct State {
         var child: Child
-        var guardian: ProcessReaper
+        var reaper: ProcessReaper
         /// The logs of the earlier processes.
         var before = ""
     }
@@ -44,8 +44,8 @@ public final class RunningRelay: Sendable {
             try settings(&text)
             try TextFile.write(text, to: path)
             do {
-                let (child, guardian) = try await run(path)
-                return RunningRelay(directory, port, storage, child, guardian)
+                let (child, reaper) = try await run(path)
+                return RunningRelay(directory, port, storage, child, reaper)
             } catch let problem as Child.Problem where problem.description.contains("cannot listen") {
                 continue
             }
@@ -55,20 +55,20 @@ public final class RunningRelay: Sendable {
 
     private init(
         _ directory: TemporaryDirectory, _ reserved: FreePort, _ storage: StorageURL, _ child: Child,
-        _ guardian: ProcessReaper
+        _ reaper: ProcessReaper
     ) {
         self.storage = storage
         self.directory = directory
         self.reserved = reserved
         origin = "https://localhost:\(reserved.port)"
-        state = Mutex(State(child: child, guardian: guardian))
+        state = Mutex(State(child: child, reaper: reaper))
     }
 
     deinit {
         state.withLock { state in
             // The process must be dead first, because it could still write into the directory.
             state.child.killAndWait()
-            state.guardian.dismiss()
+            state.reaper.dismiss()
         }
     }
 
@@ -92,14 +92,14 @@ public final class RunningRelay: Sendable {
 
     private static func run(_ settings: String) async throws -> (Child, ProcessReaper) {
         let child = try Child(try BuiltProgram.twoefayd.path, ["--config", settings])
-        let guardian = try ProcessReaper(of: child.pid)
+        let reaper = try ProcessReaper(of: child.pid)
         do {
             _ = try await child.line(.errors, with: "event=daemon.started")
         } catch {
-            guardian.dismiss()
+            reaper.dismiss()
             throw error
         }
-        return (child, guardian)
+        return (child, reaper)
     }
 
     // MARK: Process
@@ -130,7 +130,7 @@ public final class RunningRelay: Sendable {
         let child = child
         child.signal(signal)
         let ended = await child.ended()
-        state.withLock { $0.guardian.dismiss() }
+        state.withLock { $0.reaper.dismiss() }
         return ended
     }
 
@@ -139,9 +139,9 @@ public final class RunningRelay: Sendable {
 
     /// Starts the same installation on the same port again, after `kill` or `stop`.
     public func restart() async throws {
-        let (child, guardian) = try await Self.run(settings)
+        let (child, reaper) = try await Self.run(settings)
         state.withLock { state in
-            state = State(child: child, guardian: guardian, before: state.before + state.child.written.errors)
+            state = State(child: child, reaper: reaper, before: state.before + state.child.written.errors)
         }
     }
 

@@ -38,7 +38,7 @@ import Testing
                 "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an Bücher & Mehr")
             _ = try await CodeLogin(shop, "kim.news")
             let (challenge, answer) = try await phone.sign("fraud", in: fixture)
-            let said = try await phone.party.curl(
+            let said = try await phone.client.curl(
                 "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said["login"] == "failure", "\(said)")
             try await news(

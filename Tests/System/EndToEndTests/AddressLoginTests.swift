@@ -6,7 +6,7 @@ import Testing
 @Suite("A user's address", .timeLimit(.minutes(15)), .mayBlock) struct AddressLoginTests {
     private func play(
         _ kind: StoreKind, _ policies: [String] = [],
-        _ story: (Fixture, Party, TestGateway, TestMailServer) async throws -> Void
+        _ story: (Fixture, APIClient, TestGateway, TestMailServer) async throws -> Void
     ) async throws {
         let (texts, mails) = (try await TestGateway.taking(), try await TestMailServer.start())
         let files = try TemporaryDirectory()
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    private func confirm(_ shop: Party, _ name: String, _ address: String, _ code: String? = nil) async throws
+    private func confirm(_ shop: APIClient, _ name: String, _ address: String, _ code: String? = nil) async throws
         -> CurlCaller.Answer
     {
         var body: JSONObject = ["address": .string(address)]
@@ -100,7 +100,7 @@ import Testing
             #expect(mails.said.isEmpty)
             var answer: JSONObject = ["challenge": .string(challenge)]
             if let number = refused["number"]?.string { answer.set("number", .string(number)) }
-            #expect(try await phone.party.curl("POST", "/success", answer)["login"] == "success")
+            #expect(try await phone.client.curl("POST", "/success", answer)["login"] == "success")
             let changed = try await shop.curl("PATCH", "/user/kim.bound", change)
             #expect(changed["waiting"] == ["kim.bound@example.org"], "\(changed)")
             let mailed = try await mails.code(1, to: "kim.bound@example.org")

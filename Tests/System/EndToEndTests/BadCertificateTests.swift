@@ -43,12 +43,13 @@ import World
                 ("from-ca", try fixture.authority("ca").issue(Self.request(key.publicKey))),
             ]
             for (name, certificate) in bad {
-                let party = try fixture.holder(name, try certificate.pem(), key)
+                let client = try fixture.holder(name, try certificate.pem(), key)
                 for version in ["1.2", "1.3"] {
                     // Even a route without authentication refuses a caller that presents a bad certificate.
                     for path in ["/user/bob", "/health"] {
-                        let status = try await party.refusal("GET", path, arguments: ["--tls-max", version])
-                        #expect(Party.broken.contains(status), "\(name) in TLS \(version): curl ended with \(status)")
+                        let status = try await client.refusal("GET", path, arguments: ["--tls-max", version])
+                        #expect(
+                            APIClient.broken.contains(status), "\(name) in TLS \(version): curl ended with \(status)")
                     }
                 }
             }
@@ -83,12 +84,12 @@ import World
                 ),
             ]
             for (name, certificate, key) in bad {
-                let party = try fixture.holder(name, try certificate.pem(), key)
-                let answer = try await party.curl("GET", "/user/bob")
+                let client = try fixture.holder(name, try certificate.pem(), key)
+                let answer = try await client.curl("GET", "/user/bob")
                 #expect(answer.status == 401, "\(name)")
                 #expect(answer["code"] == "unauthenticated", "\(name)")
                 #expect(answer.isProblem)
-                #expect(try await party.curl("GET", "/health").status == 200, "\(name)")
+                #expect(try await client.curl("GET", "/health").status == 200, "\(name)")
             }
             for (method, path) in [
                 ("POST", "/register"), ("GET", "/user/bob"), ("DELETE", "/user/bob"), ("POST", "/user/bob/activation"),
@@ -113,7 +114,7 @@ import World
                 ("POST", "/register"), ("GET", "/user/bob.kind"), ("DELETE", "/user/bob.kind"), ("POST", "/login"),
                 ("POST", "/auth"), ("POST", "/backup"), ("DELETE", "/challenge/x"),
             ] {
-                let answer = try await phone.party.curl(method, path)
+                let answer = try await phone.client.curl(method, path)
                 #expect(answer.status == 403, "\(method) \(path)")
                 #expect(answer["code"] == "forbidden")
                 #expect(answer.isProblem)
@@ -128,8 +129,8 @@ import World
             // The phone's key for its own device, signed by the websites' authority.
             let wrong = try fixture.authority("website-ca").issue(
                 Self.request(phone.key.key.publicKey, names: [.uri("twoefay:device:\(phone.device)")]))
-            let party = try fixture.holder("wrong", try wrong.pem(), phone.key.key)
-            #expect(try await party.curl("POST", "/success", ["challenge": "x"]).status == 401)
+            let client = try fixture.holder("wrong", try wrong.pem(), phone.key.key)
+            #expect(try await client.curl("POST", "/success", ["challenge": "x"]).status == 401)
         }
     }
 
@@ -159,7 +160,7 @@ import World
             // Each loop applies the reload by itself, and some may do so after the log line.
             var status: Int32 = 0
             for _ in 0..<20 where status == 0 { status = try await bad.refusal("GET", "/user/bob") }
-            #expect(Party.broken.contains(status), "curl ended with \(status)")
+            #expect(APIClient.broken.contains(status), "curl ended with \(status)")
             #expect(try await good.curl("GET", "/user/bob").status == 404)
         }
     }

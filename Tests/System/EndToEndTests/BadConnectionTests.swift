@@ -16,7 +16,7 @@ import Testing
             ]
             for (what, arguments) in refused {
                 let status = try await shop.refusal("GET", "/health", arguments: arguments)
-                #expect(Party.broken.contains(status), "\(what): curl ended with \(status)")
+                #expect(APIClient.broken.contains(status), "\(what): curl ended with \(status)")
             }
             for version in ["1.2", "1.3"] {
                 let answer = try await shop.curl("GET", "/user/bob", arguments: ["--tls-max", version])

@@ -57,11 +57,11 @@ import Testing
             #expect(up.status == 200)
             for port in [fixture.relay.port, balancer.port] {
                 let liar = try Interposer(to: port)
-                let party = fixture.nobody.through(liar.port)
-                #expect(try await party.curl("GET", "/health").status == 200)
+                let client = fixture.nobody.through(liar.port)
+                #expect(try await client.curl("GET", "/health").status == 200)
                 liar.set(Self.introducing([192, 0, 2, 66]))
-                let status = try await party.refusal("POST", "/verify", arguments: ["--max-time", "20"])
-                #expect(Party.broken.contains(status), "curl ended with \(status)")
+                let status = try await client.refusal("POST", "/verify", arguments: ["--max-time", "20"])
+                #expect(APIClient.broken.contains(status), "curl ended with \(status)")
                 // The answer is an alert at most: the handshake was not even started.
                 let answer = try #require(liar.passed.last?.toClient)
                 #expect(answer.count <= 7, "\(answer)")

@@ -9,7 +9,7 @@ import World
     /// A relay that sends codes by text message and by mail, and a website.
     private struct FactorFixture {
         let base: Fixture
-        let shop: Party
+        let shop: APIClient
         let texts: TestGateway
         let mails: TestMailServer
 
@@ -174,7 +174,7 @@ import World
             let body: JSONObject = [
                 "challenge": .string(approved.challenge), "number": try #require(approved.asked["number"]),
             ]
-            #expect(try await phone.party.curl("POST", "/success", body)["login"] == "success")
+            #expect(try await phone.client.curl("POST", "/success", body)["login"] == "success")
             let result = try await approved.result()
             #expect(result["login"] == "success" && result["factor"] == "push", "\(result)")
             #expect(result["proof"] == "certificate" && result["assurance"] == "high")
@@ -183,7 +183,7 @@ import World
             #expect(try await approved.handIn(unused).status == 409)
             // A denial ends everything, including the right code.
             let (denied, late) = try await gone()
-            let no = try await phone.party.curl("POST", "/failure", ["challenge": .string(denied.challenge)])
+            let no = try await phone.client.curl("POST", "/failure", ["challenge": .string(denied.challenge)])
             #expect(no["login"] == "failure", "\(no)")
             let ended = try await denied.result()
             #expect(ended["login"] == "failure" && ended["reason"] == "denied", "\(ended)")
@@ -192,7 +192,7 @@ import World
             // After the code has succeeded, the phone cannot answer any more.
             let (coded, right) = try await gone()
             try await coded.succeeds(by: "mail", worth: "low", right)
-            let after = try await phone.party.curl("POST", "/failure", ["challenge": .string(coded.challenge)])
+            let after = try await phone.client.curl("POST", "/failure", ["challenge": .string(coded.challenge)])
             #expect(after.status == 409 && after["code"] == "already_decided", "\(after)")
         }
         await apple.service.stop()

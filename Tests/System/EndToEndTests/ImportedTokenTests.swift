@@ -22,7 +22,7 @@ import World
 
     /// Runs a test with a relay whose website has these users, and with a directory for files.
     private func play(
-        _ kind: StoreKind, _ users: [String], _ story: (Fixture, Party, TemporaryDirectory) async throws -> Void
+        _ kind: StoreKind, _ users: [String], _ story: (Fixture, APIClient, TemporaryDirectory) async throws -> Void
     ) async throws {
         let files = try TemporaryDirectory()
         try await Fixture.play(kind) { fixture in
@@ -33,7 +33,7 @@ import World
         }
     }
 
-    private func logsIn(_ shop: Party, _ user: String, _ factor: String, _ code: String) async throws {
+    private func logsIn(_ shop: APIClient, _ user: String, _ factor: String, _ code: String) async throws {
         let login = try await CodeLogin(shop, user)
         #expect(login.asked["login"] == "unverified" && login.factor == factor)
         try await login.succeeds(by: factor, worth: "substantial", code)
@@ -41,7 +41,7 @@ import World
 
     /// Expects that a code is refused. It must be the last code of the user, because a further one would have to
     /// wait.
-    private func isRefused(_ shop: Party, _ user: String, _ code: String) async throws {
+    private func isRefused(_ shop: APIClient, _ user: String, _ code: String) async throws {
         let handedIn = try await CodeLogin(shop, user).handIn(code)
         #expect(handedIn.status == 200 && handedIn["login"] == "failure", "\(handedIn)")
     }

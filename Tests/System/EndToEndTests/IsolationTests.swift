@@ -63,7 +63,7 @@ import World
             let others = try await Phone(in: fixture, token: alice, code: alicesCode, website: "bank")
             let asked = try await bank.curl("POST", "/login", ["username": "alice.bank"])
             let challenge = try #require(asked["challenge"]?.string)
-            let list = try await others.party.curl("POST", "/pending", [:])["pending"]?.array
+            let list = try await others.client.curl("POST", "/pending", [:])["pending"]?.array
             let pending = try #require(list?.first?.object)
             let shown = TestPhone.Shown(
                 challenge: challenge, nonce: try #require(pending["nonce"]?.string),
@@ -84,7 +84,7 @@ import World
                     for body in bodies {
                         var body = body
                         body.set("challenge", .string(id))
-                        let answer = try await phone.party.curl("POST", path, body)
+                        let answer = try await phone.client.curl("POST", path, body)
                         #expect(answer.status == 404)
                         answers.append(answer.comparable)
                     }

@@ -32,7 +32,7 @@ import World
 
     private static let request: JSONObject = ["service": "Käse & Brot", "ip": "203.0.113.7", "expires_in": 345]
 
-    private func shop(_ fixture: Fixture) async throws -> Party {
+    private func shop(_ fixture: Fixture) async throws -> APIClient {
         try await fixture.website("shop", ["--display-name", "Bücher & Mehr"])
     }
 
@@ -102,7 +102,7 @@ import World
 
     /// A push that cannot be delivered is followed by the mail, and the answer of either counts.
     private func afterAPushThatCameToNothing(
-        _ fixture: Fixture, _ shop: Party, _ apple: TestAPNs, _ server: AioSMTPServer, seen: Int
+        _ fixture: Fixture, _ shop: APIClient, _ apple: TestAPNs, _ server: AioSMTPServer, seen: Int
     ) async throws {
         apple.service.script("dead", .refuse(.unregistered), repeatsLast: true)
         apple.service.script("cafe", .reset(.internalError), repeatsLast: true)

@@ -7,7 +7,7 @@ import Testing
     static let stores: [StoreKind] = [.file, .mariadb]
 
     /// Adds a website that answers for its users.
-    private func shop(in fixture: Fixture) async throws -> Party {
+    private func shop(in fixture: Fixture) async throws -> APIClient {
         try await fixture.website("shop", ["--answers", "website", "--number", "0"])
     }
 

@@ -39,7 +39,7 @@ import Testing
                 let challenge = try #require(asked["challenge"])
                 let held = try shop.begin("POST", "/auth", ["challenge": challenge], fields: ["prefer": "wait=30"])
                 try await fixture.relay.logged("event=request.held", number: path == "/success" ? 1 : 2)
-                let answered = try await phone.party.curl("POST", path, ["challenge": challenge, "number": number])
+                let answered = try await phone.client.curl("POST", path, ["challenge": challenge, "number": number])
                 #expect(answered.text == #"{"login":"\#(word)"}"#)
                 let result = try await shop.end(held)
                 #expect(result["login"]?.string == word)
@@ -66,7 +66,7 @@ import Testing
             let asked = try await shop.curl("POST", "/login", ["username": "bob.number", "number": "42"])
             #expect(asked["number"] == "42")
             let challenge = try #require(asked["challenge"])
-            let answered = try await phone.party.curl("POST", "/success", ["challenge": challenge, "number": "43"])
+            let answered = try await phone.client.curl("POST", "/success", ["challenge": challenge, "number": "43"])
             #expect(answered.text == #"{"login":"failure"}"#)
             let result = try await shop.curl("POST", "/auth", ["challenge": challenge])
             #expect(result["reason"] == "wrong_number")
@@ -85,14 +85,14 @@ import Testing
                 "challenge": try #require(asked["challenge"]), "number": try #require(asked["number"]),
             ]
             let unknown: JSONObject = ["challenge": "00000000000000000000000000000000"]
-            let connection = try await Connection(phone.party)
+            let connection = try await Connection(phone.client)
             #expect(try await connection.send("POST", "/failure", unknown).status == 404)
             for state in ["suspended", "revoked"] {
                 try relay.execute("UPDATE device SET state = '\(state)'")
                 let refused = try await connection.send("POST", "/success", answer)
                 #expect(refused.status == 401, "\(state)")
                 #expect(refused["code"] == "unauthenticated")
-                #expect(try await phone.party.curl("POST", "/success", answer).status == 401)
+                #expect(try await phone.client.curl("POST", "/success", answer).status == 401)
             }
             // The same holds for a website, even while its request is held.
             let website = try await Connection(shop)

@@ -49,7 +49,7 @@ import World
         }
     }
 
-    private func bind(in fixture: Fixture) async throws -> Party {
+    private func bind(in fixture: Fixture) async throws -> APIClient {
         let shop = try await fixture.website("shop")
         let (token, code) = try await shop.register("bob.pushed")
         _ = try await Phone(in: fixture, token: token, code: code, pushToken: Self.phoneToken)

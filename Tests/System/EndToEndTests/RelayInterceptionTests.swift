@@ -7,10 +7,10 @@ import World
 
 /// An attacker in the middle, between a relay and its clients.
 @Suite("An attacker between client and relay", .timeLimit(.minutes(15)), .mayBlock) struct RelayInterceptionTests {
-    private func through(_ middle: Interposer, _ party: Party) -> Party {
-        var party = party
-        party.caller.port = middle.port
-        return party
+    private func through(_ middle: Interposer, _ client: APIClient) -> APIClient {
+        var client = client
+        client.caller.port = middle.port
+        return client
     }
 
     @Test func interceptorSeesOnlyTLS() async throws {
@@ -19,7 +19,7 @@ import World
             let shop = through(middle, try await fixture.website("shop"))
             let (token, code) = try await shop.register("bob.middle")
             var phone = try await Phone(in: fixture, token: token, code: code, through: middle.port)
-            phone.party.caller.port = middle.port
+            phone.client.caller.port = middle.port
             let asked = try await shop.curl(
                 "POST", "/login",
                 [
@@ -28,7 +28,7 @@ import World
                 ])
             let challenge = try #require(asked["challenge"]?.string)
             let number = try #require(asked["number"])
-            let answered = try await phone.party.curl(
+            let answered = try await phone.client.curl(
                 "POST", "/success", ["challenge": .string(challenge), "number": number])
             #expect(answered["login"] == "success")
             #expect(try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])["login"] == "success")
@@ -111,8 +111,8 @@ import World
                     withExtendedLifetime(free) {}
                 }
                 _ = try await fake.line(.output, with: "ACCEPT")
-                for party in [shop, phone.party] {
-                    var fooled = party
+                for client in [shop, phone.client] {
+                    var fooled = client
                     fooled.caller.port = port
                     let status = try await fooled.refusal("GET", "/user/bob.fooled")
                     #expect(status == 60, "\(what): curl ended with \(status)")
@@ -195,7 +195,7 @@ import World
             for (what, tamper) in attempts {
                 middle.set(tamper)
                 let status = try await hidden.refusal("DELETE", "/user/nobody", arguments: ["--max-time", "20"])
-                #expect(Party.broken.contains(status), "\(what): curl ended with \(status)")
+                #expect(APIClient.broken.contains(status), "\(what): curl ended with \(status)")
             }
             middle.set(nil)
             #expect(try await hidden.curl("GET", "/user/bob.down").status == 200)

@@ -9,7 +9,7 @@ import World
     private static let german = " ist Ihr Anmeldecode für Bücher & Mehr, 5 Minuten gültig. Bitte nicht weitergeben."
     private static let english = " is your login code for Bücher & Mehr, valid for 5 minutes. Do not share it."
 
-    private func shop(_ fixture: Fixture) async throws -> Party {
+    private func shop(_ fixture: Fixture) async throws -> APIClient {
         try await fixture.website("shop", ["--display-name", "Bücher & Mehr"])
     }
 
@@ -17,7 +17,7 @@ import World
     ///
     /// - Parameter text: returns the message of a number, counted from 1.
     private func logIn(
-        _ fixture: Fixture, _ shop: Party, numbers: [String] = ["+4915112345671", "+4915112345672"],
+        _ fixture: Fixture, _ shop: APIClient, numbers: [String] = ["+4915112345671", "+4915112345672"],
         arrived text: (Int) async throws -> String
     ) async throws {
         let people = [("bob.german", "de-DE, en;q=0.5", Self.german), ("eve.english", "en", Self.english)]

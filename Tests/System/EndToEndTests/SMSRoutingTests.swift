@@ -4,7 +4,7 @@ import Testing
 
 /// The choice of the gateway for a text message, and messages that are never sent, as the website sees both.
 @Suite("The routing of text messages", .timeLimit(.minutes(15)), .mayBlock) struct SMSRoutingTests {
-    private func arrive(_ shop: Party, _ name: String, _ number: String, more: JSONObject = [:]) async throws {
+    private func arrive(_ shop: APIClient, _ name: String, _ number: String, more: JSONObject = [:]) async throws {
         var about = more
         about.set("phone", .string(number))
         try await shop.register(name, with: about)
@@ -12,7 +12,7 @@ import Testing
 
     /// Logs in with the code that the gateway received.
     private func logIn(
-        _ shop: Party, _ name: String, by gateway: TestGateway, _ number: Int,
+        _ shop: APIClient, _ name: String, by gateway: TestGateway, _ number: Int,
         _ location: SourceLocation = #_sourceLocation
     ) async throws {
         let login = try await CodeLogin(shop, name)
@@ -141,7 +141,7 @@ import Testing
 
     /// A message that cannot be sent has its reason in the step, and the mail after it logs in.
     private func goesOnToMail(
-        _ fixture: Fixture, _ shop: Party, _ name: String, _ reason: String, _ mail: TestMailServer
+        _ fixture: Fixture, _ shop: APIClient, _ name: String, _ reason: String, _ mail: TestMailServer
     ) async throws {
         let login = try await CodeLogin(shop, name)
         #expect(login.asked["login"] == "unverified" && login.factor == "mail")

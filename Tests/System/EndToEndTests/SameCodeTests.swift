@@ -13,7 +13,7 @@ import Testing
     private static let secret = "hex:3132333435363738393031323334353637383930"
     private static let shown = ["755224", "287082", "359152"]
 
-    private func play(_ kind: StoreKind, _ story: (Fixture, Party, TestGateway) async throws -> Void) async throws {
+    private func play(_ kind: StoreKind, _ story: (Fixture, APIClient, TestGateway) async throws -> Void) async throws {
         let gateway = try await TestGateway.taking()
         let files = try TemporaryDirectory()
         try await Fixture.play(kind) { text throws in
@@ -99,7 +99,7 @@ import Testing
 
     /// Submits waves of wrong codes. One code of each wave is checked; the third wave locks codes. There were
     /// enough earlier failures that the delay is longer than any wave takes.
-    private func wrongOnes(_ fixture: Fixture, _ shop: Party, _ lines: [Connection]) async throws {
+    private func wrongOnes(_ fixture: Fixture, _ shop: APIClient, _ lines: [Connection]) async throws {
         let login = try await CodeLogin(shop, "ana.token", ["factors": ["hotp"]])
         try fixture.relay.execute("UPDATE factor SET failures = 5 WHERE kind = 'hotp'")
         try fixture.relay.execute("UPDATE user SET code_failures = 5")

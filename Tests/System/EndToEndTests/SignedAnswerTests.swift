@@ -7,7 +7,7 @@ import World
 
 /// The default policy for answers: phones sign them.
 @Suite("A phone signs", .timeLimit(.minutes(5)), .mayBlock) struct SignedAnswerTests {
-    private func ask(_ shop: Party, _ username: String) async throws -> String {
+    private func ask(_ shop: APIClient, _ username: String) async throws -> String {
         let asked = try await shop.curl("POST", "/login", ["username": .string(username), "request": "4711"])
         #expect(asked.status == 201, "\(asked)")
         return try #require(asked["challenge"]?.string)
@@ -31,14 +31,14 @@ import World
                 (["challenge": .string(challenge), "answer": .string(answer + "A")], "answer mismatch"),
             ]
             for (body, fault) in plain {
-                let refused = try await phone.party.curl("POST", "/success", body)
+                let refused = try await phone.client.curl("POST", "/success", body)
                 #expect(refused.status == 400 && refused.isProblem && refused.faults == [fault], "\(refused)")
             }
             let waiting = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
             #expect(waiting["login"] == "wait" && waiting["receipt"] == nil)
 
             let body: JSONObject = ["challenge": .string(challenge), "answer": .string(answer)]
-            #expect(try await phone.party.curl("POST", "/success", body).text == #"{"login":"success"}"#)
+            #expect(try await phone.client.curl("POST", "/success", body).text == #"{"login":"success"}"#)
             let result = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
             #expect(result["login"] == "success" && result["proof"] == "signed" && result["assurance"] == "high")
             #expect(result["receipt"]?.string == answer && result["device"]?.string == phone.device)
@@ -49,7 +49,7 @@ import World
             let context = try #require(result["context"]?.string.flatMap { Base64URL.decode($0) })
             #expect(claims["context"]?.string == Base64URL.encode(SHA256.hash(context)))
             // Again: the challenge has ended, and the phone gets its result.
-            let again = try await phone.party.curl("POST", "/success", body)
+            let again = try await phone.client.curl("POST", "/success", body)
             #expect(again.status == 409 && again["code"] == "already_decided", "\(again)")
         }
     }
@@ -63,7 +63,7 @@ import World
             let phone = try await Phone(in: fixture, token: token, code: code)
             let challenge = try await ask(shop, "bob.frozen")
             let (_, answer) = try await phone.sign("fraud", in: fixture)
-            let said = try await phone.party.curl(
+            let said = try await phone.client.curl(
                 "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said.text == #"{"login":"failure"}"#)
             let result = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
@@ -86,7 +86,7 @@ import World
             let asked = try await shop.curl("POST", "/login", ["username": "bob.locked", "number": "42"])
             let (challenge, answer) = try await phone.sign("approve", in: fixture, number: "43")
             #expect(asked["challenge"]?.string == challenge)
-            let said = try await phone.party.curl(
+            let said = try await phone.client.curl(
                 "POST", "/success", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said.text == #"{"login":"failure"}"#)
             let refused = try await shop.curl(
@@ -110,12 +110,12 @@ import World
             let (token, code) = try await shop.register("bob.waits")
             let phone = try await Phone(in: fixture, token: token, code: code)
             for (round, word) in ["approve", "deny", "fraud"].enumerated() {
-                let looking = try phone.party.begin(
+                let looking = try phone.client.begin(
                     "POST", "/pending", [:], fields: ["prefer": "wait=60"])
                 try await fixture.relay.logged("event=request.held", number: 2 * round + 1)
                 let asked = try await shop.curl(
                     "POST", "/login", ["username": "bob.waits", "request": "4711", "number": "42"])
-                let found = try await phone.party.end(looking)
+                let found = try await phone.client.end(looking)
                 #expect(found.status == 200 && found.field("preference-applied") == "wait=60")
                 let (challenge, answer) = try phone.sign(
                     word, what: found, in: fixture, number: word == "approve" ? "42" : nil)
@@ -124,7 +124,7 @@ import World
                 let waiting = try shop.begin(
                     "POST", "/auth", ["challenge": .string(challenge)], fields: ["prefer": "wait=60"])
                 try await fixture.relay.logged("event=request.held", number: 2 * round + 2)
-                let said = try await phone.party.curl(
+                let said = try await phone.client.curl(
                     "POST", word == "approve" ? "/success" : "/failure",
                     ["challenge": .string(challenge), "answer": .string(answer)])
                 let result = try await shop.end(waiting)
@@ -145,12 +145,12 @@ import World
             let phone = try await Phone(in: fixture, token: token, code: code)
             let challenge = try await ask(shop, "bob.knows")
             let (_, answer) = try await phone.sign("approve", in: fixture, number: "42")
-            let looking = try phone.party.begin(
+            let looking = try phone.client.begin(
                 "POST", "/pending", ["known": [.string(challenge)]], fields: ["prefer": "wait=60"])
             try await fixture.relay.logged("event=request.held")
             #expect(try await shop.curl("DELETE", "/challenge/\(challenge)").status == 204)
-            #expect(try await phone.party.end(looking)["pending"] == [])
-            let late = try await phone.party.curl(
+            #expect(try await phone.client.end(looking)["pending"] == [])
+            let late = try await phone.client.curl(
                 "POST", "/success", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(late.status == 409 && late["code"] == "already_decided", "\(late)")
         }

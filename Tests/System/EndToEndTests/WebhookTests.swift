@@ -10,7 +10,7 @@ struct WebhookTests {
     /// Runs a test with a shop whose webhooks go to that receiver, which knows the secret from `website add`.
     private func play(
         _ kind: StoreKind, _ policies: [String] = [],
-        _ story: (Fixture, Party, TestWebhookServer) async throws -> Void
+        _ story: (Fixture, APIClient, TestWebhookServer) async throws -> Void
     ) async throws {
         let receiver = try await TestWebhookServer()
         try await Fixture.play(kind) { text throws in
@@ -26,7 +26,7 @@ struct WebhookTests {
         }
     }
 
-    private func cancelled(_ shop: Party, _ username: String) async throws -> String {
+    private func cancelled(_ shop: APIClient, _ username: String) async throws -> String {
         let asked = try await shop.curl("POST", "/login", ["username": .string(username)])
         let challenge = try #require(asked["challenge"]?.string, "\(asked)")
         #expect(try await shop.curl("DELETE", "/challenge/\(challenge)").status == 204)
@@ -50,7 +50,7 @@ struct WebhookTests {
                 let asked = try await shop.curl("POST", "/login", ["username": "ada"])
                 let number = word == "approve" ? asked["number"]?.string : nil
                 let (challenge, answer) = try await phone.sign(word, in: fixture, number: number)
-                let said = try await phone.party.curl(
+                let said = try await phone.client.curl(
                     "POST", path, ["challenge": .string(challenge), "answer": .string(answer)])
                 #expect(said.status == 200, "\(said)")
                 let result = try await receiver.event(challenge)

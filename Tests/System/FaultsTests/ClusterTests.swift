@@ -78,7 +78,7 @@ struct ClusterTests {
             try await migratesAtAllNodesAtOnce(cluster)
             let link = try await NodeLink(to: cluster.nodes)
             try await cluster.lead(relay1: link)
-            let shop = try await ClusterShop.open(cluster, desks: 10, chance)
+            let shop = try await ClusterShop.open(cluster, clients: 10, chance)
             let traffic = ClusterTraffic(shop, users: Self.users, chance)
             try await runTrials(traffic, link, chance)
             try await traffic.settled()
@@ -96,17 +96,17 @@ struct ClusterTests {
         let codes = try await CodeUser.shown(1000)
         let probe = ClusterProbe()
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for (name, desk, phone) in people {
-                group.addTask { try await traffic.live(name, at: desk, with: phone) }
+            for (name, client, phone) in people {
+                group.addTask { try await traffic.live(name, at: client, with: phone) }
             }
             for number in 0..<Self.tokens {
-                let desk = shop.desks[number % shop.desks.count]
-                let user = try await CodeUser.withToken("token-\(number)", of: shop, at: desk)
+                let client = shop.clients[number % shop.clients.count]
+                let user = try await CodeUser.withToken("token-\(number)", of: shop, at: client)
                 group.addTask { try await traffic.type(codes, of: user) }
             }
             let places = [("proxy", cluster.proxy)] + zip(["relay1", "relay2"], cluster.relays)
             for (place, port) in places + [places[0]] {
-                let roamer = try shop.desk(chance)
+                let roamer = try shop.client(chance)
                 group.addTask { try await probe.ask(place, at: port, as: roamer) { !traffic.isOver } }
             }
             group.addTask {
@@ -122,9 +122,9 @@ struct ClusterTests {
     private func runTrial(
         _ trial: Trial, _ number: Int, _ traffic: ClusterTraffic, _ link: NodeLink, _ probe: ClusterProbe
     ) async throws {
-        let desks = traffic.shop.desks
+        let clients = traffic.shop.clients
         let apps = try await (0..<Self.apps).asyncMap { app in
-            try await CodeUser.withApp("app-\(number)-\(app)", of: traffic.shop, at: desks[app % desks.count])
+            try await CodeUser.withApp("app-\(number)-\(app)", of: traffic.shop, at: clients[app % clients.count])
         }
         let (start, before) = (SystemTime().instant(), traffic.ended.count)
         try await withThrowingTaskGroup(of: Void.self) { group in

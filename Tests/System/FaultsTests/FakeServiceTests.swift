@@ -15,14 +15,14 @@ import World
         let directory: TemporaryDirectory
         let settings: JSONObject
         let port: Int64
-        private let guardian: ProcessReaper
+        private let reaper: ProcessReaper
 
         init(_ arguments: String..., port: Int64 = 0, in directory: TemporaryDirectory? = nil) async throws {
             let directory = try directory ?? TemporaryDirectory()
             child = try Child(
                 try BuiltProgram.twoefay.path,
                 ["fake-apns", "--json", "--listen", "127.0.0.1:\(port)", "--directory", directory("team")] + arguments)
-            guardian = try ProcessReaper(of: child.pid)
+            reaper = try ProcessReaper(of: child.pid)
             self.directory = directory
             let line = try await child.line(.output, with: #""event":"listening""#)
             let listening = try #require(try JSONReader.read(Array(line.utf8)).object)
@@ -32,7 +32,7 @@ import World
 
         deinit {
             child.signal(SIGKILL)
-            guardian.dismiss()
+            reaper.dismiss()
         }
 
         /// Makes it the push service in a relay's settings.
@@ -222,8 +222,8 @@ import World
         let child = try Child(
             try BuiltProgram.twoefay.path,
             ["fake-apns", "--listen", "127.0.0.1:0", "--directory", directory("a team")])
-        let guardian = try ProcessReaper(of: child.pid)
-        defer { guardian.dismiss() }
+        let reaper = try ProcessReaper(of: child.pid)
+        defer { reaper.dismiss() }
         try await child.says("Ctrl-C ends it.")
         child.signal(SIGTERM)
         let ended = await child.ended()

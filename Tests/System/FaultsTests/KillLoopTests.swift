@@ -93,7 +93,7 @@ private final class Crowd: Sendable {
             #expect(again == login)
             let approves = chance.number(below: 4) > 0
             let path = approves ? "/success" : "/failure"
-            let answer = try await phone.party.insist("POST", path, phone.answer(login), gate: gate)
+            let answer = try await phone.client.insist("POST", path, phone.answer(login), gate: gate)
             // 409: an earlier attempt was accepted, and its answer lost.
             #expect(answer.status == 200 || answer["code"] == "already_decided", "\(answer)")
             let challenge: JSONObject = ["challenge": .string(login.challenge)]

@@ -86,7 +86,7 @@ import Testing
         // The phone repeats until it knows the result; another answer changes nothing.
         let again = try await phone.approve(login)
         #expect(again.status == 409 && again["code"] == "already_decided", "\(again)")
-        let deny = try await phone.party.send("POST", "/failure", ["challenge": .string(login.challenge)])
+        let deny = try await phone.client.send("POST", "/failure", ["challenge": .string(login.challenge)])
         #expect(deny.status == 409, "\(deny)")
         try await fixture.finish(login, by: nil)
     }

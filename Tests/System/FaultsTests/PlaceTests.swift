@@ -36,7 +36,7 @@ import Testing
         #expect(alert["loc-key"] == "TWOEFAY_LOGIN_SERVICE_PLACE_IP")
         #expect(alert["loc-args"] == ["the till", "Graz, Austria", .string(Self.ip)])
         // The context that the phone signs has the same place.
-        let pending = try await phone.party.send("POST", "/pending")
+        let pending = try await phone.client.send("POST", "/pending")
         let context = try #require(pending.json["pending"]?.array?.first?.object?["context"]?.string)
         let bytes = try #require(Base64URL.decode(context))
         let shown = try #require(try JSONReader.read(bytes).object)

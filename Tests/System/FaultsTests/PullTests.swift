@@ -37,7 +37,7 @@ import World
             #expect(login.factor == "pull")
             let result = try await fixture.auth(login.challenge)
             #expect(result["login"] == "wait" && result.steps == ["queued"], "\(result)")
-            let pending = try await phone.party.send("POST", "/pending", [:])
+            let pending = try await phone.client.send("POST", "/pending", [:])
             #expect(
                 pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])
             let left = try Ledger.read(fixture.relay) { try $0.texts("SELECT kind FROM outbox") }

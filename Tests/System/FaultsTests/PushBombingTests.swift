@@ -47,7 +47,7 @@ import World
 
     /// Polls for the login on the phone, and checks, signs and reports it.
     private func logIn(_ login: Login, _ phone: Phone, _ key: TestPhone, _ fixture: Fixture) async throws {
-        let list = try await phone.party.send("POST", "/pending", [:]).json["pending"]?.array ?? []
+        let list = try await phone.client.send("POST", "/pending", [:]).json["pending"]?.array ?? []
         let pending = try #require(list.count == 1 ? list[0].object : nil, "\(list)")
         #expect(pending["challenge"]?.string == login.challenge)
         let shown = TestPhone.Shown(
@@ -56,7 +56,7 @@ import World
         let signed = try key.decision(
             "approve", about: shown, device: phone.device, origin: fixture.relay.origin,
             number: login.number, at: SystemTime().now())
-        let said = try await phone.party.send(
+        let said = try await phone.client.send(
             "POST", "/success", ["challenge": .string(login.challenge), "answer": .string(signed)])
         #expect(said.status == 200 && said["login"] == "success", "\(said)")
         let result = try await fixture.auth(login.challenge)

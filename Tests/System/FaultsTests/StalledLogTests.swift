@@ -73,10 +73,10 @@ import Testing
         }
 
         /// Returns the number of answers with the expected status.
-        func ask(as party: ReconnectingClient, expecting status: Int) async throws -> Int {
+        func ask(as client: ReconnectingClient, expecting status: Int) async throws -> Int {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<20 {
-                    let line = try await party.line()
+                    let line = try await client.line()
                     group.addTask {
                         var answered = 0
                         for _ in 0..<(Self.requests / 20) {

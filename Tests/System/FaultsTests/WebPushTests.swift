@@ -82,7 +82,7 @@ import World
         #expect(text.contains("the till") && text.contains("198.51.100.7") && text.contains("TWOEFAY_LOGIN"))
         for secret in ["anna.secret", browser.token, "47"] { #expect(!text.contains(secret), "\(text)") }
 
-        let pending = try await browser.phone.party.send("POST", "/pending", [:])
+        let pending = try await browser.phone.client.send("POST", "/pending", [:])
         let asked = try #require(pending.json["pending"]?.array?.first?.object)
         let shown = TestPhone.Shown(
             challenge: try #require(asked["challenge"]?.string), nonce: try #require(asked["nonce"]?.string),
@@ -91,7 +91,7 @@ import World
         let answer = try browser.key.decision(
             "approve", about: shown, device: browser.phone.device, origin: fixture.relay.origin, number: "47",
             at: SystemTime().now())
-        let said = try await browser.phone.party.send(
+        let said = try await browser.phone.client.send(
             "POST", "/success", ["challenge": .string(login.challenge), "answer": .string(answer)])
         #expect(said["login"] == "success", "\(said)")
         let end = try await fixture.auth(login.challenge)
@@ -119,7 +119,7 @@ import World
         let moved = try browser.key.movedTo(
             again.subscription.token, device: device, origin: fixture.relay.origin, website: Fixture.website,
             at: SystemTime().now())
-        #expect(try await browser.phone.party.send("POST", "/device", ["dev_token": .string(moved)]).status == 200)
+        #expect(try await browser.phone.client.send("POST", "/device", ["dev_token": .string(moved)]).status == 200)
         let last = try await fixture.login(browser.token)
         #expect(last.factor == "push")
         let push = try #require(await service.received(2).last)
@@ -221,7 +221,7 @@ import World
         #expect(reply.steps == ["undeliverable"] && reply["login"] == "wait", "\(reply)")
         #expect(try await doorman.count() == 0)
         // A phone that polls finds the challenge.
-        let pending = try await browser.phone.party.send("POST", "/pending", [:])
+        let pending = try await browser.phone.client.send("POST", "/pending", [:])
         #expect(pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])
         try await fixture.finish(login, by: browser.phone)
     }
@@ -250,7 +250,7 @@ import World
             try TestSubscriber("https://192.168.0.1/x").subscription.token,
             device: try #require(DeviceID(phone.device)), origin: fixture.relay.origin, website: Fixture.website,
             at: SystemTime().now())
-        let refused = try await phone.party.send("POST", "/device", ["dev_token": .string(moved)])
+        let refused = try await phone.client.send("POST", "/device", ["dev_token": .string(moved)])
         #expect(refused.status == 400 && refused["code"] == "invalid", "\(refused)")
         let left = try Ledger.read(fixture.relay) { try $0.texts("SELECT push_token FROM device") }
         #expect(left == [key.pushToken])

@@ -105,8 +105,8 @@ import World
         try writeSecrets(directory)
         let port = try FreePort()
         let receiver = try code.start(code.listening(String(port.port)), in: directory)
-        let guardian = try ProcessReaper(of: receiver.pid)
-        defer { guardian.dismiss() }
+        let reaper = try ProcessReaper(of: receiver.pid)
+        defer { reaper.dismiss() }
         _ = try await receiver.line(code.ready.stream, with: code.ready.word)
         for one in Self.incoming {
             let fields = try one.fields.flatMap { ["--header", "\($0.name): \($0.value)"] }

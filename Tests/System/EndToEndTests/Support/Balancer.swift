@@ -15,7 +15,7 @@ final class Balancer: Sendable {
     private let reserved: FreePort
     private let directory: TemporaryDirectory
     private let child: Child
-    private let guardian: ProcessReaper
+    private let reaper: ProcessReaper
 
     init(before relay: RunningRelay) throws {
         reserved = try FreePort()
@@ -28,21 +28,21 @@ final class Balancer: Sendable {
                 "TWOEFAY_HOST": "localhost", "TWOEFAY_CA": relay.file("ca.pem"), "TWOEFAY_CONNECTIONS": "100",
                 "TWOEFAY_PROXY_SOCKET": directory("socket"),
             ])
-        guardian = try ProcessReaper(of: child.pid)
+        reaper = try ProcessReaper(of: child.pid)
     }
 
     deinit {
         child.signal(SIGKILL)
-        guardian.dismiss()
+        reaper.dismiss()
     }
 }
 
-extension Party {
+extension APIClient {
     /// Returns the party with its connections through that port, from that address of this machine.
-    func through(_ port: UInt16, from address: String? = nil) -> Party {
-        var party = self
-        party.caller.port = port
-        party.caller.address = address
-        return party
+    func through(_ port: UInt16, from address: String? = nil) -> APIClient {
+        var client = self
+        client.caller.port = port
+        client.caller.address = address
+        return client
     }
 }

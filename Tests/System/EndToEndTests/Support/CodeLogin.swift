@@ -7,9 +7,9 @@ import World
 struct CodeLogin: Sendable {
     let challenge: String
     let asked: CurlCaller.Answer
-    private let shop: Party
+    private let shop: APIClient
 
-    init(_ shop: Party, _ username: String, _ more: JSONObject = [:], fields: [String: String] = [:]) async throws {
+    init(_ shop: APIClient, _ username: String, _ more: JSONObject = [:], fields: [String: String] = [:]) async throws {
         var body: JSONObject = ["username": .string(username)]
         for member in more.members { body.set(member.name, member.value) }
         asked = try await shop.curl("POST", "/login", body, fields: fields)
@@ -25,7 +25,7 @@ struct CodeLogin: Sendable {
         try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
     }
 
-    func begin(_ factor: String, by other: Party? = nil) async throws -> CurlCaller.Answer {
+    func begin(_ factor: String, by other: APIClient? = nil) async throws -> CurlCaller.Answer {
         try await (other ?? shop).curl("POST", "/challenge/\(challenge)/factor", ["factor": .string(factor)])
     }
 
@@ -65,7 +65,7 @@ extension CurlCaller.Answer {
     var stepTimes: [Timestamp] { stepObjects.compactMap { $0["at"]?.string.flatMap { Timestamp(rfc3339: $0) } } }
 }
 
-extension Party {
+extension APIClient {
     /// Registers a user without a phone.
     @discardableResult func register(_ username: String, with more: JSONObject) async throws -> (
         token: String, code: String

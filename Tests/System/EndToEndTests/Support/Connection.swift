@@ -28,8 +28,8 @@ final class Connection: Sendable {
 
     struct Refused: Error { let failure: ConnectionFailure }
 
-    init(_ party: Party) async throws {
-        let caller = party.caller
+    init(_ api: APIClient) async throws {
+        let caller = api.caller
         let tls = try TLSClientContext(
             roots: .pem(try TextFile.bytes(caller.authorityPath)),
             certificateChainPEM: try caller.certificatePath.map { try TextFile.bytes($0) },

@@ -34,27 +34,27 @@ final class Fixture: Sendable {
 
     private init(_ relay: RunningRelay) { self.relay = relay }
 
-    var nobody: Party { Party(caller: relay.caller(), fixture: self) }
+    var nobody: APIClient { APIClient(caller: relay.caller(), fixture: self) }
 
     /// - Parameter answers: the policy `answers`, unless `policies` has it; nil for the default.
     func website(
         _ name: String, _ policies: [String] = [], answers: String? = "certificate"
-    ) async throws -> Party {
+    ) async throws -> APIClient {
         var policies = policies
         if let answers, !policies.contains("--answers") { policies += ["--answers", answers] }
         try await relay.tool(["website", "add", name, "--out", relay.directory.path] + policies)
         keep(pem: try TextFile.read(relay.directory("\(name).key")))
-        return Party(
+        return APIClient(
             caller: relay.caller(
                 certificatePath: relay.directory("\(name).pem"), keyPath: relay.directory("\(name).key")), fixture: self
         )
     }
 
     /// Returns a client with this certificate and key.
-    func holder(_ name: String, _ certificate: [UInt8], _ key: P256PrivateKey) throws -> Party {
+    func holder(_ name: String, _ certificate: [UInt8], _ key: P256PrivateKey) throws -> APIClient {
         let pem = String(decoding: try key.pem().reveal(), as: UTF8.self)
         keep(pem: pem)
-        return Party(
+        return APIClient(
             caller: try relay.caller(name, certificate: String(decoding: certificate, as: UTF8.self), key: pem),
             fixture: self)
     }
@@ -130,7 +130,7 @@ final class Fixture: Sendable {
 }
 
 /// A client whose requests and answers are kept for the search in the log.
-struct Party: Sendable {
+struct APIClient: Sendable {
     var caller: CurlCaller
     let fixture: Fixture
 

@@ -6,7 +6,7 @@ import World
 
 /// A bound phone, with its certificate from the relay.
 struct Phone: Sendable {
-    var party: Party
+    var client: APIClient
     let device: String
     let certificatePath: String
     let key: TestPhone
@@ -33,8 +33,8 @@ struct Phone: Sendable {
         #expect(answer.json?.object?.names == ["login", "device", "certificate", "revocation_code"])
         device = try #require(answer["device"]?.string)
         let pem = try #require(answer["certificate"]?.string)
-        party = try fixture.holder("phone-\(device)", Array(pem.utf8), key.key)
-        certificatePath = try #require(party.caller.certificatePath)
+        client = try fixture.holder("phone-\(device)", Array(pem.utf8), key.key)
+        certificatePath = try #require(client.caller.certificatePath)
     }
 }
 
@@ -44,7 +44,7 @@ extension Phone {
     func sign(_ word: String, in fixture: Fixture, number: String? = nil) async throws -> (
         challenge: String, answer: String
     ) {
-        try sign(word, what: try await party.curl("POST", "/pending", [:]), in: fixture, number: number)
+        try sign(word, what: try await client.curl("POST", "/pending", [:]), in: fixture, number: number)
     }
 
     /// Signs a decision about the challenge in an earlier answer.

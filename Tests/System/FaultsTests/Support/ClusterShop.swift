@@ -11,12 +11,12 @@ struct ClusterShop: Sendable {
 
     let cluster: RunningCluster
     let receiver: TestWebhookServer
-    let desks: [MultiRelayClient]
+    let clients: [MultiRelayClient]
     /// A client without a certificate.
     private let anyone: MultiRelayClient
 
     /// - Parameter desks: the number of clients, each with separate connections.
-    static func open(_ cluster: RunningCluster, desks: Int, _ chance: SeededRandomness) async throws -> ClusterShop {
+    static func open(_ cluster: RunningCluster, clients: Int, _ chance: SeededRandomness) async throws -> ClusterShop {
         let receiver = try await TestWebhookServer()
         let into = cluster.directory.path
         // No user may reach a limit, and no login may expire.
@@ -28,14 +28,14 @@ struct ClusterShop: Sendable {
         let secret = try TextFile.read("\(into)/\(name).secret")
         try receiver.learn(String(secret.prefix { $0 != "\n" }))
         return ClusterShop(
-            cluster: cluster, receiver: receiver, desks: try (0..<desks).map { _ in try desk(cluster, chance) },
+            cluster: cluster, receiver: receiver, clients: try (0..<clients).map { _ in try client(cluster, chance) },
             anyone: try MultiRelayClient(cluster, chance))
     }
 
     /// Returns another client, so that its requests do not delay those of the others.
-    func desk(_ chance: SeededRandomness) throws -> MultiRelayClient { try Self.desk(cluster, chance) }
+    func client(_ chance: SeededRandomness) throws -> MultiRelayClient { try Self.client(cluster, chance) }
 
-    private static func desk(_ cluster: RunningCluster, _ chance: SeededRandomness) throws -> MultiRelayClient {
+    private static func client(_ cluster: RunningCluster, _ chance: SeededRandomness) throws -> MultiRelayClient {
         let files = cluster.directory.path
         return try MultiRelayClient(
             cluster, chance, certificate: try TextFile.bytes("\(files)/\(name).pem"),
@@ -43,8 +43,9 @@ struct ClusterShop: Sendable {
     }
 
     /// Enrols a user with a phone. Each request may go to another relay.
-    func enrol(_ username: String, at desk: MultiRelayClient, _ chance: SeededRandomness) async throws -> CarriedPhone {
-        let registered = try await desk.insist("POST", "/register", ["username": .string(username)], key: username)
+    func enrol(_ username: String, at client: MultiRelayClient, _ chance: SeededRandomness) async throws -> CarriedPhone
+    {
+        let registered = try await client.insist("POST", "/register", ["username": .string(username)], key: username)
         let (token, code) = try Fixture.registered(registered.reply)
         let key = try TestPhone(pushToken: Fixture.pushToken())
         let proof = try key.proof(
@@ -62,10 +63,10 @@ struct ClusterShop: Sendable {
     }
 
     /// Asks any relay for the result of a login, until it is known.
-    static func result(of login: Login, at desk: MultiRelayClient) async throws -> Reply {
+    static func result(of login: Login, at client: MultiRelayClient) async throws -> Reply {
         while true {
             let challenge: JSONObject = ["challenge": .string(login.challenge)]
-            let reply = try await desk.insist("POST", "/auth", challenge, wait: 60).reply
+            let reply = try await client.insist("POST", "/auth", challenge, wait: 60).reply
             try #require(reply.status == 200 && reply["challenge"] == login.challenge, "\(reply)")
             if reply["login"] != "wait" { return reply }
         }

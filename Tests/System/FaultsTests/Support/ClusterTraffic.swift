@@ -49,16 +49,17 @@ final class ClusterTraffic: Sendable {
     // MARK: Phones
 
     /// Enrols users: one after the other at each client, with all clients at the same time.
-    func enrol() async throws -> [(name: String, desk: MultiRelayClient, phone: CarriedPhone)] {
-        let desks = shop.desks
-        return try await withThrowingTaskGroup(of: [(name: String, desk: MultiRelayClient, phone: CarriedPhone)].self) {
+    func enrol() async throws -> [(name: String, client: MultiRelayClient, phone: CarriedPhone)] {
+        let clients = shop.clients
+        return try await withThrowingTaskGroup(of: [(name: String, client: MultiRelayClient, phone: CarriedPhone)].self)
+        {
             group in
-            for (number, desk) in desks.enumerated() {
+            for (number, client) in clients.enumerated() {
                 group.addTask { [shop, chance, users] in
-                    var enrolled: [(name: String, desk: MultiRelayClient, phone: CarriedPhone)] = []
-                    for user in stride(from: number, to: users, by: desks.count) {
+                    var enrolled: [(name: String, client: MultiRelayClient, phone: CarriedPhone)] = []
+                    for user in stride(from: number, to: users, by: clients.count) {
                         let name = "user-\(user)"
-                        enrolled.append((name, desk, try await shop.enrol(name, at: desk, chance)))
+                        enrolled.append((name, client, try await shop.enrol(name, at: client, chance)))
                     }
                     return enrolled
                 }
@@ -69,20 +70,20 @@ final class ClusterTraffic: Sendable {
 
     /// Runs one login after the other: the website's request is held until the result, while the phone's owner
     /// takes some time.
-    func live(_ name: String, at desk: MultiRelayClient, with phone: CarriedPhone) async throws {
+    func live(_ name: String, at client: MultiRelayClient, with phone: CarriedPhone) async throws {
         var number = 0
         repeat {
             number += 1
-            let asked = try await desk.insist(
+            let asked = try await client.insist(
                 "POST", "/login", ["username": .string(name), "service": "web"], key: "\(name)-\(number)")
             let login = try Login(asked.reply)
-            async let heldResult = ClusterShop.result(of: login, at: desk)
+            async let heldResult = ClusterShop.result(of: login, at: client)
             if number == 1 {
                 // Waits, so that all logins are in flight at the same time once.
                 state.withLock { $0.asked += 1 }
                 while state.withLock({ $0.asked < users }) { try await pause() }
             }
-            await desk.pause(2000..<18_000)
+            await client.pause(2000..<18_000)
             let approves = chance.number(below: 5) > 0
             try await phone.decide(login, approves: approves)
             let result = try await heldResult

@@ -6,12 +6,12 @@ import World
 /// A user who logs in with codes. Each code is submitted at both relays at once.
 final class CodeUser: Sendable {
     let name: String
-    private let desk: MultiRelayClient
+    private let client: MultiRelayClient
     private let relays: [UInt16]
 
-    private init(_ name: String, _ desk: MultiRelayClient, _ relays: [UInt16]) {
+    private init(_ name: String, _ client: MultiRelayClient, _ relays: [UInt16]) {
         self.name = name
-        self.desk = desk
+        self.client = client
         self.relays = relays
     }
 
@@ -25,25 +25,25 @@ final class CodeUser: Sendable {
         return ended.output.split(separator: "\n").map(String.init)
     }
 
-    static func withToken(_ name: String, of shop: ClusterShop, at desk: MultiRelayClient) async throws -> CodeUser {
-        let user = try await registered(name, of: shop, at: desk)
+    static func withToken(_ name: String, of shop: ClusterShop, at client: MultiRelayClient) async throws -> CodeUser {
+        let user = try await registered(name, of: shop, at: client)
         let body: JSONObject = ["secret": .string("hex:\(secret)")]
-        let added = try await desk.insist("POST", "/user/\(name)/hotp", body, key: "\(name)-hotp").reply
+        let added = try await client.insist("POST", "/user/\(name)/hotp", body, key: "\(name)-hotp").reply
         try #require(added.status == 201, "\(added)")
         return user
     }
 
     /// - Returns: the secret of the app.
     static func withApp(
-        _ name: String, of shop: ClusterShop, at desk: MultiRelayClient
+        _ name: String, of shop: ClusterShop, at client: MultiRelayClient
     ) async throws -> (user: CodeUser, secret: String) {
-        let user = try await registered(name, of: shop, at: desk)
-        let made = try await desk.insist("POST", "/user/\(name)/totp", [:], key: "\(name)-totp").reply
+        let user = try await registered(name, of: shop, at: client)
+        let made = try await client.insist("POST", "/user/\(name)/totp", [:], key: "\(name)-totp").reply
         let secret = try #require(made["secret"], "\(made)")
         var confirmed = false
         while !confirmed {
             let code: JSONObject = ["otp": .string(try await now(secret))]
-            let reply = try await desk.insist("POST", "/user/\(name)/totp/confirm", code).reply
+            let reply = try await client.insist("POST", "/user/\(name)/totp/confirm", code).reply
             try #require(reply.status == 200, "\(reply)")
             // The machine may have been so slow that the code expired.
             confirmed = reply.json["confirmed"] == true
@@ -51,12 +51,12 @@ final class CodeUser: Sendable {
         return (user, secret)
     }
 
-    private static func registered(_ name: String, of shop: ClusterShop, at desk: MultiRelayClient) async throws
+    private static func registered(_ name: String, of shop: ClusterShop, at client: MultiRelayClient) async throws
         -> CodeUser
     {
-        let reply = try await desk.insist("POST", "/register", ["username": .string(name)], key: name).reply
+        let reply = try await client.insist("POST", "/register", ["username": .string(name)], key: name).reply
         try #require(reply.status == 201, "\(reply)")
-        return CodeUser(name, desk, shop.cluster.relays)
+        return CodeUser(name, client, shop.cluster.relays)
     }
 
     /// Returns the code that an app with this secret shows, some seconds from now.
@@ -71,13 +71,13 @@ final class CodeUser: Sendable {
 
     func login(_ number: Int) async throws -> Login {
         let body: JSONObject = ["username": .string(name)]
-        return try Login(try await desk.insist("POST", "/login", body, key: "\(name)-\(number)").reply)
+        return try Login(try await client.insist("POST", "/login", body, key: "\(name)-\(number)").reply)
     }
 
     /// Submits a code that was already used, and expects a refusal.
     func replay(_ code: String, for login: Login) async throws {
         let body: JSONObject = ["challenge": .string(login.challenge), "otp": .string(code)]
-        let result = try await desk.insist("POST", "/backup", body).reply
+        let result = try await client.insist("POST", "/backup", body).reply
         #expect(result.status == 200 && result["login"] == "failure" && result["reason"] == nil, "\(name): \(result)")
     }
 
@@ -88,7 +88,7 @@ final class CodeUser: Sendable {
         let body: JSONObject = ["challenge": .string(login.challenge), "otp": .string(code)]
         let answers = try await withThrowingTaskGroup(of: MultiRelayClient.FinalReply.self) { group in
             for relay in relays {
-                group.addTask { [desk] in try await desk.insist("POST", "/backup", body, first: relay) }
+                group.addTask { [client] in try await client.insist("POST", "/backup", body, first: relay) }
             }
             return try await group.reduce(into: [MultiRelayClient.FinalReply]()) { $0.append($1) }
         }
@@ -102,7 +102,7 @@ final class CodeUser: Sendable {
         #expect(successes.count == 1 || answers.contains { $0.unsure > 0 }, "\(name): \(answers)")
         #expect(late.allSatisfy { $0.reply["login"] == "success" }, "\(name): \(answers)")
         #expect(wrong.isEmpty, "\(name): \(answers)")
-        let result = try await ClusterShop.result(of: login, at: desk)
+        let result = try await ClusterShop.result(of: login, at: client)
         #expect(result["login"] == "success" && result["proof"] == "code", "\(name): \(result)")
         return true
     }

@@ -67,7 +67,7 @@ struct Fixture: Sendable {
         let certificate = try #require(reply["certificate"])
         return Phone(
             device: try #require(reply["device"]), pushToken: phone.pushToken,
-            party: try ReconnectingClient(relay, certificate: Array(certificate.utf8), key: try phone.key.pem()))
+            client: try ReconnectingClient(relay, certificate: Array(certificate.utf8), key: try phone.key.pem()))
     }
 
     /// Registers a user, and binds a phone.
@@ -113,9 +113,9 @@ struct Login: Sendable, Equatable {
 struct Phone: Sendable {
     let device: String
     let pushToken: String
-    let party: ReconnectingClient
+    let client: ReconnectingClient
 
-    func approve(_ login: Login) async throws -> Reply { try await party.send("POST", "/success", answer(login)) }
+    func approve(_ login: Login) async throws -> Reply { try await client.send("POST", "/success", answer(login)) }
 
     func answer(_ login: Login) -> JSONObject {
         var body: JSONObject = ["challenge": .string(login.challenge)]

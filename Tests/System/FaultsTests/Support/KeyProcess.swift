@@ -4,7 +4,7 @@ import TestSupport
 /// A running `twoefay-keys`, which ends when the test releases it.
 final class KeyProcess: Sendable {
     private let child: Child
-    private let guardian: ProcessReaper
+    private let reaper: ProcessReaper
 
     static func start(
         _ settings: String, _ arguments: String..., environment: [String: String] = [:]
@@ -16,14 +16,14 @@ final class KeyProcess: Sendable {
         return process
     }
 
-    private init(_ child: Child, _ guardian: ProcessReaper) {
+    private init(_ child: Child, _ reaper: ProcessReaper) {
         self.child = child
-        self.guardian = guardian
+        self.reaper = reaper
     }
 
     deinit {
         child.signal(SIGKILL)
-        guardian.dismiss()
+        reaper.dismiss()
     }
 
     var pid: pid_t { child.pid }

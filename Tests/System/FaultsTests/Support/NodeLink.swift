@@ -8,18 +8,18 @@ final class NodeLink: Sendable {
     /// The ports at which the relay reaches the nodes, in their order.
     let ports: [UInt16]
     private let child: Child
-    private let guardian: ProcessReaper
+    private let reaper: ProcessReaper
 
     init(to nodes: [UInt16]) async throws {
         child = try Child("/usr/bin/python3", ["-c", Self.script] + nodes.map(String.init))
-        guardian = try ProcessReaper(of: child.pid)
+        reaper = try ProcessReaper(of: child.pid)
         let line = try await child.line(.output, with: "ports ")
         ports = line.split(separator: " ").compactMap { UInt16($0) }
     }
 
     deinit {
         child.signal(SIGKILL)
-        guardian.dismiss()
+        reaper.dismiss()
     }
 
     func cut() { child.signal(SIGSTOP) }

@@ -88,11 +88,11 @@ final class WebhookKillFixture: Sendable {
         prepare(moment, login.challenge)
         var wrong = phone.answer(login)
         wrong.set("number", .string(login.number == "10" ? "11" : "10"))
-        let answer = { [gate] in try await phone.party.insist("POST", "/success", wrong, gate: gate) }
+        let answer = { [gate] in try await phone.client.insist("POST", "/success", wrong, gate: gate) }
         switch moment {
         case .commit:
             let lock = try await StoreLock.take(relay)
-            let line = try await phone.party.line()
+            let line = try await phone.client.line()
             async let lost = line.send("POST", "/success", wrong)
             // The next request on the connection was answered, so the relay has the first one.
             _ = try await line.send("GET", "/health").get()
@@ -100,7 +100,7 @@ final class WebhookKillFixture: Sendable {
             await lock.release()
             _ = await lost
         case .anywhere:
-            async let lost = try? phone.party.send("POST", "/success", wrong)
+            async let lost = try? phone.client.send("POST", "/success", wrong)
             await pause(below: 60_000)
             await relay.kill()
             _ = await lost

@@ -25,7 +25,7 @@ struct WebhookShop: Sendable {
     let server: TestGateway
     private let check: WebhookCheck
     private let relay: RunningRelay
-    private let party: ReconnectingClient
+    private let client: ReconnectingClient
     private let anyone: ReconnectingClient
 
     /// - Parameter url: the webhook URL, if it is not that of the server.
@@ -37,7 +37,7 @@ struct WebhookShop: Sendable {
             name, "--answers", "certificate", "--login-limit", "1000", "--push-limit", "100", "--guesses", "1",
             "--webhook", url ?? "\(server.url)/hook")
         let files = (try #require(caller.certificatePath), try #require(caller.keyPath))
-        party = try ReconnectingClient(
+        client = try ReconnectingClient(
             relay, certificate: try TextFile.bytes(files.0), key: Secret(try TextFile.bytes(files.1)))
         anyone = try ReconnectingClient(relay)
         let text = try TextFile.read(relay.directory("\(name).secret"))
@@ -51,7 +51,7 @@ struct WebhookShop: Sendable {
 
     /// Enrols a user with a phone, of which the website is notified too.
     func enrol(_ username: String) async throws -> Phone {
-        let registered = try await party.send("POST", "/register", ["username": .string(username)])
+        let registered = try await client.send("POST", "/register", ["username": .string(username)])
         let (token, code) = try Fixture.registered(registered)
         let device = try TestPhone(pushToken: Fixture.pushToken())
         let proof = try device.proof(
@@ -66,11 +66,11 @@ struct WebhookShop: Sendable {
         let certificate = try #require(reply["certificate"])
         return Phone(
             device: try #require(reply["device"]), pushToken: device.pushToken,
-            party: try ReconnectingClient(relay, certificate: Array(certificate.utf8), key: try device.key.pem()))
+            client: try ReconnectingClient(relay, certificate: Array(certificate.utf8), key: try device.key.pem()))
     }
 
     func login(_ username: String) async throws -> Login {
-        try Login(try await party.send("POST", "/login", ["username": .string(username)]))
+        try Login(try await client.send("POST", "/login", ["username": .string(username)]))
     }
 
     /// Runs a login that the phone approves.
