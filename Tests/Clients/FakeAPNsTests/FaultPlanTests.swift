@@ -50,7 +50,7 @@ import World
                 for number in 0..<3 { #expect(await provider.answer(number: 3 * round + number) == "200") }
                 await provider.isIn(.closed)
                 // The service removes the connection a moment later.
-                while try await fixture.news.next(within: .seconds(120)).isOpen {}
+                while try await fixture.events.next(within: .seconds(120)).isOpen {}
                 #expect(await fixture.apple.connections == [])
             }
             #expect(fixture.apple.acceptedCount == 6)

@@ -35,7 +35,7 @@ import Testing
         relay.answer(200, Listed.answer([listed("c1")]))
         relay.answer(200, ["login": "success"])
         let ended = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             return try await owner.phone("approve", "--challenge", "c1", "--number", "47", "--uv", "biometric")
         }
         #expect(ended.status == 0, "\(ended.errors)")
@@ -51,7 +51,7 @@ import Testing
         relay.answer(200, Listed.answer([listed("c1"), listed("c2")]))
         relay.answer(200, ["login": "failure"])
         let ended = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             return try await owner.phone(word, "--challenge", "c2", "--json", "--dpop")
         }
         #expect(ended.status == 0, "\(ended.errors)")
@@ -80,7 +80,7 @@ import Testing
     func ambiguousAnswerIsNotSent(arguments: [String], status: Int32, message: String) async throws {
         relay.answer(200, Listed.answer([listed("c1")]))
         let ended = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             return try await owner.begin(arguments + ["--keys", owner.keys]).ended()
         }
         #expect(ended.status == status && ended.errors.contains(message), "\(ended.status) \(ended.errors)")
@@ -92,7 +92,7 @@ import Testing
         relay.answer(200, Listed.answer([]))
         relay.answer(200, Listed.answer([Listed { $0["v"] = 2 }]))
         try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             let several = try await owner.phone("deny")
             #expect(several.status == 2 && several.errors.contains("c2 (The Shop)"), "\(several.errors)")
             let none = try await owner.phone("deny")
@@ -111,7 +111,7 @@ import Testing
         relay.answer(200, Listed.answer([listed("c1")]))
         relay.answer(429, ["code": "limited", "detail": "slowly"], fields: [.init("retry-after", "7")])
         let ended = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             var ended: [Child.Ended] = []
             for _ in 0..<3 { ended.append(try await owner.phone("approve", "--challenge", "c1", "--number", "46")) }
             return ended
@@ -130,7 +130,7 @@ import Testing
         relay.answer(200, ["login": "success"])
         let relay = relay
         let (no, yes) = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             var ended: [Child.Ended] = []
             for word in ["n", "y"] {
                 let terminal = try Input.terminal()
@@ -159,7 +159,7 @@ import Testing
         relay.answer(200, ["login": "success"])
         let terminal = try Input.terminal()
         let ended = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             let child = try owner.begin(["approve", "--keys", owner.keys], input: terminal.child)
             try await child.says("12.00 EUR")
             try await child.says("The number that The Shop shows: ")
@@ -174,7 +174,7 @@ import Testing
     @Test(arguments: [["approve"], ["approve", "--json", "--number", "47"]])
     func challengeIsShownBeforeApproval(arguments: [String]) async throws {
         let ended = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             return try await owner.begin(arguments + ["--keys", owner.keys]).ended()
         }
         #expect(ended.status == 2 && ended.errors.contains("--challenge is missing"), "\(ended.errors)")
@@ -195,7 +195,7 @@ import Testing
             }
         }
         let ended = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             return try await owner.phone("watch", "--auto", "approve", "--once", "--json")
         }
         #expect(ended.status == 0, "\(ended.errors)")
@@ -215,7 +215,7 @@ import Testing
             }
         }
         let ended = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             return try await owner.phone("watch", "--auto", "approve", "--once", "--json", input: "46\n")
         }
         // The relay refused the number.
@@ -233,7 +233,7 @@ import Testing
         }
         let terminal = try Input.terminal()
         let ended = try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             let child = try owner.begin(["watch", "--once", "--keys", owner.keys], input: terminal.child)
             try await child.says("[a]pprove, [d]eny, [f]raud (this was not me), [i]gnore: ")
             terminal.write("a\n")

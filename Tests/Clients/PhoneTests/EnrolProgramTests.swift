@@ -189,7 +189,7 @@ import World
         relay.answer(401, ["code": "unauthenticated"])
         relay.answer(204, [:])
         try await relay.run { _, address in
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             let changed = try await owner.phone("change", "--name", "Old", "--dev-token", "efgh", "--json")
             #expect(changed.status == 0, "\(changed.errors)")
             let kept = try owner.kept()
@@ -206,7 +206,7 @@ import World
             let gone = try await owner.phone("unbind")
             #expect(gone.status == 0, "\(gone.errors)")
             #expect(owner.names == [])
-            try owner.keep(try relay.bound(address))
+            try owner.save(try relay.bound(address))
             #expect(try await owner.phone("unbind", "--forget").status == 0)
             #expect(owner.names == [])
         }
@@ -236,7 +236,7 @@ import World
         let relay = relay
         try await relay.run { _, address in
             let old = try relay.bound(address, days: 29)
-            try owner.keep(old)
+            try owner.save(old)
             relay.answer(200, ["certificate": try relay.certificate("d1", old.key.publicKey)])
             relay.answer(200, Listed.answer([]))
             #expect(try await owner.phone("deny").status == 3)

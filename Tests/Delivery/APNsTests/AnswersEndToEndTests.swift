@@ -54,7 +54,7 @@ import World
             #expect(await rig.send(rig.push()) == .misconfigured(.message, reason: reason.rawValue))
             #expect(await rig.send(rig.push("b2")) == .accepted(by: nil))
             guard case .unregistered = await rig.send(rig.push()) else {
-                Issue.record("an accepted push ends the doubt")
+                Issue.record("an accepted push ends the suspicion")
                 return
             }
         }

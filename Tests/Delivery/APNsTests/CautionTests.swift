@@ -27,14 +27,14 @@ import World
 
 @Suite struct TokenDoubtTests {
     @Test func fiveBadTokensInARowRaiseDoubt() {
-        var doubt = TokenMismatchDetector()
+        var detector = TokenMismatchDetector()
         for _ in 0..<5 {
-            #expect(!doubt.suspects(.production))
-            doubt.bad(.production)
+            #expect(!detector.suspects(.production))
+            detector.bad(.production)
         }
-        #expect(doubt.suspects(.production))
-        #expect(!doubt.suspects(.sandbox))
-        doubt.accepted(.production)
-        #expect(!doubt.suspects(.production))
+        #expect(detector.suspects(.production))
+        #expect(!detector.suspects(.sandbox))
+        detector.accepted(.production)
+        #expect(!detector.suspects(.production))
     }
 }

@@ -27,7 +27,7 @@ import World
             try stand.answer(wire, 503, "ServiceUnavailable")
         }
         let other = stand.send()
-        #expect(stand.outcomes(other) == [.misconfigured(.service, reason: "Forbidden")], "one tries, no more")
+        #expect(stand.outcomes(other) == [.misconfigured(.service, reason: "Forbidden")], "only one push is the probe")
         stand.open()
         #expect(stand.outcomes(trial) == [])
         try stand.answer(stand.wire())

@@ -16,14 +16,14 @@ import World
 /// A pool under all kinds of events, in an order that a seed determines, in virtual time.
 @Suite struct PoolSimulationTests {
     @Test(arguments: 1...24 as ClosedRange<UInt64>) func everyPushHasOneOutcomeUnderRandomFaults(seed: UInt64) throws {
-        let drill = try PoolDrill(seed: seed)
-        drill.run(events: 3000)
-        #expect(drill.accepted > 100, "something was delivered, too")
-        #expect(drill.waited > 0, "and something had to wait")
+        let simulation = try PoolSimulation(seed: seed)
+        simulation.run(events: 3000)
+        #expect(simulation.accepted > 100, "the run must include deliveries")
+        #expect(simulation.waited > 0, "the run must include pushes that wait")
     }
 }
 
-private final class PoolDrill {
+private final class PoolSimulation {
     /// The known facts about one push.
     private struct Report {
         var outcomes: [DeliveryOutcome] = []
@@ -120,28 +120,28 @@ private final class PoolDrill {
 
     private func happen() {
         ledger.wires.removeAll { $0.state == .closed }
-        let standing = ledger.wires.filter { $0.state == .open || $0.state == .goingAway }
+        let usable = ledger.wires.filter { $0.state == .open || $0.state == .goingAway }
         switch roll(100) {
         case 0..<35: for _ in 0...roll(6) { send() }
         case 35..<65:
             for _ in 0...roll(8) {
-                guard let wire = any(standing), let number = any(wire.underway) else { break }
+                guard let wire = any(usable), let number = any(wire.underway) else { break }
                 answer(wire, number)
             }
         case 65..<75:
             for wire in ledger.wires where wire.state == .connecting {
                 if roll(4) == 0 { wire.refuse() } else { wire.open(limit: [0, 1, 2, 5, 1000][roll(5)]) }
             }
-        case 75..<80: any(standing)?.allow([0, 1, 1, 3, 8, 1000][roll(6)])
+        case 75..<80: any(usable)?.allow([0, 1, 1, 3, 8, 1000][roll(6)])
         case 80..<82:
-            guard let wire = any(standing) else { break }
+            guard let wire = any(usable) else { break }
             goAway(wire, last: any([-1] + wire.underway) ?? 0)
-        case 82..<83: any(standing)?.close()
+        case 82..<83: any(usable)?.close()
         case 83..<86:
-            guard let wire = any(standing), let number = any(wire.underway) else { break }
+            guard let wire = any(usable), let number = any(wire.underway) else { break }
             reset(wire, number, isRefused: roll(2) == 0)
-        case 86..<94: for wire in standing { wire.answerPings() }
-        case 94..<95: any(standing.filter(\.isDoubted))?.failPings()
+        case 86..<94: for wire in usable { wire.answerPings() }
+        case 94..<95: any(usable.filter(\.isDoubted))?.failPings()
         case 95..<99: world.time.advance(by: .milliseconds(roll(2000)))
         default: world.time.advance(by: .seconds(roll(120)))
         }

@@ -5,9 +5,9 @@ import Testing
 @testable import Couriers
 
 @Suite struct MailOutcomeTests {
-    private enum Word { case accepted, refused, retry, service, message, declined, ambiguous }
+    private enum Outcome { case accepted, refused, retry, service, message, declined, ambiguous }
 
-    private func word(_ failure: SMTPFailure) -> Word {
+    private func outcome(_ failure: SMTPFailure) -> Outcome {
         switch DeliveryOutcome(.failure(failure)) {
         case .accepted: .accepted
         case .unregistered: .refused
@@ -29,22 +29,22 @@ import Testing
 
     @Test func serverRepliesMapToOutcomes() {
         for stage in [SMTPPhase.connection, .hello, .starttls, .login, .sender, .recipient, .data, .content] {
-            for code in [421, 450, 451, 452, 454] { #expect(word(refusal(code, at: stage)) == .retry) }
-            let lasting: Word = stage == .recipient ? .refused : stage == .content ? .message : .service
-            for code in [500, 530, 535, 550, 554] { #expect(word(refusal(code, at: stage)) == lasting) }
+            for code in [421, 450, 451, 452, 454] { #expect(outcome(refusal(code, at: stage)) == .retry) }
+            let lasting: Outcome = stage == .recipient ? .refused : stage == .content ? .message : .service
+            for code in [500, 530, 535, 550, 554] { #expect(outcome(refusal(code, at: stage)) == lasting) }
         }
     }
 
     @Test func connectionFailuresMapToOutcomes() {
         for cause in [SMTPFailure.Cause.busy, .unknownHost, .unreachable, .deadline, .cancelled, .broken] {
-            #expect(word(SMTPFailure(cause, "x")) == .retry)
+            #expect(outcome(SMTPFailure(cause, "x")) == .retry)
         }
         for cause in [SMTPFailure.Cause.insecure, .untrusted] {
-            #expect(word(SMTPFailure(cause, "x")) == .service)
+            #expect(outcome(SMTPFailure(cause, "x")) == .service)
         }
-        #expect(word(SMTPFailure(.malformed, "x")) == .refused)
+        #expect(outcome(SMTPFailure(.malformed, "x")) == .refused)
         for cause in [SMTPFailure.Cause.deadline, .broken, .cancelled] {
-            #expect(word(SMTPFailure(cause, at: .content, mayHaveArrived: true, "x")) == .ambiguous)
+            #expect(outcome(SMTPFailure(cause, at: .content, mayHaveArrived: true, "x")) == .ambiguous)
         }
     }
 

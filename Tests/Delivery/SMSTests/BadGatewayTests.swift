@@ -84,7 +84,7 @@ import Testing
             ]
             let exchange = fixture.exchange(gateways, [.init(gateway: "first"), .init(gateway: "second")])
             guard case .ambiguous(_) = await fixture.send(message(1), over: exchange).outcome else {
-                Issue.record("it was said to be known")
+                Issue.record("not ambiguous")
                 return
             }
             #expect(second.asked.isEmpty)

@@ -220,8 +220,8 @@ private struct Rig: Sendable {
     @Test func refusalsAreRememberedWithinBounds() {
         var refusals = RefusedSubscriptions()
         let start = Instant(nanoseconds: 0)
-        let news = (0..<2).map { _ in refusals.distrusted("a", "403", at: start) }
-        #expect(news == [true, false])
+        let areNew = (0..<2).map { _ in refusals.distrusted("a", "403", at: start) }
+        #expect(areNew == [true, false])
         func reasons(_ origin: String, _ seconds: Int...) -> [String?] {
             seconds.map { refusals.reason(origin, at: start + .seconds($0)) }
         }

@@ -10,8 +10,8 @@ private struct SimulatedEndpoints {
 
     struct Webhook {
         let website: Int
-        let thread: Int
-        let rank: Int
+        let challenge: Int
+        let ordinal: Int
         let born: Timestamp
         var due: Timestamp?
         var failures = 0
@@ -33,9 +33,9 @@ private struct SimulatedEndpoints {
         queues = (0..<count).map { _ in Queue() }
     }
 
-    mutating func happen(at website: Int, thread: Int, ranks: Range<Int>) {
-        for rank in ranks.reversed() {
-            webhooks.append(Webhook(website: website, thread: thread, rank: rank, born: now, due: now))
+    mutating func happen(at website: Int, challenge: Int, ordinals: Range<Int>) {
+        for ordinal in ordinals.reversed() {
+            webhooks.append(Webhook(website: website, challenge: challenge, ordinal: ordinal, born: now, due: now))
         }
     }
 
@@ -46,10 +46,13 @@ private struct SimulatedEndpoints {
             for webhook in webhooks.indices where room > 0 && webhooks[webhook].website == website {
                 let one = webhooks[webhook]
                 guard let due = one.due, due <= now, !one.isHeld,
-                    !webhooks.contains(where: { $0.thread == one.thread && $0.rank < one.rank && isOpen($0) })
+                    !webhooks.contains(where: {
+                        $0.challenge == one.challenge && $0.ordinal < one.ordinal && isOpen($0)
+                    })
                 else { continue }
                 webhooks[webhook].isHeld = true
-                queues[website].add(.init(webhook, thread: one.thread, ordinal: one.rank, failures: one.failures))
+                queues[website].add(
+                    .init(webhook, challenge: one.challenge, ordinal: one.ordinal, failures: one.failures))
                 room -= 1
             }
         }
@@ -116,8 +119,8 @@ private struct SimulatedEndpoints {
 
     /// Whether each webhook of a thread first arrived after those before it.
     var isInOrder: Bool {
-        Dictionary(grouping: webhooks, by: \.thread).values.allSatisfy { thread in
-            let arrivals = thread.sorted { $0.rank < $1.rank }.compactMap(\.arrivals.first)
+        Dictionary(grouping: webhooks, by: \.challenge).values.allSatisfy { challenge in
+            let arrivals = challenge.sorted { $0.ordinal < $1.ordinal }.compactMap(\.arrivals.first)
             return arrivals == arrivals.sorted()
         }
     }
@@ -136,7 +139,7 @@ private struct SimulatedEndpoints {
         ] as [(Duration, WebhookOutcome)])
     func endpointsDoNotDelayEachOther(after: Duration, outcome: WebhookOutcome) {
         var websites = SimulatedEndpoints(3, seed: 1)
-        for thread in 0..<300 { websites.happen(at: thread % 3, thread: thread, ranks: 0..<1) }
+        for challenge in 0..<300 { websites.happen(at: challenge % 3, challenge: challenge, ordinals: 0..<1) }
         websites.run(for: .seconds(60)) { website, _ in website == 0 ? (after, outcome) : good }
         for website in [1, 2] {
             let webhooks = websites.webhooks.filter { $0.website == website }
@@ -152,7 +155,7 @@ private struct SimulatedEndpoints {
         var websites = SimulatedEndpoints(1, seed: seed)
         let back = websites.now + .seconds(86_400)
         for hour in 0..<30 {
-            websites.happen(at: 0, thread: hour, ranks: 0..<3)
+            websites.happen(at: 0, challenge: hour, ordinals: 0..<3)
             websites.run(for: .seconds(3599)) { _, now in
                 now < back ? (.milliseconds(5), .unanswered(.unreachable)) : good
             }
@@ -171,7 +174,7 @@ private struct SimulatedEndpoints {
     func randomlyFailingEndpointGetsEveryWebhookInOrder(seed: UInt64) {
         var websites = SimulatedEndpoints(2, seed: seed)
         let jitter = SeededRandomness(seed: seed &+ 1000)
-        for thread in 0..<40 { websites.happen(at: thread % 2, thread: thread, ranks: 0..<4) }
+        for challenge in 0..<40 { websites.happen(at: challenge % 2, challenge: challenge, ordinals: 0..<4) }
         websites.run(for: .seconds(7 * 86_400)) { _, _ in
             let after = Duration.milliseconds(Int64(jitter.number(below: 15_000)))
             return switch jitter.number(below: 8) {
@@ -193,7 +196,7 @@ private struct SimulatedEndpoints {
     @Test func permanentlyFailingEndpointIsDisabledOnce() {
         var websites = SimulatedEndpoints(1, seed: 3)
         for day in 0..<5 {
-            websites.happen(at: 0, thread: day, ranks: 0..<2)
+            websites.happen(at: 0, challenge: day, ordinals: 0..<2)
             websites.run(for: .seconds(86_399)) { _, _ in (.seconds(15), .unanswered(.timeout)) }
         }
         #expect(websites.notices.map(\.reason) == [.failures])

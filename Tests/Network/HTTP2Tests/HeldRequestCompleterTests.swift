@@ -8,7 +8,7 @@ import World
 /// Many held requests that end at once.
 struct HeldRequestCompleterTests {
     /// The ends under way, and the order of the answers.
-    private struct Course {
+    private struct Progress {
         var running = 0
         var most = 0
         var answered: [String] = []
@@ -17,7 +17,7 @@ struct HeldRequestCompleterTests {
     private let time = VirtualTime()
     private let loop: EventLoop
     private let holdEnds: LoopBound<HeldRequestCompleter>
-    private let course = Shared(Course())
+    private let progress = Shared(Progress())
 
     init() {
         let loop = EventLoop.simulated(name: "sim", time: time, pick: { _ in 0 })
@@ -30,16 +30,16 @@ struct HeldRequestCompleterTests {
         loop.asCurrent {
             let exchange = Exchange(
                 loop: loop, holdEnds: holdEnds.value, deadline: .seconds(5), late: Response(status: 503),
-                answer: { [course] _ in course.withLock { $0.answered.append(owner) } }, ended: {})
-            exchange.start { [course, loop] in
+                answer: { [progress] _ in progress.withLock { $0.answered.append(owner) } }, ended: {})
+            exchange.start { [progress, loop] in
                 .held(
                     Hold(duration: .seconds(30), owner: owner, wait: wait) {
-                        course.withLock {
+                        progress.withLock {
                             $0.running += 1
                             $0.most = max($0.most, $0.running)
                         }
                         if duration > .zero { await loop.sleep(for: duration) }
-                        course.withLock { $0.running -= 1 }
+                        progress.withLock { $0.running -= 1 }
                         return .response(Response(status: 200))
                     })
             }
@@ -64,11 +64,11 @@ struct HeldRequestCompleterTests {
         other.fire()
         runAll()
         withExtendedLifetime((exchanges, last)) {}
-        let course = course.current
-        #expect(course.most == HeldRequestCompleter.atOnce)
-        #expect(course.answered.count == 1001)
+        let progress = progress.current
+        #expect(progress.most == HeldRequestCompleter.atOnce)
+        #expect(progress.answered.count == 1001)
         // The other owner was in the second batch, although the whole flood was added earlier.
-        #expect((course.answered.firstIndex(of: "other") ?? .max) <= 2 * HeldRequestCompleter.atOnce)
+        #expect((progress.answered.firstIndex(of: "other") ?? .max) <= 2 * HeldRequestCompleter.atOnce)
     }
 
     @Test func turnCompletesOnlyOneBatch() {
@@ -77,12 +77,12 @@ struct HeldRequestCompleterTests {
         for wait in waits { wait.fire() }
         var before = 0
         while loop.turn() {
-            let answered = course.current.answered.count
+            let answered = progress.current.answered.count
             #expect(answered - before <= HeldRequestCompleter.atOnce)
             before = answered
         }
         withExtendedLifetime(exchanges) {}
-        #expect(course.current.answered.count == 1000)
+        #expect(progress.current.answered.count == 1000)
     }
 
     @Test func cancelledHoldCostsNothing() {
@@ -92,13 +92,13 @@ struct HeldRequestCompleterTests {
         while loop.turn() {}
         loop.asCurrent { for exchange in exchanges.dropFirst(HeldRequestCompleter.atOnce) { exchange.value.cancel() } }
         runAll()
-        #expect(course.current.answered.count == HeldRequestCompleter.atOnce)
+        #expect(progress.current.answered.count == HeldRequestCompleter.atOnce)
         // The cancelled ends freed their places.
         let wait = TestWait()
         let next = hold("other", wait, takes: .zero)
         wait.fire()
         runAll()
         withExtendedLifetime(next) {}
-        #expect(course.current.answered.last == "other")
+        #expect(progress.current.answered.last == "other")
     }
 }

@@ -83,8 +83,8 @@ struct RoutingTests {
         #expect(ready.status == 200)
         #expect(ready["dependencies"] == ["store": "ok"])
 
-        let lame = try await APIRig(dependencies: [store, Dependency("push") { "connection refused by 192.0.2.7" }])
-        let missing = await lame.stranger.send("GET", "/ready")
+        let degraded = try await APIRig(dependencies: [store, Dependency("push") { "connection refused by 192.0.2.7" }])
+        let missing = await degraded.stranger.send("GET", "/ready")
         #expect(missing.status == 503)
         #expect(missing.code == "unavailable")
         #expect(missing["dependencies"] == ["store": "ok", "push": "missing"])

@@ -26,7 +26,7 @@ import World
     private func key(_ text: String) -> [(String, String)] { [("idempotency-key", text)] }
 
     /// Declares the other relay dead, because its heartbeat stands still.
-    private func bury(by rig: APIRig) async throws {
+    private func declareOtherDead(by rig: APIRig) async throws {
         try await rig.relay.on { await $0.runHeartbeat() }
         for _ in 0..<10 {
             rig.relay.time.advance(by: .seconds(1))
@@ -80,7 +80,7 @@ import World
         let running = await there.send("POST", "/login", ["username": "bob"], fields: key("k"))
         #expect(running.status == 409 && running.code == "conflict", "\(running.text)")
 
-        try await bury(by: two)
+        try await declareOtherDead(by: two)
         let done = await there.send("POST", "/login", ["username": "bob"], fields: key("k"))
         #expect(done.status == 201, "\(done.text)")
         #expect(done.fields["idempotency-replayed"] == nil)

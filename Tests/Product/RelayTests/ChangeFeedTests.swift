@@ -55,13 +55,13 @@ struct ChangeFeedTests {
 
     private final class ChangeFeedBench {
         let changes = Changes()
-        let watch = ChangeFeed()
+        let feed = ChangeFeed()
         let time = TestTime()
 
         /// Runs one poll, and returns the new changes.
         func look(isAwaited: Bool = true) async throws(StoreFailure) -> [Int64] {
             var found: [Int64] = []
-            try await watch.look(changes, isAwaited: isAwaited, at: time.instant()) { found.append($0.number) }
+            try await feed.look(changes, isAwaited: isAwaited, at: time.instant()) { found.append($0.number) }
             time.advance(by: .milliseconds(50))
             return found
         }
@@ -75,124 +75,124 @@ struct ChangeFeedTests {
     }
 
     @Test func eachChangeIsFoundOnce() async throws {
-        let eye = ChangeFeedBench()
-        eye.changes.commit(5000)
-        _ = try await eye.second()
-        eye.changes.commit(5001, 5002)
-        #expect(try await eye.look() == [5001, 5002])
-        eye.changes.commit(5003)
-        #expect(try await eye.look() == [5003])
-        for _ in 0..<15 { #expect(try await eye.second() == []) }
+        let bench = ChangeFeedBench()
+        bench.changes.commit(5000)
+        _ = try await bench.second()
+        bench.changes.commit(5001, 5002)
+        #expect(try await bench.look() == [5001, 5002])
+        bench.changes.commit(5003)
+        #expect(try await bench.look() == [5003])
+        for _ in 0..<15 { #expect(try await bench.second() == []) }
     }
 
     @Test func lateCommitIsFound() async throws {
-        let eye = ChangeFeedBench()
-        eye.changes.commit(5000)
-        _ = try await eye.second()
+        let bench = ChangeFeedBench()
+        bench.changes.commit(5000)
+        _ = try await bench.second()
         // Found by the next poll.
-        eye.changes.commit(5002)
-        #expect(try await eye.look() == [5002])
-        eye.changes.commit(5001)
-        #expect(try await eye.look() == [5001])
+        bench.changes.commit(5002)
+        #expect(try await bench.look() == [5002])
+        bench.changes.commit(5001)
+        #expect(try await bench.look() == [5001])
         // The transaction of a change was delayed, so it is found many polls later.
-        eye.changes.commit(5004, 5005)
-        #expect(try await eye.second() == [5004, 5005])
-        for _ in 0..<5 { _ = try await eye.second() }
-        eye.changes.commit(5003)
-        #expect(try await eye.second() == [5003])
-        for _ in 0..<15 { #expect(try await eye.second() == []) }
+        bench.changes.commit(5004, 5005)
+        #expect(try await bench.second() == [5004, 5005])
+        for _ in 0..<5 { _ = try await bench.second() }
+        bench.changes.commit(5003)
+        #expect(try await bench.second() == [5003])
+        for _ in 0..<15 { #expect(try await bench.second() == []) }
     }
 
     /// The nodes of a cluster assign ids in steps, each with its own offset.
     @Test func idsOfSeveralNodesAreMerged() async throws {
-        let eye = ChangeFeedBench()
-        eye.changes.commit(1, 2, 3)
-        _ = try await eye.second()
+        let bench = ChangeFeedBench()
+        bench.changes.commit(1, 2, 3)
+        _ = try await bench.second()
         var expected: Set<Int64> = []
         var found: [Int64] = []
         for round in Int64(0)..<40 {
             // One node is far ahead, another falls behind, and the third is idle.
             for number in [10 + 3 * round * 4, 11 + 3 * round] {
-                eye.changes.commit(number)
+                bench.changes.commit(number)
                 expected.insert(number)
             }
-            found += try await eye.look()
+            found += try await bench.look()
         }
-        for _ in 0..<3 { found += try await eye.second() }
+        for _ in 0..<3 { found += try await bench.second() }
         #expect(found.count == expected.count && Set(found) == expected)
     }
 
     @Test func changeBegunBeforeTheFirstReadIsFound() async throws {
-        let eye = ChangeFeedBench()
-        eye.changes.commit(8, 10)
-        _ = try await eye.look()
-        eye.changes.commit(9)
-        #expect(try await eye.second().contains(9))
+        let bench = ChangeFeedBench()
+        bench.changes.commit(8, 10)
+        _ = try await bench.look()
+        bench.changes.commit(9)
+        #expect(try await bench.second().contains(9))
     }
 
     @Test func changesAreReadInPages() async throws {
-        let eye = ChangeFeedBench()
-        eye.changes.commit(5000)
-        _ = try await eye.second()
-        _ = eye.changes.asked
-        for number in Int64(5001)...7500 { eye.changes.commit(number) }
-        #expect(try await eye.look() == Array(5001...7500))
-        #expect(eye.changes.asked.count { $0 == "changes" } == 3)
+        let bench = ChangeFeedBench()
+        bench.changes.commit(5000)
+        _ = try await bench.second()
+        _ = bench.changes.asked
+        for number in Int64(5001)...7500 { bench.changes.commit(number) }
+        #expect(try await bench.look() == Array(5001...7500))
+        #expect(bench.changes.asked.count { $0 == "changes" } == 3)
     }
 
     /// Without held requests, the feed only keeps its cursor, once a second. Changes of that time are not read
     /// later.
     @Test func nothingIsReadWithoutHeldRequests() async throws {
-        let eye = ChangeFeedBench()
-        eye.changes.commit(5000)
+        let bench = ChangeFeedBench()
+        bench.changes.commit(5000)
         for number in Int64(0)..<600 {
-            eye.changes.commit(5001 + number)
-            #expect(try await eye.look(isAwaited: false) == [])
+            bench.changes.commit(5001 + number)
+            #expect(try await bench.look(isAwaited: false) == [])
         }
-        let asked = eye.changes.asked
+        let asked = bench.changes.asked
         #expect(asked.count == 30 && asked.allSatisfy { $0 == "newest" })
-        let found = try await eye.second()
+        let found = try await bench.second()
         // Of the thirty seconds, only the changes of the last ones are read, because a new request may have missed
         // them.
         #expect(found.contains(5600) && found.allSatisfy { $0 > 5360 })
-        eye.changes.commit(6000)
-        #expect(try await eye.look() == [6000])
+        bench.changes.commit(6000)
+        #expect(try await bench.look() == [6000])
     }
 
     @Test func readFailureLosesNoChange() async throws {
-        let eye = ChangeFeedBench()
-        eye.changes.commit(5000)
-        _ = try await eye.second()
-        eye.changes.commit(5001)
-        _ = try await eye.look()
-        eye.changes.goAway(true)
-        eye.changes.commit(5003)
+        let bench = ChangeFeedBench()
+        bench.changes.commit(5000)
+        _ = try await bench.second()
+        bench.changes.commit(5001)
+        _ = try await bench.look()
+        bench.changes.goAway(true)
+        bench.changes.commit(5003)
         for _ in 0..<30 {
-            await #expect(throws: StoreFailure.self) { try await eye.look() }
+            await #expect(throws: StoreFailure.self) { try await bench.look() }
         }
-        eye.changes.commit(5002)
-        eye.changes.goAway(false)
-        #expect(try await eye.look() == [5002, 5003])
-        #expect(try await eye.second() == [])
+        bench.changes.commit(5002)
+        bench.changes.goAway(false)
+        #expect(try await bench.look() == [5002, 5003])
+        #expect(try await bench.second() == [])
     }
 
     /// A transaction that the store's outage delayed does not count as late: nothing could be polled meanwhile.
     @Test func storeOutageBarelyCountsAgainstLateCommits() async throws {
-        let eye = ChangeFeedBench()
-        eye.changes.commit(5000)
-        _ = try await eye.second()
-        eye.changes.commit(5002, 5004)
-        #expect(try await eye.second() == [5002, 5004])
-        eye.changes.goAway(true)
+        let bench = ChangeFeedBench()
+        bench.changes.commit(5000)
+        _ = try await bench.second()
+        bench.changes.commit(5002, 5004)
+        #expect(try await bench.second() == [5002, 5004])
+        bench.changes.goAway(true)
         for _ in 0..<30 {
-            eye.time.advance(by: .seconds(1))
-            await #expect(throws: StoreFailure.self) { try await eye.look() }
+            bench.time.advance(by: .seconds(1))
+            await #expect(throws: StoreFailure.self) { try await bench.look() }
         }
-        eye.changes.goAway(false)
-        #expect(try await eye.second() == [])
-        eye.changes.commit(5003)
-        #expect(try await eye.second() == [5003])
-        for _ in 0..<15 { #expect(try await eye.second() == []) }
+        bench.changes.goAway(false)
+        #expect(try await bench.second() == [])
+        bench.changes.commit(5003)
+        #expect(try await bench.second() == [5003])
+        for _ in 0..<15 { #expect(try await bench.second() == []) }
     }
 
     /// The cursor keeps no more ids than a few seconds can bring, however many are read.

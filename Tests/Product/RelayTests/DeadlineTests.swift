@@ -53,7 +53,7 @@ import World
     }
 
     /// Runs one round of the outbox, as the daemon does every second.
-    private func round(_ rig: RelayRig) async throws {
+    private func processOutbox(_ rig: RelayRig) async throws {
         rig.time.advance(by: .seconds(1))
         try await rig.on { relay in
             await relay.runHeartbeat()
@@ -72,7 +72,7 @@ import World
             let end = begun + .seconds(life / 3)
             var step: ChallengeRow.Step?
             while step?.state != .undeliverable, rig.time.now() <= end {
-                try await round(rig)
+                try await processOutbox(rig)
                 step = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }.steps.first
             }
             #expect(step?.state == .undeliverable && step?.reason == trouble.reason, "\(trouble): \(step as Any)")
@@ -102,7 +102,7 @@ import World
         try rig.execute("UPDATE outbox SET holder = x'00000000000000000000000000000001' WHERE kind = 'push'")
         rig.time.advance(by: .seconds(25))
         rig.pushes.answer(outcome)
-        for _ in 0..<5 { try await round(rig) }
+        for _ in 0..<5 { try await processOutbox(rig) }
         let sent = rig.pushes.sent
         #expect(sent.count == 2)
         #expect(sent.last?.deliverBy == asked.expiresAt - .seconds(60 - 25 - 1 - 9))

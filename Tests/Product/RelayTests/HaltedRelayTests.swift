@@ -41,8 +41,8 @@ import World
             #expect(count("overtaken") == (isOurs ? 0 : 1), "\(self)")
             let held = "SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND holder = \(HaltedRelayTests.other)"
             #expect(try rig.count(held) == (self == .taken ? 1 : 0))
-            let nobodys = "SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND holder IS NULL"
-            #expect(try rig.count(nobodys) == (isOurs ? 1 : 0))
+            let unleased = "SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND holder IS NULL"
+            #expect(try rig.count(unleased) == (isOurs ? 1 : 0))
         }
     }
 

@@ -44,7 +44,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all, End.allCases)
-    func stepEndsWithItsChallenge(kind: StoreKind, end way: End) async throws {
+    func stepEndsWithItsChallenge(kind: StoreKind, end reason: End) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         // A challenge that ended earlier and does not change any more.
         let before = try await fixture.ask()
@@ -52,10 +52,10 @@ import World
         let asked = try await fixture.ask()
         await fixture.rig.settled()
         #expect(try await fixture.reported(asked).steps.map(\.state) == [.sent])
-        try await end(asked, way, fixture)
+        try await end(asked, reason, fixture)
         let reported = try await fixture.reported(asked)
         #expect(reported.result != .wait)
-        #expect(reported.steps.map(\.state) == [way.step])
+        #expect(reported.steps.map(\.state) == [reason.step])
         #expect(try await fixture.reported(before).steps.map(\.state) == [.answered])
     }
 

@@ -11,7 +11,7 @@ import World
 /// The store fails, or a relay dies, between an attempt and the record of its outcome.
 @Suite(.mayBlock) struct WebhookStoreOutageTests {
     /// A connection to the store that can be cut.
-    private final class Way: Sendable {
+    private final class StoreConnection: Sendable {
         private let isCut = Mutex(false)
 
         func cut(_ cut: Bool) { isCut.withLock { $0 = cut } }
@@ -24,15 +24,15 @@ import World
         }
 
         /// Returns a courier that cuts the connection as soon as it has sent something.
-        func courier(before other: RecordedWebhooks) -> any WebhookCourier { Courier(way: self, other: other) }
+        func courier(before other: RecordedWebhooks) -> any WebhookCourier { Courier(connection: self, other: other) }
 
         private struct Courier: WebhookCourier {
-            let way: Way
+            let connection: StoreConnection
             let other: RecordedWebhooks
 
             func send(_ webhook: WebhookRequest) async -> WebhookOutcome {
                 let outcome = await other.send(webhook)
-                way.cut(true)
+                connection.cut(true)
                 return outcome
             }
         }
@@ -44,15 +44,15 @@ import World
         let place = try await kind.fresh()
         let fixture = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
         let rig = fixture.rig
-        let way = Way()
-        let store = try await blocking { try way.store(at: place.url) }
-        let relay = try rig.relay(over: store, webhooks: way.courier(before: rig.webhooks))
+        let connection = StoreConnection()
+        let store = try await blocking { try connection.store(at: place.url) }
+        let relay = try rig.relay(over: store, webhooks: connection.courier(before: rig.webhooks))
         try await fixture.cancelled()
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(rig.webhooks.sent.count == 1)
         #expect(fixture.lines(of: "webhook.delivered").isEmpty)
-        way.cut(false)
+        connection.cut(false)
         // The lease must end before the relay processes the webhook again.
         for _ in 0..<4 {
             #expect(try fixture.left() == 1)
@@ -93,15 +93,15 @@ import World
         let rig = fixture.rig
         let website = Receiver(rig.webhooks)
         website.answer(.answered(status: 500))
-        let way = Way()
-        let store = try await blocking { try way.store(at: place.url) }
-        let relay = try rig.relay(over: store, webhooks: way.courier(before: rig.webhooks))
+        let connection = StoreConnection()
+        let store = try await blocking { try connection.store(at: place.url) }
+        let relay = try rig.relay(over: store, webhooks: connection.courier(before: rig.webhooks))
         try await fixture.cancelled()
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(website.came.count == 1)
         #expect(try fixture.left("attempts = 0 AND holder IS NOT NULL") == 1)
-        way.cut(false)
+        connection.cut(false)
         switch meanwhile {
         case .nothing: break
         case .triedByOthers: try rig.execute("UPDATE outbox SET attempts = 3 WHERE kind = 'webhook'")
@@ -124,9 +124,9 @@ import World
         let place = try await kind.fresh()
         let fixture = try await WebhookFixture(try await RelayRig(over: place, time: TestTime()))
         let rig = fixture.rig
-        let way = Way()
-        let store = try await blocking { try way.store(at: place.url) }
-        let relay = try rig.relay(over: store, webhooks: way.courier(before: rig.webhooks))
+        let connection = StoreConnection()
+        let store = try await blocking { try connection.store(at: place.url) }
+        let relay = try rig.relay(over: store, webhooks: connection.courier(before: rig.webhooks))
         try await rig.on { _ in await relay.runHeartbeat() }
         let challenge = try await fixture.fraud()
         try await rig.on { _ in await relay.deliverWebhooks() }

@@ -43,10 +43,10 @@ import World
 
     /// A relay that was stopped reports the threshold reached now, and no earlier one.
     @Test func onlyTheLatestPassedThresholdIsLogged() {
-        var watch = ExpiryNotices()
+        var notices = ExpiryNotices()
         let certificate = certificate("tls.ca", lasts: 3, and: 7200)
-        #expect(watch.due([certificate], at: time.now()).map(\.threshold) == [7])
-        #expect(watch.due([certificate], at: time.now()).isEmpty)
+        #expect(notices.due([certificate], at: time.now()).map(\.threshold) == [7])
+        #expect(notices.due([certificate], at: time.now()).isEmpty)
         // After a restart the threshold is reported again.
         var another = ExpiryNotices()
         #expect(another.due([certificate], at: time.now()).map(\.threshold) == [7])
@@ -55,8 +55,8 @@ import World
 
     @Test func thresholdIsExactToTheSecond() {
         for (seconds, threshold) in [(1, nil), (0, 30), (-1, 30)] as [(Int64, Int64?)] {
-            var watch = ExpiryNotices()
-            let due = watch.due([certificate("tls.ca", lasts: 30, and: seconds)], at: time.now())
+            var notices = ExpiryNotices()
+            let due = notices.due([certificate("tls.ca", lasts: 30, and: seconds)], at: time.now())
             #expect(due.first?.threshold == threshold)
         }
     }

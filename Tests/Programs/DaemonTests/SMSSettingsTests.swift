@@ -170,7 +170,7 @@ private func complaints(_ text: String) -> [String] {
     }
 
     @Test(
-        "one thing wrong, with its place",
+        "Each fault is reported with its position",
         arguments: [
             ("name: a", "5:7: gateway a: kind must be one of kannel, twilio, http, smpp, mail"),
             (

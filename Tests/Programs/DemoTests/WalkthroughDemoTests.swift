@@ -48,15 +48,15 @@ import Testing
 
         // The messages of the approved login, in order.
         let challenge = try #require(logins.first?["challenge"]?.string)
-        let ways = try #require(json["steps"]?.array).compactMap(\.object)
+        let steps = try #require(json["steps"]?.array).compactMap(\.object)
             .filter { $0["body"]?.object?["challenge"]?.string == challenge }
             .map { "\($0["from"]?.string ?? "") → \($0["to"]?.string ?? "")" }
-        for way in [
+        for step in [
             "relay → push service", "relay → website", "push service → phone", "website → relay", "phone → relay",
-        ] { #expect(ways.contains(way), "\(way)") }
-        let asked = try #require(ways.firstIndex(of: "push service → phone"))
-        let answered = try #require(ways.firstIndex(of: "phone → relay"))
-        #expect(asked < answered && ways.last == "relay → website")
+        ] { #expect(steps.contains(step), "\(step)") }
+        let asked = try #require(steps.firstIndex(of: "push service → phone"))
+        let answered = try #require(steps.firstIndex(of: "phone → relay"))
+        #expect(asked < answered && steps.last == "relay → website")
 
         let pid = try #require(json["relay"]?.object?["pid"]?.integer.flatMap { pid_t(exactly: $0) })
         #expect(isGone(pid))

@@ -17,7 +17,7 @@ import World
         try await fixture.addWebsite(1)
         try await fixture.addRelay(1)
         try await fixture.addWebhook(10)
-        #expect(try await fixture.claim(by: 1) == [10])
+        #expect(try await fixture.lease(by: 1) == [10])
         try await fixture.write(Self.addTask(relay: .id(Self.relay)))
         let beats = try await fixture.store.sendHeartbeat(Self.relay, at: WebhookFixture.now)
         #expect(beats == [Heartbeat(relay: Self.relay, count: 1)])

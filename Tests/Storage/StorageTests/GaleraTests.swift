@@ -223,17 +223,17 @@ struct GaleraTests {
                     let id: OutboxEntryID = Sample.id(1000 + number)
                     return Self.due(entry: .id(id), now: .timestamp(now))
                 }))
-        let claimed = try await withThrowingTaskGroup(of: [OutboxEntryID].self) { group in
+        let leased = try await withThrowingTaskGroup(of: [OutboxEntryID].self) { group in
             for (number, store) in stores.enumerated() {
                 group.addTask {
                     var mine: [OutboxEntryID] = []
                     var round = 0
                     while true {
                         round += 1
-                        let claim = OutboxLease(
+                        let lease = OutboxLease(
                             id: Sample.id(100_000 * (number + 1) + round), relay: relays[number], now: now,
                             leasedUntil: now + .seconds(60), messagesLeasedUntil: now + .seconds(60), limit: 10)
-                        let rows = try await store.lease(claim).rows
+                        let rows = try await store.lease(lease).rows
                         guard !rows.isEmpty else { return mine }
                         mine += rows.map(\.id)
                     }
@@ -241,8 +241,8 @@ struct GaleraTests {
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(claimed.map(\.count).reduce(0, +) == count)
-        #expect(Set(claimed.joined()).count == count)
+        #expect(leased.map(\.count).reduce(0, +) == count)
+        #expect(Set(leased.joined()).count == count)
     }
 
     private static let relay = Statement("INSERT INTO relay (id, beat, started_at) VALUES (:relay, 0, :now)")

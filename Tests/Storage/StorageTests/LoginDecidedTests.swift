@@ -110,7 +110,7 @@ struct LoginDecidedTests {
         } run: { number, store, operation in
             _ = try await store.run(Locks.lock(Sample.id(number), at: Sample.now, as: operation))
         },
-        End(description: "its phone's farewell") {
+        End(description: "the unbinding of its phone") {
             [.decided($0), Event(event: "device.unbound", place: 1, challenge: nil)]
         } run: { number, store, operation in
             let mark = markApproval(challenge: .id(Sample.id(number) as ChallengeID))

@@ -28,8 +28,8 @@ import World
         async let second: Bool = blocking {
             let session = try url.session(.migrating)
             defer { session.close() }
-            let claim = try MigrationLock(session, timeout: .seconds(3600))
-            try claim.renew()
+            let lock = try MigrationLock(session, timeout: .seconds(3600))
+            try lock.renew()
             return isReleased.withLock { $0 }
         }
         for _ in 0..<20 { try first.renew() }

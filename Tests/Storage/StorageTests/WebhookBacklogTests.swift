@@ -69,22 +69,22 @@ import World
             let found = try await store.dueEndpoints(at: WebhookFixture.now)
             #expect(found.count == 2)
         }
-        try await costs("claim of another", upTo: 500) {
-            let claimed = try await fixture.claim(of: 2, on: store)
-            #expect(claimed.count == 4)
+        try await costs("lease of another", upTo: 500) {
+            let leased = try await fixture.lease(of: 2, on: store)
+            #expect(leased.count == 4)
         }
-        try await costs("claim of its own", upTo: 500) {
-            let claimed = try await fixture.claim(of: 1, on: store)
-            #expect(claimed.count == 4)
+        try await costs("lease of its own", upTo: 500) {
+            let leased = try await fixture.lease(of: 1, on: store)
+            #expect(leased.count == 4)
         }
         let settled = WebhookSettlement(
             website: Sample.id(2), url: WebhookFixture.url, relay: Sample.id(1), at: WebhookFixture.now,
             effects: [.retry(Sample.id(1_000_000_000), at: Sample.later, failures: 1)], reason: nil, tried: .failed)
         try await costs("settle", upTo: 100) { _ = try await store.settle(settled, as: fixture.operations.new()) }
-        let claim = OutboxLease(
+        let lease = OutboxLease(
             id: Sample.id(1), relay: Sample.id(1), now: WebhookFixture.now, leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
-        try await costs("everything else that is due", upTo: 100) { _ = try await store.lease(claim) }
+        try await costs("everything else that is due", upTo: 100) { _ = try await store.lease(lease) }
         // A third of them is due later. Each is read a few times, not once for every other one.
         let recovered = WebhookSettlement(
             website: Sample.id(1), url: WebhookFixture.url, relay: Sample.id(1), at: WebhookFixture.now,

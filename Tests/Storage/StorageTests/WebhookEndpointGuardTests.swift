@@ -36,7 +36,7 @@ struct WebhookEndpointGuardTests {
         try await body(store)
     }
 
-    private func standing(_ store: Store) async throws -> WebhookHealth.State? {
+    private func health(_ store: Store) async throws -> WebhookHealth.State? {
         try await store.run(WebhookEndpoints.find(website))?.health.state
     }
 
@@ -95,11 +95,11 @@ struct WebhookEndpointGuardTests {
             let later = now + .seconds(5)
             #expect(try await store.run(WebhookEndpoints.disable(website, at: now, as: operations.new())))
             #expect(try await !store.run(WebhookEndpoints.disable(website, at: later, as: operations.new())))
-            let disabled = try await standing(store)
+            let disabled = try await health(store)
             #expect(disabled == .disabled(.operator, since: now))
             #expect(try await store.run(WebhookEndpoints.enable(website, at: later, as: operations.new())))
             #expect(try await !store.run(WebhookEndpoints.enable(website, at: later, as: operations.new())))
-            let enabled = try await standing(store)
+            let enabled = try await health(store)
             #expect(enabled == .working)
             let changed = try await changes(store)
             #expect(changed == 2)

@@ -18,17 +18,17 @@ struct WebhookLeaseTests {
         try await fixture.addWebhook(30, to: 2)
         try await fixture.addWebhook(31, to: 3, after: .seconds(1))
         #expect(try await fixture.websites() == [1, 2])
-        #expect(Set(try await fixture.claim()) == [10, 11, 12, 13])
-        #expect(Set(try await fixture.claim()) == [14, 15])
-        #expect(try await fixture.claim() == [])
-        #expect(try await fixture.claim(of: 2) == [30])
+        #expect(Set(try await fixture.lease()) == [10, 11, 12, 13])
+        #expect(Set(try await fixture.lease()) == [14, 15])
+        #expect(try await fixture.lease() == [])
+        #expect(try await fixture.lease(of: 2) == [30])
         #expect(try await fixture.websites() == [])
         #expect(try await fixture.websites(after: .seconds(1)) == [1, 3])
         // The lease of other outbox entries does not take them.
-        let claim = OutboxLease(
+        let lease = OutboxLease(
             id: Sample.id(1), relay: Sample.id(1), now: WebhookFixture.now + .seconds(60), leasedUntil: Sample.later,
             messagesLeasedUntil: Sample.later, limit: 100)
-        #expect(try await fixture.store.lease(claim).rows.isEmpty)
+        #expect(try await fixture.store.lease(lease).rows.isEmpty)
     }
 
     /// A living relay keeps its webhooks. Others take the webhooks of a dead relay when it is declared dead, or
@@ -38,17 +38,17 @@ struct WebhookLeaseTests {
         try await fixture.addWebsite(1)
         for relay in 1...2 { try await fixture.addRelay(relay) }
         try await fixture.addWebhook(10)
-        #expect(try await fixture.claim(by: 1) == [10])
+        #expect(try await fixture.lease(by: 1) == [10])
         let over = WebhookFixture.lease + .seconds(1)
-        #expect(try await fixture.claim(by: 2, after: over) == [])
-        #expect(try await fixture.claim(by: 1, after: over) == [10])
+        #expect(try await fixture.lease(by: 2, after: over) == [])
+        #expect(try await fixture.lease(by: 1, after: over) == [10])
         try await fixture.store.removeDeadRelay(Sample.id(1), at: nil, now: WebhookFixture.now)
-        #expect(try await fixture.claim(by: 2) == [10])
+        #expect(try await fixture.lease(by: 2) == [10])
         // Relay 3 was declared dead before it leased the webhook.
         try await fixture.addWebhook(11)
-        #expect(try await fixture.claim(by: 3) == [11])
-        #expect(try await fixture.claim(by: 2) == [])
-        #expect(try await fixture.claim(by: 2, after: over).contains(11))
+        #expect(try await fixture.lease(by: 3) == [11])
+        #expect(try await fixture.lease(by: 2) == [])
+        #expect(try await fixture.lease(by: 2, after: over).contains(11))
         // Released webhooks are due only by `webhook_due_at`.
         #expect(try await fixture.count("outbox", where: "due_at IS NOT NULL") == 0)
     }
@@ -62,15 +62,15 @@ struct WebhookLeaseTests {
         }
         // One at a time: a webhook that waits does not block others.
         #expect(
-            Set(try await fixture.claim(limit: 1) + fixture.claim(limit: 1) + fixture.claim(limit: 1)) == [10, 20, 30])
-        #expect(try await fixture.claim() == [])
+            Set(try await fixture.lease(limit: 1) + fixture.lease(limit: 1) + fixture.lease(limit: 1)) == [10, 20, 30])
+        #expect(try await fixture.lease() == [])
         let due = WebhookFixture.now + .seconds(5)
         try await fixture.settle([.delivered(Sample.id(10))])
         try await fixture.settle([.dead(Sample.id(20), failures: 8)])
         try await fixture.settle([.retry(Sample.id(30), at: due, failures: 1)])
-        #expect(Set(try await fixture.claim()) == [11, 21])
+        #expect(Set(try await fixture.lease()) == [11, 21])
         #expect(try await fixture.websites(after: .seconds(4)) == [])
-        #expect(try await fixture.claim(after: .seconds(5)) == [30])
+        #expect(try await fixture.lease(after: .seconds(5)) == [30])
     }
 
     @Test(arguments: Engine.allCases) func disabledEndpointHasNoDueWebhooks(_ engine: Engine) async throws {
@@ -83,8 +83,8 @@ struct WebhookLeaseTests {
             "UPDATE webhook_endpoint SET state = 'disabled' WHERE website_id = x'\(Sample.id(1) as WebsiteID)'")
         try await fixture.write("UPDATE website SET state = 'disabled' WHERE id = x'\(Sample.id(2) as WebsiteID)'")
         #expect(try await fixture.websites() == [3])
-        for website in 1...2 { #expect(try await fixture.claim(of: website) == []) }
-        #expect(try await fixture.claim(of: 3) == [30])
+        for website in 1...2 { #expect(try await fixture.lease(of: website) == []) }
+        #expect(try await fixture.lease(of: 3) == [30])
     }
 
     @Test(arguments: Engine.allCases) func leasedWebhookContainsItsData(_ engine: Engine) async throws {
@@ -131,8 +131,8 @@ struct WebhookLeaseTests {
         for number in 100..<140 { try await fixture.addWebhook(number) }
         var taken: [Int] = []
         while true {
-            async let one = fixture.claim(by: 1)
-            async let two = fixture.claim(by: 2, on: other)
+            async let one = fixture.lease(by: 1)
+            async let two = fixture.lease(by: 2, on: other)
             let both = try await one + two
             if both.isEmpty { break }
             taken += both

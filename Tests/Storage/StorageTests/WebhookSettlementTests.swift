@@ -17,7 +17,7 @@ struct WebhookSettlementTests {
         let fixture = try WebhookFixture(engine)
         try await fixture.addWebsite(1)
         for number in 10..<14 { try await fixture.addWebhook(number, attempts: 2) }
-        #expect(try await fixture.claim().count == 4)
+        #expect(try await fixture.lease().count == 4)
         let due = WebhookFixture.now + .seconds(300)
         // Twice, because a relay that does not know whether the change was written repeats it.
         for _ in 0..<2 {
@@ -44,8 +44,8 @@ struct WebhookSettlementTests {
         let fixture = try WebhookFixture(engine)
         try await fixture.addWebsite(1)
         for number in 10..<14 { try await fixture.addWebhook(number) }
-        #expect(try await fixture.claim(by: 1).count == 4)
-        #expect(try await fixture.claim(by: 2, after: .seconds(31)).count == 4)
+        #expect(try await fixture.lease(by: 1).count == 4)
+        #expect(try await fixture.lease(by: 2, after: .seconds(31)).count == 4)
         let later = WebhookFixture.now + .seconds(300)
         try await fixture.settle([.retry(call(10), at: later, failures: 1)], by: 1, .failed)
         try await fixture.settle([.dead(call(11), failures: 8)], by: 1, .failed)
@@ -63,7 +63,7 @@ struct WebhookSettlementTests {
         let fixture = try WebhookFixture(engine)
         try await fixture.addWebsite(1)
         for number in 10..<13 { try await fixture.addWebhook(number) }
-        _ = try await fixture.claim()
+        _ = try await fixture.lease()
         for number in 10..<12 {
             for _ in 0..<2 {
                 try await fixture.settle(
@@ -87,7 +87,7 @@ struct WebhookSettlementTests {
         let fixture = try WebhookFixture(engine)
         for website in 1...2 { try await fixture.addWebsite(website) }
         for number in 10..<14 { try await fixture.addWebhook(number) }
-        _ = try await fixture.claim()
+        _ = try await fixture.lease()
         let days = WebhookHealth.timeout + .seconds(1)
         // In the store, the failures are too few or too recent.
         try await fixture.write(
@@ -120,7 +120,7 @@ struct WebhookSettlementTests {
         let fixture = try WebhookFixture(engine)
         try await fixture.addWebsite(1)
         for number in 10..<12 { try await fixture.addWebhook(number) }
-        _ = try await fixture.claim()
+        _ = try await fixture.lease()
         let former = "https://shop.example/former"
         try await fixture.settle([.retry(call(10), at: WebhookFixture.now, failures: 1)], at: former, .failed)
         #expect(
@@ -131,7 +131,7 @@ struct WebhookSettlementTests {
                 "webhook_endpoint", where: "state = 'active' AND failed_attempts = 0 AND failing_since IS NULL") == 1)
         #expect(try await fixture.count("audit", where: "event = 'webhook.disabled'") == 0)
         // They can be attempted again.
-        #expect(try await fixture.claim().sorted() == [10, 11])
+        #expect(try await fixture.lease().sorted() == [10, 11])
     }
 
     /// The same settlement, repeated because its commit is unknown, reports again that it disabled the endpoint.
@@ -139,7 +139,7 @@ struct WebhookSettlementTests {
         let fixture = try WebhookFixture(engine)
         try await fixture.addWebsite(1)
         try await fixture.addWebhook(10)
-        _ = try await fixture.claim()
+        _ = try await fixture.lease()
         let operation = fixture.operations.new()
         let effects: [WebhookSettlement.Effect] = [.suspended(call(10), failures: 0), .disabled(.unsubscribed)]
         #expect(try await fixture.settle(effects, as: operation))
@@ -166,7 +166,7 @@ struct WebhookSettlementTests {
         try await fixture.addRelay(2)
         for number in 10..<13 { try await fixture.addWebhook(number) }
         try await fixture.addWebhook(20, to: 2, after: .seconds(60))
-        let held = try await fixture.claim(by: 2, limit: 1)
+        let held = try await fixture.lease(by: 2, limit: 1)
         let arrived = held == [12] ? 11 : 12
         #expect(held.count == 1)
         let some = WebhookFixture.now.sql
@@ -191,7 +191,7 @@ struct WebhookSettlementTests {
             try await fixture.count("outbox", where: "\(shop) AND holder IS NOT NULL AND webhook_due_at > '\(some)'")
                 == 1
         )
-        #expect(try await fixture.claim(of: 2, after: .seconds(2)) == [])
+        #expect(try await fixture.lease(of: 2, after: .seconds(2)) == [])
         // The next attempt of each does not count.
         #expect(try await fixture.count("outbox", where: "\(shop) AND attempts > 0") == 0)
     }
@@ -202,7 +202,7 @@ struct WebhookSettlementTests {
         let fixture = try WebhookFixture(engine)
         try await fixture.addWebsite(1)
         for number in 10..<12 { try await fixture.addWebhook(number) }
-        _ = try await fixture.claim()
+        _ = try await fixture.lease()
         try await fixture.addWebhook(20, after: .seconds(3600), attempts: 5)
         try await fixture.write(
             "UPDATE webhook_endpoint SET failing_since = '\(WebhookFixture.now.sql)', failed_attempts = 9")
@@ -223,7 +223,7 @@ struct WebhookSettlementTests {
         try await fixture.settle([.delivered(call(11)), .recovered], after: .seconds(700), .delivered)
         #expect(
             try await fixture.count("webhook_endpoint", where: "failed_attempts = 0 AND failing_since IS NULL") == 1)
-        #expect(try await fixture.claim(after: .seconds(700)) == [20])
+        #expect(try await fixture.lease(after: .seconds(700)) == [20])
     }
 
     /// A webhook that fails while the others are made due waits as long as after any failure.

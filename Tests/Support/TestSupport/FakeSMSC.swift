@@ -94,12 +94,12 @@ public final class FakeSMSC: Sendable {
     let loop: EventLoop
     private let group: LoopGroup
     private let state: Mutex<State>
-    private let floor: Mutex<LoopBound<ConnectionRegistry>?> = Mutex(nil)
+    private let registry: Mutex<LoopBound<ConnectionRegistry>?> = Mutex(nil)
 
     /// The state that belongs to the loop.
     private final class ConnectionRegistry {
         let listener: Listener
-        var guests: [Int: SMSCClient] = [:]
+        var clients: [Int: SMSCClient] = [:]
 
         init(_ listener: Listener) { self.listener = listener }
     }
@@ -119,11 +119,11 @@ public final class FakeSMSC: Sendable {
                 return .failure(error)
             }
         }
-        let floor = try made.get()
-        let bound = await loop.perform { floor.value.listener.address.port }
+        let registry = try made.get()
+        let bound = await loop.perform { registry.value.listener.address.port }
         let smsc = FakeSMSC(script, group, port: bound)
-        smsc.floor.withLock { $0 = floor }
-        await loop.perform { smsc.open(floor.value, tls) }
+        smsc.registry.withLock { $0 = registry }
+        await loop.perform { smsc.open(registry.value, tls) }
         return smsc
     }
 
@@ -134,9 +134,9 @@ public final class FakeSMSC: Sendable {
         state = Mutex(State(script: script))
     }
 
-    private func open(_ floor: ConnectionRegistry, _ tls: TLSServerContext?) {
-        try? floor.listener.start { [weak self, weak floor] fd, _ in
-            guard let self, let floor else {
+    private func open(_ registry: ConnectionRegistry, _ tls: TLSServerContext?) {
+        try? registry.listener.start { [weak self, weak registry] fd, _ in
+            guard let self, let registry else {
                 close(fd)
                 return
             }
@@ -145,9 +145,9 @@ public final class FakeSMSC: Sendable {
                 record.connections += 1
                 return record.connections
             }
-            let guest = SMSCClient(self, number: number, wire: Transport(loop: loop, fd: fd, tls: session))
-            floor.guests[number] = guest
-            guest.serve { [weak floor] in floor?.guests[number] = nil }
+            let client = SMSCClient(self, number: number, wire: Transport(loop: loop, fd: fd, tls: session))
+            registry.clients[number] = client
+            client.serve { [weak registry] in registry?.clients[number] = nil }
         } exhausted: { _ in
         }
     }
@@ -159,18 +159,18 @@ public final class FakeSMSC: Sendable {
 
     /// Closes all connections without an unbind. New ones are accepted only if `listening`.
     public func cut(listening: Bool = true) async {
-        guard let floor = floor.withLock({ $0 }) else { return }
+        guard let registry = registry.withLock({ $0 }) else { return }
         await loop.perform {
-            for guest in floor.value.guests.values { guest.cut() }
-            floor.value.guests = [:]
-            if !listening { floor.value.listener.close() }
+            for client in registry.value.clients.values { client.cut() }
+            registry.value.clients = [:]
+            if !listening { registry.value.listener.close() }
         }
     }
 
     /// Ends all sessions with an unbind, as the specification requires.
     public func unbind() async {
-        guard let floor = floor.withLock({ $0 }) else { return }
-        await loop.perform { for guest in floor.value.guests.values { guest.unbind() } }
+        guard let registry = registry.withLock({ $0 }) else { return }
+        await loop.perform { for client in registry.value.clients.values { client.unbind() } }
     }
 
     // MARK: Record

@@ -68,7 +68,7 @@ public final class TestGateway: Sendable {
 
     private let group: LoopGroup
     private let state: Mutex<State>
-    private let floor: LoopBound<ConnectionRegistry>
+    private let registry: LoopBound<ConnectionRegistry>
     public let host: String
     public let port: UInt16
 
@@ -80,16 +80,16 @@ public final class TestGateway: Sendable {
         group = try LoopGroup.start(count: 1, time: SystemTime())
         state = Mutex(State(answer: answer))
         let loop = group.loops[0]
-        (floor, port) = try await loop.perform {
+        (registry, port) = try await loop.perform {
             () async -> Result<(LoopBound<ConnectionRegistry>, UInt16), SystemFailure> in
-            let floor = ConnectionRegistry(loop, host)
+            let registry = ConnectionRegistry(loop, host)
             do throws(SystemFailure) {
-                let port = try floor.open(port: 0)
-                return .success((LoopBound(floor, on: loop), port))
+                let port = try registry.open(port: 0)
+                return .success((LoopBound(registry, on: loop), port))
             } catch { return .failure(error) }
         }.get()
-        let floor = floor
-        await loop.perform { [weak self] in floor.value.answer = { asked in self?.take(asked) ?? .hangUp } }
+        let registry = registry
+        await loop.perform { [weak self] in registry.value.answer = { asked in self?.take(asked) ?? .hangUp } }
     }
 
     deinit { group.stopAndJoin() }
@@ -126,16 +126,16 @@ public final class TestGateway: Sendable {
 
     /// Closes the listener and all connections.
     public func goDown() async {
-        let floor = floor
-        await group.loops[0].perform { floor.value.close() }
+        let registry = registry
+        await group.loops[0].perform { registry.value.close() }
     }
 
     /// Listens again on the same port.
     public func comeBack() async throws {
-        let (floor, port) = (floor, port)
+        let (registry, port) = (registry, port)
         try await group.loops[0].perform { () async -> Result<Void, SystemFailure> in
             do throws(SystemFailure) {
-                _ = try floor.value.open(port: port)
+                _ = try registry.value.open(port: port)
                 return .success(())
             } catch { return .failure(error) }
         }.get()

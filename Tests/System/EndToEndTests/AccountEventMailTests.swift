@@ -6,23 +6,23 @@ import Testing
 @Suite("Mails about account events", .timeLimit(.minutes(15)), .mayBlock) struct AccountEventMailTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func accountEventMailsReachARealMailbox(_ kind: StoreKind) async throws
     {
-        let server = try await AioSMTPServer(user: "relay", password: "password of news")
+        let server = try await AioSMTPServer(user: "relay", password: "mail password")
         let files = try TemporaryDirectory()
         try TextFile.write(server.authority, to: files("mail-ca.pem"))
-        try TextFile.write("password of news\n", to: files("mail.password"))
-        try await Fixture.play(kind) { text throws in
+        try TextFile.write("mail password\n", to: files("mail.password"))
+        try await Fixture.run(kind) { text throws in
             try text.set("mail.url", to: "smtp://localhost:\(server.port)")
             try text.set("mail.from", to: "login@shop.example.com")
             try text.set("mail.username", to: "relay")
             try text.set("mail.password_file", to: files("mail.password"))
             try text.set("mail.ca", to: files("mail-ca.pem"))
         } _: { fixture in
-            fixture.keep("password of news")
+            fixture.record("mail password")
             let policies = ["--display-name", "Bücher & Mehr", "--guesses", "1"]
             let shop = try await fixture.website("shop", policies, answers: nil)
             var count = 0
             /// Expects the next mail: to this person, with this subject and these texts.
-            func news(_ name: String, _ subject: String, _ parts: String...) async throws {
+            func notice(_ name: String, _ subject: String, _ parts: String...) async throws {
                 count += 1
                 let mail = try #require(try await DeliveredMail.inMaildir(server.maildir, count).last)
                 #expect(mail.to == "\(name)@example.org" && mail.subject == subject)
@@ -31,30 +31,30 @@ import Testing
                 #expect(mail.text.codeOfAMail == nil)
             }
             let (token, code) = try await shop.register(
-                "kim.news", with: ["email": "kim.news@example.org", "language": "de"])
+                "kim.notice", with: ["email": "kim.notice@example.org", "language": "de"])
             let phone = try await Phone(in: fixture, token: token, code: code)
-            try await news(
-                "kim.news", "Ein Telefon wurde Ihrem Konto bei Bücher & Mehr hinzugefügt", "Telefon: Bob's phone\n",
+            try await notice(
+                "kim.notice", "Ein Telefon wurde Ihrem Konto bei Bücher & Mehr hinzugefügt", "Telefon: Bob's phone\n",
                 "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an Bücher & Mehr")
-            _ = try await CodeLogin(shop, "kim.news")
+            _ = try await CodeLogin(shop, "kim.notice")
             let (challenge, answer) = try await phone.sign("fraud", in: fixture)
             let said = try await phone.client.curl(
                 "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said["login"] == "failure", "\(said)")
-            try await news(
-                "kim.news", "Ihr Konto bei Bücher & Mehr ist gesperrt", "die nicht von Ihnen stammt", "\nZeitpunkt: ")
-            let gone = try await shop.curl("DELETE", "/user/kim.news/devices/\(phone.device)")
+            try await notice(
+                "kim.notice", "Ihr Konto bei Bücher & Mehr ist gesperrt", "die nicht von Ihnen stammt", "\nZeitpunkt: ")
+            let gone = try await shop.curl("DELETE", "/user/kim.notice/devices/\(phone.device)")
             #expect(gone.status == 204, "\(gone)")
-            try await news(
-                "kim.news", "Ein Telefon wurde aus Ihrem Konto bei Bücher & Mehr entfernt", "Telefon: Bob's phone\n")
+            try await notice(
+                "kim.notice", "Ein Telefon wurde aus Ihrem Konto bei Bücher & Mehr entfernt", "Telefon: Bob's phone\n")
 
-            try await shop.register("ann.news", with: ["email": "ann.news@example.org", "language": "en"])
+            try await shop.register("ann.notice", with: ["email": "ann.notice@example.org", "language": "en"])
             let secret: JSONObject = ["secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"]
-            #expect(try await shop.curl("POST", "/user/ann.news/hotp", secret).status == 201)
-            let login = try await CodeLogin(shop, "ann.news")
+            #expect(try await shop.curl("POST", "/user/ann.notice/hotp", secret).status == 201)
+            let login = try await CodeLogin(shop, "ann.notice")
             #expect(try await login.handIn("000000")["reason"] == "locked")
-            try await news(
-                "ann.news", "Codes for your account at Bücher & Mehr are locked", "Too many wrong codes", "\nTime: ")
+            try await notice(
+                "ann.notice", "Codes for your account at Bücher & Mehr are locked", "Too many wrong codes", "\nTime: ")
         }
     }
 }

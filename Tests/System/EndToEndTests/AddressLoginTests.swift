@@ -4,16 +4,16 @@ import Testing
 
 /// Addresses of users: an address can be used for logins once a code sent to it has confirmed it, and not before.
 @Suite("A user's address", .timeLimit(.minutes(15)), .mayBlock) struct AddressLoginTests {
-    private func play(
+    private func run(
         _ kind: StoreKind, _ policies: [String] = [],
-        _ story: (Fixture, APIClient, TestGateway, TestMailServer) async throws -> Void
+        _ test: (Fixture, APIClient, TestGateway, TestMailServer) async throws -> Void
     ) async throws {
         let (texts, mails) = (try await TestGateway.taking(), try await TestMailServer.start())
         let files = try TemporaryDirectory()
-        try await Fixture.play(kind) { text throws in
+        try await Fixture.run(kind) { text throws in
             try Outgoing.set(gateways: [Outgoing.gateway("one", texts.url, files)], mail: mails, files, in: &text)
         } _: { fixture in
-            try await story(fixture, try await fixture.website("shop", policies), texts, mails)
+            try await test(fixture, try await fixture.website("shop", policies), texts, mails)
         }
     }
 
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func newAddressCountsOnceConfirmed(_ kind: StoreKind) async throws {
-        try await play(kind) { fixture, shop, texts, mails in
+        try await run(kind) { fixture, shop, texts, mails in
             let (mail, number) = ("ana.new@example.org", "+4915112345678")
             try await shop.register("ana.new", with: [:])
             let none = try await CodeLogin(shop, "ana.new").result()
@@ -75,7 +75,7 @@ import Testing
 
     /// If the website's word is not enough, even an address from /register has to be confirmed.
     @Test func registeredAddressWaitsWhenThePolicyRequiresConfirmation() async throws {
-        try await play(.file, ["--addresses", "confirmed"]) { _, shop, _, mails in
+        try await run(.file, ["--addresses", "confirmed"]) { _, shop, _, mails in
             let mail = "ana.waits@example.org"
             try await shop.register("ana.waits", with: ["email": .string(mail)])
             let code = try await mails.code(1, to: mail)
@@ -88,7 +88,7 @@ import Testing
 
     /// A person who has only the password cannot add an address.
     @Test func newAddressNeedsPhoneApproval() async throws {
-        try await play(.file) { fixture, shop, _, mails in
+        try await run(.file) { fixture, shop, _, mails in
             let (token, code) = try await shop.register("kim.bound", with: [:])
             let phone = try await Phone(in: fixture, token: token, code: code)
             var change: JSONObject = ["email": "kim.bound@example.org"]

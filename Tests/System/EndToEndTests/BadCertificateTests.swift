@@ -28,7 +28,7 @@ import World
     }
 
     @Test func unverifiableCertificateIsRefusedInTLS() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             _ = try await fixture.website("shop")
             let key = try Self.key(of: "shop", in: fixture)
             let websites = try fixture.authority("website-ca")
@@ -60,7 +60,7 @@ import World
     }
 
     @Test func certificateWithoutExactlyOneKnownNameIsUnauthenticated() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop")
             _ = try await fixture.website("bank")
             let key = try Self.key(of: "shop", in: fixture)
@@ -106,7 +106,7 @@ import World
     }
 
     @Test func certificateOfTheWrongKindIsForbidden() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop")
             let (token, code) = try await shop.register("bob.kind")
             let phone = try await Phone(in: fixture, token: token, code: code)
@@ -135,7 +135,7 @@ import World
     }
 
     @Test func certificateInTheCRLIsRefused() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let relay = fixture.relay
             let websites = try fixture.authority("website-ca")
             let good = try await fixture.website("shop")

@@ -6,7 +6,7 @@ import Testing
 /// Connections with faults below the requests.
 @Suite("Bad connections", .timeLimit(.minutes(15)), .mayBlock) struct BadConnectionTests {
     @Test func clientWithoutHTTP2OrModernTLSIsRefused() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop")
             let refused: [(String, [String])] = [
                 ("HTTP/1.1 alone", ["--http1.1"]), ("no ALPN", ["--no-alpn", "--http1.1"]),
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func plaintextClientIsDisconnected() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let texts = [
                 "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
                 String(repeating: "garbage ", count: 4096), "\0\0\0\0\0\0\0\0", "\u{16}\u{3}\u{1}zz not a hello",
@@ -52,7 +52,7 @@ import Testing
 
     /// Listeners of one user can share a port; two relays must not.
     @Test func secondRelayOnThePortDoesNotStart() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let second = try await Child.run(try BuiltProgram.twoefayd.path, ["--config", fixture.relay.settings])
             #expect(second.status == 5)
             #expect(second.errors.contains("cannot listen on 127.0.0.1:\(fixture.relay.port)"), "\(second.errors)")
@@ -62,7 +62,7 @@ import Testing
 
     /// Uses openssl's own client, which sends the given bytes and then disconnects.
     @Test func abortedRequestLeavesNothingBehind() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop", ["--answers", "website"])
             let relay = fixture.relay
             let begin = Frames.preface + Frames.settings

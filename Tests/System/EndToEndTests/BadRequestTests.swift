@@ -58,7 +58,7 @@ import Testing
     ]
 
     @Test func badRequestGetsItsStatusAndNamesItsField() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop")
             for each in Self.cases {
                 let caller = each.path == "/verify" ? fixture.nobody : shop
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test func invalidUTF8AndOversizedBodiesAreRefused() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop")
             func post(_ bytes: [UInt8], type: String = "application/json") async throws -> CurlCaller.Answer {
                 let path = fixture.relay.directory("body")
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func unsupportedMethodIsRefused() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop")
             let wrong = [
                 ("GET", "/register", "POST"), ("PUT", "/login", "POST"), ("POST", "/health", "GET"),
@@ -135,7 +135,7 @@ import Testing
     @Test(arguments: [StoreKind.file, .mariadb]) func idempotencyKeyIsBoundToItsRequest(
         _ kind: StoreKind
     ) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website("shop", ["--answers", "website", "--number", "0"])
             let bank = try await fixture.website("bank", ["--answers", "website"])
             let key = ["idempotency-key": "9f0a"]

@@ -22,7 +22,7 @@ import Testing
 
     /// Wrong codes of one client do not delay other clients behind the same balancer.
     @Test(.enabled(if: Balancer.isInstalled)) func clientsBehindABalancerAreDistinguished() async throws {
-        try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { fixture in
+        try await Fixture.run(change: { try $0.set("proxies", to: Balancer.address) }) { fixture in
             let balancer = try Balancer(before: fixture.relay)
             let guesser = fixture.nobody.through(balancer.port, from: "127.0.0.3")
             let other = fixture.nobody.through(balancer.port, from: "127.0.0.4")
@@ -50,7 +50,7 @@ import Testing
 
     /// Neither directly nor through the balancer.
     @Test(.enabled(if: Balancer.isInstalled)) func proxyHeaderFromOthersIsRefused() async throws {
-        try await Fixture.play(change: { try $0.set("proxies", to: Balancer.address) }) { fixture in
+        try await Fixture.run(change: { try $0.set("proxies", to: Balancer.address) }) { fixture in
             let balancer = try Balancer(before: fixture.relay)
             let up = try await fixture.nobody.through(balancer.port).curl(
                 "GET", "/health", arguments: ["--retry", "60", "--retry-connrefused", "--retry-delay", "1"])

@@ -27,23 +27,23 @@ import World
         }
     }
 
-    private func play(
+    private func run(
         _ kind: StoreKind = .file, _ policies: [String] = [], apple: TestAPNs? = nil,
-        _ story: (FactorFixture) async throws -> Void
+        _ test: (FactorFixture) async throws -> Void
     ) async throws {
         let (texts, mails) = (try await TestGateway.taking(), try await TestMailServer.start())
         let files = try TemporaryDirectory()
-        try await Fixture.play(kind) { text throws in
+        try await Fixture.run(kind) { text throws in
             try apple?.set(in: &text)
             try Outgoing.set(gateways: [Outgoing.gateway("one", texts.url, files)], mail: mails, files, in: &text)
         } _: { base in
             let shop = try await base.website("shop", policies)
-            try await story(FactorFixture(base: base, shop: shop, texts: texts, mails: mails))
+            try await test(FactorFixture(base: base, shop: shop, texts: texts, mails: mails))
         }
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func everyResentCodeIsAccepted(_ kind: StoreKind) async throws {
-        try await play(kind) { fixture in
+        try await run(kind) { fixture in
             _ = try await fixture.person("ana.again", "+4915112345678")
             let login = try await CodeLogin(fixture.shop, "ana.again")
             #expect(login.factor == "sms")
@@ -83,7 +83,7 @@ import World
     }
 
     @Test func sendingIsLimitedToFiveTimes() async throws {
-        try await play { fixture in
+        try await run { fixture in
             _ = try await fixture.person("ana.eager", "+4915112345678")
             let login = try await CodeLogin(fixture.shop, "ana.eager")
             for (index, factor) in ["mail", "sms", "mail", "sms"].enumerated() {
@@ -103,7 +103,7 @@ import World
     }
 
     @Test func disallowedFactorIsRefused() async throws {
-        try await play(.file, ["--factors", "sms, mail, totp"]) { fixture in
+        try await run(.file, ["--factors", "sms, mail, totp"]) { fixture in
             _ = try await fixture.person("ana.bound", "+4915112345678")
             let foreign = try await fixture.base.website("bank")
             let login = try await CodeLogin(fixture.shop, "ana.bound", ["factors": ["sms", "totp"]])
@@ -149,7 +149,7 @@ import World
         async throws
     {
         let apple = try await TestAPNs.start()
-        try await play(kind, apple: apple) { fixture in
+        try await run(kind, apple: apple) { fixture in
             let (token, code) = try await fixture.person("kim.phone")
             let phone = try await Phone(in: fixture.base, token: token, code: code)
             var mails = 0

@@ -5,7 +5,7 @@ import Testing
 /// Held requests, and changes by another process meanwhile.
 @Suite("A held request", .timeLimit(.minutes(15)), .mayBlock) struct HeldRequestTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func operatorLockEndsTheHeldRequest(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website("shop", ["--number", "0", "--answers", "website"])
             var held: [Child] = []
             var tokens: [String] = []

@@ -21,15 +21,15 @@ import World
     }
 
     /// Runs a test with a relay whose website has these users, and with a directory for files.
-    private func play(
-        _ kind: StoreKind, _ users: [String], _ story: (Fixture, APIClient, TemporaryDirectory) async throws -> Void
+    private func run(
+        _ kind: StoreKind, _ users: [String], _ test: (Fixture, APIClient, TemporaryDirectory) async throws -> Void
     ) async throws {
         let files = try TemporaryDirectory()
-        try await Fixture.play(kind) { fixture in
-            for secret in [Self.secret, Self.longSecret, "12345678901234567890123456789012"] { fixture.keep(secret) }
+        try await Fixture.run(kind) { fixture in
+            for secret in [Self.secret, Self.longSecret, "12345678901234567890123456789012"] { fixture.record(secret) }
             let shop = try await fixture.website("shop")
             for user in users { try await shop.register(user, with: [:]) }
-            try await story(fixture, shop, files)
+            try await test(fixture, shop, files)
         }
     }
 
@@ -55,7 +55,7 @@ import World
         let timed = PSKCFigures.figure3.replacing("pskc:hotp", with: "pskc:totp").replacing(
             "Counter>", with: "TimeInterval>"
         ).replacing(">0</PlainValue>", with: ">60</PlainValue>")
-        try await play(kind, packages.map(\.user) + ["eve.timed", "fay.late"]) { fixture, shop, files in
+        try await run(kind, packages.map(\.user) + ["eve.timed", "fay.late"]) { fixture, shop, files in
             func load(_ package: String, for user: String, _ unlock: [String] = []) async throws -> Child.Ended {
                 try TextFile.write(package, to: files("tokens.xml"))
                 try TextFile.write("serial,username\n987654321,\(user)\n654321,\(user)\n", to: files("owners.csv"))
@@ -95,7 +95,7 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func tokenFromACSVFileLogsIn(_ kind: StoreKind) async throws {
-        try await play(kind, ["ana.pressed", "ben.timed", "cyd.old-clock"]) { fixture, shop, files in
+        try await run(kind, ["ana.pressed", "ben.timed", "cyd.old-clock"]) { fixture, shop, files in
             try TextFile.write(
                 """
                 username,kind,secret,algorithm,digits,period,counter
@@ -119,7 +119,7 @@ import World
 
     @Test(arguments: [StoreKind.file, .mariadb]) func tokenRegisteredByTheWebsiteLogsIn(_ kind: StoreKind) async throws
     {
-        try await play(kind, ["ana.pocket", "ben.far"]) { fixture, shop, _ in
+        try await run(kind, ["ana.pocket", "ben.far"]) { fixture, shop, _ in
             for user in ["ana.pocket", "ben.far"] {
                 let added = try await shop.curl("POST", "/user/\(user)/hotp", ["secret": .string("hex:\(Self.secret)")])
                 #expect(added.status == 201, "\(added)")
@@ -132,7 +132,7 @@ import World
             // Two consecutive codes resynchronise it. Codes in reverse order, or with a gap, do not.
             let path = "/user/ana.pocket/hotp/resync"
             func resync(_ codes: [String]) async throws -> CurlCaller.Answer {
-                for code in codes { fixture.keep(code) }
+                for code in codes { fixture.record(code) }
                 return try await shop.curl("POST", path, ["otps": .array(codes.map { .string($0) })])
             }
             let found = try await resync(far)

@@ -9,7 +9,7 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func foreignResourceIsIndistinguishableFromNotFound(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website("shop", ["--answers", "website", "--number", "0"])
             let bank = try await fixture.website("bank", ["--answers", "website", "--number", "0"])
             let (token, _) = try await bank.register("alice.bank")
@@ -53,7 +53,7 @@ import World
     /// Any body about it, signed or not.
     @Test(arguments: [StoreKind.file, .mariadb], ["signed", "certificate"])
     func foreignResourceIsNotFoundForPhones(_ kind: StoreKind, answers: String) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let policies = ["--number", "0", "--answers", answers]
             let shop = try await fixture.website("shop", policies)
             let bank = try await fixture.website("bank", policies)
@@ -74,7 +74,7 @@ import World
                 let signed = try signer.key.decision(
                     "approve", about: shown, device: signer.device, origin: fixture.relay.origin, at: SystemTime().now()
                 )
-                fixture.keep(signed)
+                fixture.record(signed)
                 bodies.append(["answer": .string(signed)])
             }
 

@@ -64,7 +64,7 @@ import World
         let files = try TemporaryDirectory()
         try TextFile.write(server.authority, to: files("mail-ca.pem"))
         try TextFile.write("pässword\n", to: files("mail.password"))
-        try await Fixture.play(kind) { text throws in
+        try await Fixture.run(kind) { text throws in
             try apple.set(in: &text)
             try text.set("mail.url", to: "smtp://localhost:\(server.port)")
             try text.set("mail.from", to: "Anmeldung Zoë <login@shop.example.com>")
@@ -72,7 +72,7 @@ import World
             try text.set("mail.password_file", to: files("mail.password"))
             try text.set("mail.ca", to: files("mail-ca.pem"))
         } _: { fixture in
-            fixture.keep("pässword")
+            fixture.record("pässword")
             let shop = try await shop(fixture)
             for (number, person) in Self.people.enumerated() {
                 let address = "\(person.name)@example.org"
@@ -132,7 +132,7 @@ import World
 
     @Test(.enabled(if: PostfixServer.canRun)) func codeMailedThroughPostfixLogsIn() async throws {
         let server = try await PostfixServer()
-        try await Fixture.play { text throws in
+        try await Fixture.run { text throws in
             // The server requires a name with a domain.
             try text.set("origin", to: "https://login.example.org:8080")
             try text.set("mail.url", to: "smtp://127.0.0.1:\(server.port)")

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: stores) func originalRequestsGetTheOriginalAnswers(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await shop(in: fixture)
             let registered = try await shop.curl(
                 "POST", "/register",
@@ -39,7 +39,7 @@ import Testing
             #expect(unbound.status == 201)
             #expect(unbound["login"] == "unverified")
 
-            fixture.keep("abcdef0123456789")
+            fixture.record("abcdef0123456789")
             let bound = try await post("/verify", #"{"id_token":"\#(token)","dev_token":"abcdef0123456789"}"#)
             #expect(bound.status == 200)
             #expect(bound.text == #"{"login":"verified"}"#)
@@ -59,7 +59,7 @@ import Testing
                 #expect(again["code"] == "already_decided")
                 #expect(again["login"]?.string == word)
             }
-            fixture.keep("192.0.2.177")
+            fixture.record("192.0.2.177")
 
             #expect(try await shop.curl("DELETE", "/user/bob.original").status == 204)
             #expect(try await shop.curl("GET", "/user/bob.original").status == 404)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: stores) func customHeaderFieldsAreAccepted(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await shop(in: fixture)
             let (token, _) = try await shop.register("bob.header")
             let (other, _) = try await shop.register("eve.header")
@@ -98,7 +98,7 @@ import Testing
 
     /// The answer arrives on another connection, from another curl process.
     @Test(arguments: stores) func authHoldsWithPreferWait(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await shop(in: fixture)
             let (token, _) = try await shop.register("bob.held")
             let about: JSONObject = ["token": .string(token)]
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(arguments: stores) func wrongCodesAreCountedAndChallengesCancelled(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website(
                 "shop", ["--answers", "website", "--number", "0"])
             let (token, _) = try await shop.register("bob.codes")

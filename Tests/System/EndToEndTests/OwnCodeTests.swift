@@ -16,13 +16,13 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func totpAndRecoveryCodesLogInApproveAndUnlock(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website("shop", ["--guesses", "1"])
             try await shop.register("ana.app", with: [:])
             let given = try await shop.curl("POST", "/user/ana.app/recovery-codes", [:])
             let codes = given["codes"]?.array?.compactMap(\.string) ?? []
             #expect(given.status == 201 && Set(codes).count == 10, "\(given)")
-            for code in codes { fixture.keep(code) }
+            for code in codes { fixture.record(code) }
             // The app is waiting until its first code has proved that it has the secret.
             let made = try await shop.curl("POST", "/user/ana.app/totp", [:])
             let secret = try #require(made["secret"]?.string)
@@ -46,7 +46,7 @@ import World
             #expect(approved["login"] == "success" && approved["factor"] == "recovery", "\(approved)")
             let second = try await shop.curl("POST", "/user/ana.app/totp", repeated)
             #expect(second.status == 201 && second["secret"]?.string != secret, "\(second)")
-            fixture.keep(second["secret"]?.string)
+            fixture.record(second["secret"]?.string)
 
             // A wrong code locks all codes, including recovery codes. Without a phone, an operator has to unlock
             // them.

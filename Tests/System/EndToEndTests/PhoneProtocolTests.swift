@@ -9,7 +9,7 @@ import Testing
     static let stores: [StoreKind] = [.file, .mariadb]
 
     @Test(arguments: stores) func phoneIsBoundAndAnswersWithItsCertificate(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website("shop")
             let (token, code) = try await shop.register("bob.phone")
             let phone = try await Phone(in: fixture, token: token, code: code)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func wrongNumberEndsTheLogin() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop")
             let (token, code) = try await shop.register("bob.number")
             let phone = try await Phone(in: fixture, token: token, code: code)
@@ -75,7 +75,7 @@ import Testing
 
     /// Also on connections that were opened earlier.
     @Test(arguments: stores) func revokedPhoneStopsWorkingAtOnce(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let relay = fixture.relay
             let shop = try await fixture.website("shop")
             let (token, code) = try await shop.register("bob.revoked")

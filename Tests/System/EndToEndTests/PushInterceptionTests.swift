@@ -58,7 +58,7 @@ import World
 
     @Test(arguments: [StoreKind.file, .mariadb]) func interceptorOfPushesSeesOnlyTLS(_ kind: StoreKind) async throws {
         let service = try await Service(try FakeTeam(at: SystemTime().now()))
-        try await Fixture.play(kind, change: { text throws in try service.write(into: &text) }) { fixture in
+        try await Fixture.run(kind, change: { text throws in try service.write(into: &text) }) { fixture in
             let shop = try await bind(in: fixture)
             let asked = try await shop.curl(
                 "POST", "/login", ["username": "bob.pushed", "service": "Shop of Bob", "ip": "192.0.2.177"])
@@ -66,7 +66,7 @@ import World
             let push = try await service.apple.next()
             #expect(push.deviceToken == Self.phoneToken)
             #expect(push.challenge == asked["challenge"]?.string)
-            fixture.keep(push.providerToken)
+            fixture.record(push.providerToken)
 
             let passed = service.middle.passed
             #expect(!passed.isEmpty)
@@ -93,7 +93,7 @@ import World
         let stranger = try await Service(try FakeTeam(at: now))
         let elsewhere = try await Service(try FakeTeam(names: ["elsewhere.example.com"], at: now))
         for other in [stranger, elsewhere] {
-            try await Fixture.play(
+            try await Fixture.run(
                 change: { text throws in
                     try service.write(into: &text)
                     if other === elsewhere { try other.write(into: &text) }
@@ -131,7 +131,7 @@ import World
             },
         ]
         service.middle.set(attempts[0])
-        try await Fixture.play(change: { text throws in try service.write(into: &text) }) { fixture in
+        try await Fixture.run(change: { text throws in try service.write(into: &text) }) { fixture in
             let shop = try await bind(in: fixture)
             let asked = try await shop.curl("POST", "/login", ["username": "bob.pushed"])
             for (index, attempt) in attempts.enumerated() {

@@ -14,7 +14,7 @@ import World
     }
 
     @Test func interceptorSeesOnlyTLS() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let middle = try Interposer(to: fixture.relay.port)
             let shop = through(middle, try await fixture.website("shop"))
             let (token, code) = try await shop.register("bob.middle")
@@ -49,7 +49,7 @@ import World
 
     /// TLS 1.2 reveals the client's certificate, but none of the content.
     @Test func interceptorSeesNoPlaintextInTLS12() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let middle = try Interposer(to: fixture.relay.port)
             let shop = through(middle, try await fixture.website("shop"))
             let answer = try await shop.curl(
@@ -67,10 +67,10 @@ import World
 
     /// With every certificate that an attacker could obtain.
     @Test func interceptorCannotImpersonateTheRelay() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let relay = fixture.relay
             let shop = try await fixture.website("shop")
-            let (token, code) = try await shop.register("bob.fooled")
+            let (token, code) = try await shop.register("bob.redirected")
             let phone = try await Phone(in: fixture, token: token, code: code)
             let now = SystemTime().now()
             let stranger = try CertificateAuthority.create(commonName: "Twoefay server authority", days: 1, at: now)
@@ -112,19 +112,19 @@ import World
                 }
                 _ = try await fake.line(.output, with: "ACCEPT")
                 for client in [shop, phone.client] {
-                    var fooled = client
-                    fooled.caller.port = port
-                    let status = try await fooled.refusal("GET", "/user/bob.fooled")
+                    var redirected = client
+                    redirected.caller.port = port
+                    let status = try await redirected.refusal("GET", "/user/bob.redirected")
                     #expect(status == 60, "\(what): curl ended with \(status)")
                     // The same with Twoefay's own client.
-                    await #expect(throws: Connection.Refused.self, "\(what)") { try await Connection(fooled) }
+                    await #expect(throws: Connection.Refused.self, "\(what)") { try await Connection(redirected) }
                 }
             }
         }
     }
 
     @Test func interceptorCannotDowngradeTLS() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop")
             _ = try await shop.register("bob.down")
             let middle = try Interposer(to: fixture.relay.port)

@@ -44,7 +44,7 @@ import World
         let kannel = try await RunningKannel()
         let files = try TemporaryDirectory()
         try TextFile.write("\(RunningKannel.password)\n", to: files("password"))
-        try await Fixture.play(kind) { text throws in
+        try await Fixture.run(kind) { text throws in
             try text.set(
                 "sms.gateways",
                 to: "[{name: kannel, kind: kannel, url: \"\(kannel.url)\", username: \(RunningKannel.username), "
@@ -75,7 +75,7 @@ import World
         let centre = try PerlGateway.start()
         let port = try #require(UInt16(try await centre.line(.output, with: "port ").dropFirst(5)))
         let files = try TemporaryDirectory()
-        try await Fixture.play(kind) { text throws in
+        try await Fixture.run(kind) { text throws in
             try gateway(port, mode: "transceiver", files, in: &text)
         } _: { fixture in
             try await logIn(fixture, try await shop(fixture)) { number in
@@ -101,7 +101,7 @@ import World
     func codeSentThroughKannelsSMSCLogsIn() async throws {
         let centre = try await KannelSMSC()
         let files = try TemporaryDirectory()
-        try await Fixture.play { text throws in
+        try await Fixture.run { text throws in
             try gateway(centre.port, mode: "transmitter", files, in: &text)
         } _: { fixture in
             try await logIn(fixture, try await shop(fixture)) { number in

@@ -24,7 +24,7 @@ import Testing
     func numberPrefixSelectsTheGateway(_ kind: StoreKind) async throws {
         let (country, network) = (try await TestGateway.taking(), try await TestGateway.taking())
         let files = try TemporaryDirectory()
-        try await Fixture.play(kind) { text throws in
+        try await Fixture.run(kind) { text throws in
             try Outgoing.set(
                 gateways: [
                     Outgoing.gateway("country", country.url, files, ", prefixes: [\"+49\"], cost: {\"+49\": 0.075}"),
@@ -32,11 +32,11 @@ import Testing
                 ], files, in: &text)
         } _: { fixture in
             let shop = try await fixture.website("shop")
-            let ways = [
+            let routes = [
                 ("ana.country", "+4915112345678", country, 1), ("ben.network", "+4917112345678", network, 1),
                 ("cyd.abroad", "+4366012345678", network, 2), ("dan.country", "+4930123456", country, 2),
             ]
-            for (name, number, gateway, count) in ways {
+            for (name, number, gateway, count) in routes {
                 try await arrive(shop, name, number)
                 try await logIn(shop, name, by: gateway, count)
                 #expect(gateway.asked.last?.query["to"] == number)
@@ -60,7 +60,7 @@ import Testing
         let (first, second) = (try await TestGateway.taking(), try await TestGateway.taking())
         await first.goDown()
         let files = try TemporaryDirectory()
-        try await Fixture.play { text throws in
+        try await Fixture.run { text throws in
             try Outgoing.set(
                 gateways: [
                     Outgoing.gateway("first", first.url, files),
@@ -112,7 +112,7 @@ import Testing
     @Test(arguments: Limit.all) func smsLimitEndsSending(_ limit: Limit) async throws {
         let (gateway, mail) = (try await TestGateway.taking(), try await TestMailServer.start())
         let files = try TemporaryDirectory()
-        try await Fixture.play(limit.kind) { text throws in
+        try await Fixture.run(limit.kind) { text throws in
             try Outgoing.set(
                 gateways: [Outgoing.gateway("one", gateway.url, files)], limits: [limit.name: 2], mail: mail, files,
                 in: &text)
@@ -155,7 +155,7 @@ import Testing
     @Test(arguments: [StoreKind.file, .mariadb]) func disallowedCountryGetsNoSMS(_ kind: StoreKind) async throws {
         let (gateway, mail) = (try await TestGateway.taking(), try await TestMailServer.start())
         let files = try TemporaryDirectory()
-        try await Fixture.play(kind) { text throws in
+        try await Fixture.run(kind) { text throws in
             try Outgoing.set(gateways: [Outgoing.gateway("one", gateway.url, files)], mail: mail, files, in: &text)
         } _: { fixture in
             let shop = try await fixture.website("shop")

@@ -13,17 +13,17 @@ import Testing
     private static let secret = "hex:3132333435363738393031323334353637383930"
     private static let shown = ["755224", "287082", "359152"]
 
-    private func play(_ kind: StoreKind, _ story: (Fixture, APIClient, TestGateway) async throws -> Void) async throws {
+    private func run(_ kind: StoreKind, _ test: (Fixture, APIClient, TestGateway) async throws -> Void) async throws {
         let gateway = try await TestGateway.taking()
         let files = try TemporaryDirectory()
-        try await Fixture.play(kind) { text throws in
+        try await Fixture.run(kind) { text throws in
             try Outgoing.set(gateways: [Outgoing.gateway("one", gateway.url, files)], files, in: &text)
         } _: { fixture in
             let shop = try await fixture.website("shop", ["--guesses", "8"])
             try await shop.register("ana.token", with: ["phone": "+4915112345678"])
             let added = try await shop.curl("POST", "/user/ana.token/hotp", ["secret": .string(Self.secret)])
             #expect(added.status == 201, "\(added)")
-            try await story(fixture, shop, gateway)
+            try await test(fixture, shop, gateway)
         }
     }
 
@@ -47,7 +47,7 @@ import Testing
     @Test(arguments: [StoreKind.file, .mariadb]) func sameCodeThirtyTimesInOnePacketIsAcceptedOnce(_ kind: StoreKind)
         async throws
     {
-        try await play(kind) { fixture, shop, gateway in
+        try await run(kind) { fixture, shop, gateway in
             let middle = try Interposer(to: fixture.relay.port)
             var through = shop
             through.caller.port = middle.port
@@ -61,7 +61,7 @@ import Testing
             for (factor, sent) in [("hotp", 0), ("sms", 1)] {
                 let login = try await CodeLogin(shop, "ana.token", ["factors": [.string(factor)]])
                 let code = factor == "sms" ? try await gateway.code(sent) : Self.shown[0]
-                fixture.keep(code)
+                fixture.record(code)
                 pieces.withLock { $0 = [] }
                 let answers = try await connection.sendTogether("POST", "/backup", body(login, code), times: 30)
                 // The first piece has all of them; later pieces at most acknowledge the answers.
@@ -83,14 +83,14 @@ import Testing
     @Test(arguments: [StoreKind.file, .mariadb]) func sameCodeFrom200ConnectionsIsAcceptedOnce(_ kind: StoreKind)
         async throws
     {
-        try await play(kind) { fixture, shop, gateway in
+        try await run(kind) { fixture, shop, gateway in
             // One after the other, because the relay gives each handshake ten seconds, and all share two cores.
             var lines: [Connection] = []
             for _ in 0..<Self.connections { lines.append(try await Connection(shop)) }
             for (factor, sent) in [("hotp", 0), ("sms", 1)] {
                 let login = try await CodeLogin(shop, "ana.token", ["factors": [.string(factor)]])
                 let code = factor == "sms" ? try await gateway.code(sent) : Self.shown[0]
-                fixture.keep(code)
+                fixture.record(code)
                 try await lettingInOnce(try await fromAll(lines, body(login, code)), fixture, login)
             }
             try await wrongOnes(fixture, shop, lines)

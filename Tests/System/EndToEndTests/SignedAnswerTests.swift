@@ -14,7 +14,7 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func websiteReceivesTheSignedReceipt(_ kind: StoreKind) async throws {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.signs")
             let phone = try await Phone(in: fixture, token: token, code: code)
@@ -57,7 +57,7 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func fraudFreezesUntilAnOperatorUnlocks(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.frozen")
             let phone = try await Phone(in: fixture, token: token, code: code)
@@ -79,7 +79,7 @@ import World
     }
 
     @Test func wrongNumbersLockUntilTheWebsiteUnlocks() async throws {
-        try await Fixture.play { fixture in
+        try await Fixture.run { fixture in
             let shop = try await fixture.website("shop", ["--guesses", "1"], answers: nil)
             let (token, code) = try await shop.register("bob.locked")
             let phone = try await Phone(in: fixture, token: token, code: code)
@@ -105,7 +105,7 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenAChallengeOpens(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.waits")
             let phone = try await Phone(in: fixture, token: token, code: code)
@@ -139,7 +139,7 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb]) func heldPollIsAnsweredWhenTheChallengeEnds(_ kind: StoreKind)
         async throws
     {
-        try await Fixture.play(kind) { fixture in
+        try await Fixture.run(kind) { fixture in
             let shop = try await fixture.website("shop", answers: nil)
             let (token, code) = try await shop.register("bob.knows")
             let phone = try await Phone(in: fixture, token: token, code: code)

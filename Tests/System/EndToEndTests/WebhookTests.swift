@@ -8,19 +8,19 @@ import Testing
     .enabled(if: TestWebhookServer.isInstalled, "standardwebhooks is not installed; run: dev/need test"))
 struct WebhookTests {
     /// Runs a test with a shop whose webhooks go to that receiver, which knows the secret from `website add`.
-    private func play(
+    private func run(
         _ kind: StoreKind, _ policies: [String] = [],
-        _ story: (Fixture, APIClient, TestWebhookServer) async throws -> Void
+        _ test: (Fixture, APIClient, TestWebhookServer) async throws -> Void
     ) async throws {
         let receiver = try await TestWebhookServer()
-        try await Fixture.play(kind) { text throws in
+        try await Fixture.run(kind) { text throws in
             try text.set("webhooks.allow", to: "127.0.0.0/8")
         } _: { fixture in
             let shop = try await fixture.website("shop", ["--webhook", receiver.url] + policies, answers: nil)
             let secret = try TextFile.read(fixture.relay.directory("shop.secret"))
-            fixture.keep(String(secret.dropLast()))
+            fixture.record(String(secret.dropLast()))
             try receiver.learn(secret)
-            try await story(fixture, shop, receiver)
+            try await test(fixture, shop, receiver)
             let events = try receiver.events
             #expect(events.allSatisfy { $0.verdicts.contains("accepted") }, "\(events)")
         }
@@ -34,7 +34,7 @@ struct WebhookTests {
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func receiverAcceptsEveryEvent(_ kind: StoreKind) async throws {
-        try await play(kind, ["--guesses", "1"]) { fixture, shop, receiver in
+        try await run(kind, ["--guesses", "1"]) { fixture, shop, receiver in
             let (token, code) = try await shop.register("ada")
             let phone = try await Phone(in: fixture, token: token, code: code)
             let bound = try await receiver.event("device.bound")
@@ -95,7 +95,7 @@ struct WebhookTests {
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func bothSecretsAreValidForADay(_ kind: StoreKind) async throws {
-        try await play(kind) { fixture, shop, receiver in
+        try await run(kind) { fixture, shop, receiver in
             _ = try await shop.register("ada")
             func result() async throws -> [String] {
                 try await receiver.event(try await cancelled(shop, "ada")).verdicts
@@ -105,7 +105,7 @@ struct WebhookTests {
                 try await fixture.relay.tool(
                     ["website", "webhook", "shop", "rotate-secret", "--out", directory.path] + more)
                 let secret = try TextFile.read(directory("shop.secret.new"))
-                fixture.keep(String(secret.dropLast()))
+                fixture.record(String(secret.dropLast()))
                 try receiver.learn(secret)
             }
             #expect(try await result() == ["accepted"])
@@ -120,7 +120,7 @@ struct WebhookTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func endpointDisabledBy410IsEnabledAgain(_ kind: StoreKind)
         async throws
     {
-        try await play(kind) { fixture, shop, receiver in
+        try await run(kind) { fixture, shop, receiver in
             _ = try await shop.register("ada")
             try receiver.answer(410)
             let first = try await cancelled(shop, "ada")

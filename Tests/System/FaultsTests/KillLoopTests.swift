@@ -16,16 +16,16 @@ import World
         print("kill loop on \(store): TWOEFAY_SEED=\(seed)")
         let apple = try await TestAPNs.start()
         let fixture = try await Fixture.start(store, apple: apple)
-        let crowd = Crowd(fixture, seed: seed)
+        let traffic = Traffic(fixture, seed: seed)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for user in 0..<6 { group.addTask { try await crowd.live("user-\(user)", seed: seed &+ UInt64(user)) } }
+            for user in 0..<6 { group.addTask { try await traffic.live("user-\(user)", seed: seed &+ UInt64(user)) } }
             group.addTask {
-                for _ in 0..<rounds { try await crowd.disturb() }
-                crowd.end()
+                for _ in 0..<rounds { try await traffic.disturb() }
+                traffic.end()
             }
             try await group.waitForAll()
         }
-        let logins = crowd.logins
+        let logins = traffic.logins
         print("kill loop on \(store): \(logins.count) logins")
         #expect(logins.count >= 6)
         try Ledger.read(fixture.relay) { ledger in
@@ -48,7 +48,7 @@ import World
     }
 }
 
-private final class Crowd: Sendable {
+private final class Traffic: Sendable {
     struct Ended: Sendable {
         let challenge: String
         let approved: Bool

@@ -34,12 +34,12 @@ import World
         case refusing, dying, dead
         /// Another relay has claimed the dead relay's entry, and the mail server has not greeted
         /// it.
-        case claimed
+        case leased
 
         /// The number of times that the message arrives, unless a second kill interferes.
         var arrivals: ClosedRange<Int> {
             switch self {
-            case .commit, .asked, .envelope, .content, .stored, .claimed: 1...1
+            case .commit, .asked, .envelope, .content, .stored, .leased: 1...1
             case .taken, .unstored, .texted: 2...2
             case .anywhere, .next, .announced: 1...2
             case .refusing, .dying, .dead: 0...0

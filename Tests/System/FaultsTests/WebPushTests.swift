@@ -159,16 +159,16 @@ import World
     }
 
     /// A server that counts connections and closes them.
-    private final class Doorman: Sendable {
+    private final class CountingServer: Sendable {
         /// The record of connections. It does not own the loop, so the last callback cannot end the loop from
         /// within.
-        private final class Book: Sendable {
-            let came = Mutex<[UInt16]>([])
+        private final class Accepted: Sendable {
+            let ports = Mutex<[UInt16]>([])
             let sink = ObservedSink()
         }
 
         private let group: LoopGroup
-        private let book = Book()
+        private let accepted = Accepted()
         private let listener: LoopBound<Listener>
         let port: UInt16
 
@@ -184,10 +184,10 @@ import World
             try await loop.perform { [self] () -> Result<Void, any Error> in
                 Result {
                     try listener.value.start(
-                        accepted: { [book] fd, remote in
+                        accepted: { [accepted] fd, remote in
                             close(fd)
-                            book.came.withLock { $0.append(remote.port) }
-                            Log(sink: book.sink).info("door.opened")
+                            accepted.ports.withLock { $0.append(remote.port) }
+                            Log(sink: accepted.sink).info("test.accepted")
                         }, exhausted: { _ in })
                 }
             }.get()
@@ -203,8 +203,8 @@ import World
             let own = try #require(Socket.localAddress(fd)).port
             var count = 0
             while true {
-                await book.sink.lines(of: "door.opened", count: count + 1)
-                if book.came.withLock({ $0.dropFirst(count).first ?? own }) == own { return count }
+                await accepted.sink.lines(of: "test.accepted", count: count + 1)
+                if accepted.ports.withLock({ $0.dropFirst(count).first ?? own }) == own { return count }
                 count += 1
             }
         }
@@ -212,14 +212,14 @@ import World
 
     @Test func endpointResolvingToAPrivateAddressIsNotContacted() async throws {
         let service = try await TestPushService.start()
-        let doorman = try await Doorman()
+        let server = try await CountingServer()
         let (fixture, _) = try await start(service, allow: nil)
-        let browser = try await enrol("anna", "https://localhost:\(doorman.port)/anna", in: fixture)
+        let browser = try await enrol("anna", "https://localhost:\(server.port)/anna", in: fixture)
         let login = try await fixture.login(browser.token)
         try await fixture.relay.logged("event=push.undeliverable challenge=\(login.challenge)")
         let reply = try await fixture.auth(login.challenge)
         #expect(reply.steps == ["undeliverable"] && reply["login"] == "wait", "\(reply)")
-        #expect(try await doorman.count() == 0)
+        #expect(try await server.count() == 0)
         // A phone that polls finds the challenge.
         let pending = try await browser.phone.client.send("POST", "/pending", [:])
         #expect(pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])

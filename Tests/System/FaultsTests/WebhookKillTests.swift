@@ -22,7 +22,7 @@ import World
         /// The website has refused the webhook.
         case failed
         /// Another relay has claimed the dead relay's entry, and the website has not answered.
-        case claimed
+        case leased
         /// The first of two webhooks is delivered, and the second is being sent.
         case between
 
@@ -30,7 +30,7 @@ import World
         var fewest: Int {
             switch self {
             case .sent, .failed: 2
-            case .claimed: 3
+            case .leased: 3
             case .commit, .anywhere, .unsettled, .settled, .between: 1
             }
         }

@@ -86,7 +86,7 @@ final class Scenario: PushCourier, @unchecked Sendable {
     /// Runs the whole scenario.
     ///
     /// - Returns: false if a client or a webhook did not come to its end.
-    func play(users: Int, logins: Int, kills: Int) throws -> Bool {
+    func run(users: Int, logins: Int, kills: Int) throws -> Bool {
         guard let relays else { return false }
         try relays.start()
         try addWebsite(relays)

@@ -6,7 +6,7 @@ import Testing
 @Suite(.mayBlock) struct SimulationTests {
     @Test(arguments: 0..<25) func simulatedClusterLosesNothingAndCountsNothingTwice(seed: UInt64) throws {
         let scenario = try Scenario(seed: seed)
-        #expect(try scenario.play(users: 4, logins: 5, kills: 20), "something never ended")
+        #expect(try scenario.run(users: 4, logins: 5, kills: 20), "something never ended")
         let logins = scenario.logins
         #expect(logins.count == 20)
         for login in logins {
@@ -51,7 +51,7 @@ import Testing
     @Test(arguments: 100..<105) func sameSeedGivesTheSameHistory(seed: UInt64) throws {
         let traces = try (0..<2).map { _ in
             let scenario = try Scenario(seed: seed)
-            _ = try scenario.play(users: 3, logins: 3, kills: 4)
+            _ = try scenario.run(users: 3, logins: 3, kills: 4)
             return scenario.trace
         }
         #expect(traces[0] == traces[1])

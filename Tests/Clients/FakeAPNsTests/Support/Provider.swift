@@ -18,7 +18,7 @@ final class Fixture: Sendable {
     let team: FakeTeam
     let apple: FakeAPNs
     /// The opened and closed connections of the service.
-    let news: Mailbox<ConnectionEvent>
+    let events: Mailbox<ConnectionEvent>
     let loop: EventLoop
     private let token: String
 
@@ -30,12 +30,12 @@ final class Fixture: Sendable {
             header: ["kid": .string(team.keyID)],
             payload: JSONWriter.write(["iss": .string(team.teamID), "iat": .integer(now.seconds)] as JSONObject),
             key: team.key)
-        let news = Mailbox<ConnectionEvent>(loop: loops[0])
-        self.news = news
+        let events = Mailbox<ConnectionEvent>(loop: loops[0])
+        self.events = events
         apple = FakeAPNs(
             loop: loops[0], tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
             keeping: keeping, randomness: SystemRandomness(), log: Log(minimum: .error),
-            onConnection: { news.put($0) })
+            onConnection: { events.put($0) })
         try await apple.start()
     }
 

@@ -35,7 +35,7 @@ struct Owner {
         return try Enrolment(kept: try TextFile.bytes("\(keys)/\(names[0])"))
     }
 
-    func keep(_ enrolment: Enrolment) throws {
+    func save(_ enrolment: Enrolment) throws {
         mkdir(keys, 0o700)
         try TextFile.write(
             JSONWriter.write(try enrolment.json()), to: "\(keys)/\(enrolment.thumbprint).json")

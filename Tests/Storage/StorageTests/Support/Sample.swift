@@ -202,9 +202,9 @@ enum Sample {
         _ = try await store.device(id(22), ofUser: "user-22", of: website, at: now)
         _ = try await store.device(revocation: key(22))
         _ = try await store.run(Phones.any(id(22)))
-        var farewell = DeviceChange(id(22), of: id(22), by: .website, at: now)
-        farewell.state = .revoked
-        _ = try await store.change(farewell, as: operation())
+        var unbinding = DeviceChange(id(22), of: id(22), by: .website, at: now)
+        unbinding.state = .revoked
+        _ = try await store.change(unbinding, as: operation())
         _ = try await store.bindByWebsite(phone(9004, of: 13), website: website, as: operation())
         for subject in [Subject.token(id(14)), .username("user-14")] {
             _ = try await store.subject(subject, of: website, within: limits)

@@ -48,9 +48,9 @@ extension Sample {
 
     static func runWebhooks(on store: Store, _ operation: () -> Domain.Operation) async throws {
         _ = try await store.dueEndpoints(at: now)
-        let claim = WebhookLease(
+        let lease = WebhookLease(
             id: id(9050), relay: relay, website: caller, now: now, leasedUntil: later, limit: 4)
-        _ = try await store.leaseWebhooks(claim)
+        _ = try await store.leaseWebhooks(lease)
         try await store.setAside(id(39_999), by: relay, at: now)
         let dead = FailedEntries.dead(id(39_999), by: relay, at: now)
         _ = try await store.run(Script("set aside", writes: [dead]))

@@ -92,7 +92,7 @@ final class WebhookFixture: Sendable {
     }
 
     /// Leases webhooks, and returns their numbers.
-    func claim(
+    func lease(
         by relay: Int = 1, of website: Int = 1, after delay: Duration = .zero, limit: Int = 4, on store: Store? = nil
     ) async throws -> [Int] {
         try await rows(by: relay, of: website, after: delay, limit: limit, on: store).map { Self.number(of: $0.id) }

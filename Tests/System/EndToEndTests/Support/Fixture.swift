@@ -14,16 +14,16 @@ final class Fixture: Sendable {
 
     /// Runs a test on a relay that logs everything. At the end the relay must still be the same process, must stop
     /// when asked, and must not have logged a secret.
-    static func play(
+    static func run(
         _ kind: StoreKind = .file, change settings: (inout String) throws -> Void = { _ in },
-        _ story: (Fixture) async throws -> Void
+        _ test: (Fixture) async throws -> Void
     ) async throws {
         let relay = try await RunningRelay.start(kind) { text throws in
             try text.set("log.level", to: "debug")
             try settings(&text)
         }
         let fixture = Fixture(relay)
-        try await story(fixture)
+        try await test(fixture)
         let health = try await fixture.nobody.curl("GET", "/health")
         #expect(health.status == 200)
         let ended = await relay.stop()
@@ -43,7 +43,7 @@ final class Fixture: Sendable {
         var policies = policies
         if let answers, !policies.contains("--answers") { policies += ["--answers", answers] }
         try await relay.tool(["website", "add", name, "--out", relay.directory.path] + policies)
-        keep(pem: try TextFile.read(relay.directory("\(name).key")))
+        record(pem: try TextFile.read(relay.directory("\(name).key")))
         return APIClient(
             caller: relay.caller(
                 certificatePath: relay.directory("\(name).pem"), keyPath: relay.directory("\(name).key")), fixture: self
@@ -53,7 +53,7 @@ final class Fixture: Sendable {
     /// Returns a client with this certificate and key.
     func holder(_ name: String, _ certificate: [UInt8], _ key: P256PrivateKey) throws -> APIClient {
         let pem = String(decoding: try key.pem().reveal(), as: UTF8.self)
-        keep(pem: pem)
+        record(pem: pem)
         return APIClient(
             caller: try relay.caller(name, certificate: String(decoding: certificate, as: UTF8.self), key: pem),
             fixture: self)
@@ -68,15 +68,15 @@ final class Fixture: Sendable {
 
     // MARK: Secrets
 
-    func keep(_ text: String?) {
+    func record(_ text: String?) {
         // Shorter texts occur by chance.
         guard let text, text.utf8.count >= 4 else { return }
         _ = secrets.withLock { $0.insert(text) }
     }
 
     /// Keeps every line of a PEM text as a secret.
-    func keep(pem: String) {
-        for line in pem.split(separator: "\n") where !line.hasPrefix("---") { keep(String(line)) }
+    func record(pem: String) {
+        for line in pem.split(separator: "\n") where !line.hasPrefix("---") { record(String(line)) }
     }
 
     private static let secretNames: Set<String> = [
@@ -85,15 +85,15 @@ final class Fixture: Sendable {
     ]
 
     /// Keeps the values in a body whose names are those of secrets.
-    func keep(_ value: JSONValue?, under name: String? = nil) {
+    func record(_ value: JSONValue?, under name: String? = nil) {
         switch value {
         case .string(let text):
             // Answers use "proof" and "code" for other values, too, such as "website" and "invalid".
             guard let name, Self.secretNames.contains(name), !["proof", "code"].contains(name) || text.utf8.count > 20
             else { return }
-            keep(text)
-        case .array(let values): for value in values { keep(value, under: name) }
-        case .object(let object): for member in object.members { keep(member.value, under: member.name) }
+            record(text)
+        case .array(let values): for value in values { record(value, under: name) }
+        case .object(let object): for member in object.members { record(member.value, under: member.name) }
         default: break
         }
     }
@@ -146,15 +146,15 @@ struct APIClient: Sendable {
         _ method: String, _ path: String, _ json: JSONObject? = nil, raw: String? = nil, fields: [String: String] = [:],
         arguments: [String] = []
     ) throws -> Child {
-        fixture.keep(json.map { .object($0) })
-        fixture.keep(fields["token"])
+        fixture.record(json.map { .object($0) })
+        fixture.record(fields["token"])
         return try caller.child(
             method, path, json: raw ?? json.map { JSONWriter.text(.object($0)) }, fields: fields, arguments: arguments)
     }
 
     func end(_ child: Child) async throws -> CurlCaller.Answer {
         let answer = try await CurlCaller.read(child)
-        fixture.keep(answer.json)
+        fixture.record(answer.json)
         return answer
     }
 

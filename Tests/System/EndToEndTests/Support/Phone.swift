@@ -59,7 +59,7 @@ extension Phone {
             context: try #require(pending["context"]?.string.flatMap { Base64URL.decode($0) }))
         let answer = try key.decision(
             word, about: shown, device: device, origin: fixture.relay.origin, number: number, at: SystemTime().now())
-        fixture.keep(answer)
+        fixture.record(answer)
         return (challenge, answer)
     }
 }

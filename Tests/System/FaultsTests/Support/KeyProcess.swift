@@ -57,7 +57,7 @@ struct KeyProcessFixture {
         guard mkdir(fixture.relay.file("keys"), 0o700) == 0 else { throw Unexpected(text: "mkdir: \(errno)") }
         try fixture.relay.change { try $0.set("key_service", to: "unix:keys/socket") }
         let keys = try await KeyProcess.start(fixture.relay.settings)
-        try putAway(fixture)
+        try moveKeyFiles(fixture)
         try await fixture.relay.restart()
         return KeyProcessFixture(fixture: fixture, keys: keys, socket: socket)
     }
@@ -69,10 +69,10 @@ struct KeyProcessFixture {
             }
         }
         keys = try await KeyProcess.start(fixture.relay.settings)
-        try Self.putAway(fixture)
+        try Self.moveKeyFiles(fixture)
     }
 
-    private static func putAway(_ fixture: Fixture) throws {
+    private static func moveKeyFiles(_ fixture: Fixture) throws {
         for file in files {
             guard rename(fixture.relay.file(file), fixture.relay.file("\(file).away")) == 0 else {
                 throw Unexpected(text: "rename: \(errno)")

@@ -152,7 +152,7 @@ final class OutboxKillFixture: Sendable {
         case .asked:
             mails.freeze()
             _ = try await asked(message)
-        case .claimed:
+        case .leased:
             mails.freeze()
             _ = try await asked(message)
             await relay.kill()

@@ -107,7 +107,7 @@ final class WebhookKillFixture: Sendable {
         case .sent:
             _ = try await answer()
             await shop.hears("login.decided", of: login.challenge)
-        case .claimed:
+        case .leased:
             _ = try await answer()
             await shop.hears("login.decided", of: login.challenge)
             try await killAndRestart(at: .sent)
@@ -144,7 +144,7 @@ final class WebhookKillFixture: Sendable {
             switch moment {
             case .commit, .anywhere, .settled: []
             case .sent, .between: [.silence]
-            case .claimed: [.silence, .silence]
+            case .leased: [.silence, .silence]
             case .failed: [.status(503)]
             case .unsettled:
                 [
