@@ -2,7 +2,7 @@ import Testing
 
 @testable import Phone
 
-/// Text of other parties on the screen of the person who decides.
+/// Text from websites and relays on the screen of the person who decides.
 struct ScreenTests {
     @Test(arguments: [
         ("alice Müller 値段 12.00 €", "alice Müller 値段 12.00 €"), ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),

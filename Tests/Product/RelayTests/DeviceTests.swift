@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import World
 
-/// The changes of bound phones, by all who may make them.
+/// The changes of bound phones, by every caller that may make them.
 @Suite(.mayBlock) struct DeviceTests {
     fileprivate struct Fixture {
         let person: Person

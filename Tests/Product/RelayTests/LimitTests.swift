@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import World
 
-/// The limits on how often a user is asked.
+/// The limits on the challenges of a user.
 @Suite(.mayBlock) struct LimitTests {
     private typealias Outcome = Result<OpenedChallenge, Refusal>
 

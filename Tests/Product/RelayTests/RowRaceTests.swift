@@ -12,7 +12,7 @@ import World
 private let zeros = String(repeating: "00", count: 16)
 
 /// An attacker who writes to the store after a transaction has checked its rows and before it changes them. SQLite
-/// lets nobody write in that time.
+/// allows no other write in that time.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RowRaceTests {
     /// Returns a store on the same tables. Before its first change, `plant` writes after the check of the rows.
     private func store(of rig: RelayRig, plant: @escaping @Sendable () throws -> Void) throws -> Store {

@@ -72,7 +72,7 @@ struct RunningOperationTests {
     /// Requests that fail to start while the store is down do not displace those that have ended.
     @Test func failedStartsDoNotEvictStartedOperations() throws {
         for number in 1...RunningOperations.most + 1 { try leave(number, hadBegun: false) }
-        // Rounds that fail meanwhile.
+        // Runs that fail meanwhile.
         for _ in 0..<3 {
             let (some, hadBegun) = running.takeLeft()
             #expect(some.count == RunningOperations.page && !hadBegun)

@@ -132,7 +132,7 @@ import World
         try await rig.on { _ in await relay.deliverWebhooks() }
         await rig.settled()
         #expect(rig.webhooks.sent.map(\.id.text) == [challenge.text])
-        // While the relay may be alive, its entry is left alone.
+        // While the relay may be alive, no other relay processes its entry.
         try await rig.webhookRound(after: .seconds(1))
         #expect(rig.webhooks.sent.count == 1)
         // The relay polls every second, because a jump of the clock does not count as silence of the other relay.

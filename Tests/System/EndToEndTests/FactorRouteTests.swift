@@ -5,7 +5,7 @@ import Testing
 import World
 
 /// Factors of a login that the website begins by request, while the phone can still answer.
-@Suite("A factor begun by the website", .timeLimit(.minutes(15)), .mayBlock) struct FactorRouteTests {
+@Suite("A factor that the website starts", .timeLimit(.minutes(15)), .mayBlock) struct FactorRouteTests {
     /// A relay that sends codes by text message and by mail, and a website.
     private struct FactorFixture {
         let base: Fixture

@@ -103,7 +103,7 @@ import Testing
         try await fixture.finish(login, by: nil)
     }
 
-    /// The next relay sends a push that the dead relay had claimed: at once if no other relay can
+    /// The next relay sends a push that the dead relay had leased: at once if no other relay can
     /// use the store, otherwise when the dead relay's heartbeat has timed out.
     @Test(arguments: stores) func pushOfADeadRelayIsSentByAnother(_ store: StoreKind) async throws {
         let apple = try await TestAPNs.start()

@@ -27,12 +27,12 @@ import World
         case next
         /// The gateway has the text message, and has not answered.
         case texted
-        /// A notification is in the outbox, and no relay has claimed it.
+        /// A notification is in the outbox, and no relay has leased it.
         case announced
         /// The mail server has not yet refused the notification (`refusing`), has refused it but
         /// the result is not in the store (`dying`), or the notification is a dead letter (`dead`).
         case refusing, dying, dead
-        /// Another relay has claimed the dead relay's entry, and the mail server has not greeted
+        /// Another relay has leased the dead relay's entry, and the mail server has not greeted
         /// it.
         case leased
 

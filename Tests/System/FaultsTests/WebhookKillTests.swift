@@ -21,7 +21,7 @@ import World
         case unsettled, settled
         /// The website has refused the webhook.
         case failed
-        /// Another relay has claimed the dead relay's entry, and the website has not answered.
+        /// Another relay has leased the dead relay's entry, and the website has not answered.
         case leased
         /// The first of two webhooks is delivered, and the second is being sent.
         case between

@@ -38,7 +38,7 @@ final class Balancer: Sendable {
 }
 
 extension APIClient {
-    /// Returns the party with its connections through that port, from that address of this machine.
+    /// Returns the client with its connections through that port, from that address of this machine.
     func through(_ port: UInt16, from address: String? = nil) -> APIClient {
         var client = self
         client.caller.port = port

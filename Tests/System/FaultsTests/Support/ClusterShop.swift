@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// A website of a cluster that receives webhooks, with several clients (desks) from which it calls.
+/// A website of a cluster that receives webhooks, with several clients from which it calls.
 struct ClusterShop: Sendable {
     static let name = "called"
 
@@ -15,7 +15,7 @@ struct ClusterShop: Sendable {
     /// A client without a certificate.
     private let anyone: MultiRelayClient
 
-    /// - Parameter desks: the number of clients, each with separate connections.
+    /// - Parameter clients: the number of clients, each with separate connections.
     static func open(_ cluster: RunningCluster, clients: Int, _ chance: SeededRandomness) async throws -> ClusterShop {
         let receiver = try await TestWebhookServer()
         let into = cluster.directory.path

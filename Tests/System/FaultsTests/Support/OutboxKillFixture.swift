@@ -36,7 +36,7 @@ final class OutboxKillFixture: Sendable {
         /// Duplicates, by the moment of the kill.
         var again: [OutboxKillTests.Moment: Int] = [:]
         var lost = 0
-        /// The number of killed relays that had claimed entries of a dead relay.
+        /// The number of killed relays that had leased entries of a dead relay.
         var takenUp = 0
         var dead = 0
         var numbers = 0
@@ -265,7 +265,7 @@ final class OutboxKillFixture: Sendable {
     func check(_ message: ExpectedMessage) async throws {
         let arrived = arrived(message)
         let (ids, codes) = (Set(arrived.map(\.id)), Set(arrived.map(\.code)))
-        // A relay that claimed a dead relay's entry and was killed itself may have sent a duplicate.
+        // A relay that leased a dead relay's entry and was killed itself may have sent a duplicate.
         let expected = message.moment.arrivals
         let slack = expected == 0...0 ? 0 : state.withLock { $0.takenUp }
         #expect(
