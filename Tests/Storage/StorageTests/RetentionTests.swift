@@ -22,7 +22,7 @@ import World
     }
 
     /// Deletes until nothing is left to delete, and returns the number of rows of each transaction.
-    @discardableResult private func tidy(_ kind: ExpiredRows.Kind, in store: Store) async throws -> [Int] {
+    @discardableResult private func deleteRows(_ kind: ExpiredRows.Kind, in store: Store) async throws -> [Int] {
         var counts: [Int] = []
         var mark: Int64 = 0
         while true {
@@ -47,11 +47,11 @@ import World
             // More rows than one transaction may delete.
             let rows = (0..<1103).flatMap { Old.rows(kind, $0, at: $0 < 1100 ? Self.old : Self.now) }
             _ = try await store.run(Script("fill", writes: rows))
-            let counts = try await tidy(kind, in: store)
+            let counts = try await deleteRows(kind, in: store)
             #expect(counts.reduce(0, +) == 1100)
             #expect(counts.allSatisfy { $0 <= 500 } && counts.count >= 3)
             for table in Old.tables(kind) { #expect(try await count(table, in: store) == 3, "\(table)") }
-            #expect(try await tidy(kind, in: store).reduce(0, +) == 0)
+            #expect(try await deleteRows(kind, in: store).reduce(0, +) == 0)
         }
     }
 
@@ -61,7 +61,7 @@ import World
             let rows = (0..<5).flatMap { Old.rows(.audit, $0, at: Self.old) }
             _ = try await store.run(Script("fill", writes: rows))
             let newest = try await store.newestChange()
-            #expect(try await tidy(.audit, in: store) == [4])
+            #expect(try await deleteRows(.audit, in: store) == [4])
             #expect(try await count("audit", in: store) == 1)
             #expect(try await store.newestChange() == newest)
             _ = try await store.run(Script("next", writes: Old.rows(.audit, 9, at: Self.now)))
@@ -74,7 +74,7 @@ import World
         try await withTables(engine) { store in
             let rows = (0..<600).flatMap { Old.rows(.audit, $0, at: $0 % 2 == 0 ? Self.now : Self.old) }
             _ = try await store.run(Script("fill", writes: rows))
-            #expect(try await tidy(.audit, in: store).reduce(0, +) == 299)
+            #expect(try await deleteRows(.audit, in: store).reduce(0, +) == 299)
             #expect(try await count("audit", in: store) == 301)
         }
     }
@@ -97,7 +97,7 @@ import World
             return try session.run(steps)
         }
         defer { watched.close() }
-        try await tidy(kind, in: watched)
+        try await deleteRows(kind, in: watched)
         let left = try await watched.run(Script("left", reads: [Statement("SELECT id FROM outbox")()]))
         #expect(try left[0].map { try $0.value("id") } == [id])
     }
@@ -128,13 +128,13 @@ import World
                             factor: id(2), user: id(5), state: .text("active"), at: .timestamp(Self.old),
                             operation: id(2), approval: id(5)),
                     ]))
-            #expect(try await tidy(.challenges, in: store) == [2])
+            #expect(try await deleteRows(.challenges, in: store) == [2])
             let left = Statement("SELECT id FROM challenge ORDER BY id")
             let rows = try await store.run(Script("left", reads: [left()]))
             #expect(try rows[0].map { try $0.value("id") } == (1...4).map(id))
             #expect(try await count("step", in: store) == 4)
             _ = try await store.run(Script("delivered", writes: [Statement("DELETE FROM outbox")()]))
-            #expect(try await tidy(.challenges, in: store) == [1])
+            #expect(try await deleteRows(.challenges, in: store) == [1])
         }
     }
 
@@ -149,7 +149,7 @@ import World
             let open = Statement("UPDATE challenge SET decided_at = NULL")()
             let go = (1201...1300).flatMap { Old.rows(.challenges, $0, at: Self.old) }
             _ = try await store.run(Script("fill", writes: stay + [open] + go))
-            #expect(try await tidy(.challenges, in: store).reduce(0, +) == 100)
+            #expect(try await deleteRows(.challenges, in: store).reduce(0, +) == 100)
             #expect(try await count("challenge", in: store) == 1200)
         }
     }
