@@ -52,7 +52,7 @@ private struct SimulatedEndpoints {
                 else { continue }
                 webhooks[webhook].isHeld = true
                 queues[website].add(
-                    .init(webhook, challenge: one.challenge, ordinal: one.ordinal, failures: one.failures))
+                    .init(webhook, thread: one.challenge, ordinal: one.ordinal, failures: one.failures))
                 room -= 1
             }
         }

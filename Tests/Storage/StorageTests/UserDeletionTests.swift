@@ -23,8 +23,8 @@ import World
     private static let openAlso = Statement(
         """
         INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, operation)
-        SELECT ?, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, operation
-        FROM challenge WHERE id = ?
+        SELECT :new, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, operation
+        FROM challenge WHERE id = :copied
         """)
 
     @Test(arguments: Engine.allCases) func deletingAUserEndsOpenChallenges(_ engine: Engine) async throws {
@@ -56,7 +56,7 @@ import World
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         func ids(of user: Int) -> [ChallengeID] { [0, 9000, 9500].map { Sample.id(user + $0) } }
         let others = [1, 2].flatMap { user in
-            ids(of: user).dropFirst().map { BoundStatement(Self.openAlso, .id($0), .id(ids(of: user)[0])) }
+            ids(of: user).dropFirst().map { Self.openAlso(new: .id($0), copied: .id(ids(of: user)[0])) }
         }
         _ = try await store.run(Script("open", writes: others))
         // The newest challenge of this user has ended already.
