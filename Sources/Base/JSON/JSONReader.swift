@@ -3,8 +3,7 @@ public struct JSONLimits: Sendable {
     /// The maximum nesting of arrays and objects; the outermost counts as one. At most 512, so that
     /// the stack is not exhausted.
     public let maxDepth: Int
-    /// The maximum number of members in one object. The check for duplicate names takes quadratic
-    /// time.
+    /// The maximum number of members in one object.
     public let maxMembers: Int
 
     public init(maxDepth: Int = 16, maxMembers: Int = 256) {
@@ -88,6 +87,7 @@ struct Parser {
         guard depth <= limits.maxDepth else { throw error(.tooDeep) }
         at += 1
         var object = JSONObject()
+        var names = MemberNames()
         if try next(text) == UInt8(ascii: "}") {
             at += 1
             return object
@@ -97,7 +97,7 @@ struct Parser {
             guard object.count < limits.maxMembers else { throw error(.tooManyMembers) }
             let start = at
             let name = try string(text)
-            guard object.index(of: name) == nil else { throw error(.duplicateName(name), at: start) }
+            guard names.insert(name, into: object) else { throw error(.duplicateName(name), at: start) }
             guard try next(text) == UInt8(ascii: ":") else { throw unexpected(text) }
             at += 1
             object.append(name, try value(text, depth: depth))
@@ -130,4 +130,26 @@ struct Parser {
             }
         }
     }
+}
+
+/// The names of an object, to find duplicates. Most objects are small, and searching them is faster
+/// than hashing. Beyond that, a set keeps the time linear.
+private struct MemberNames {
+    private struct Name: Hashable {
+        /// Compared as well, for the same reason as in `JSONObject.index(of:)`.
+        let length: Int
+        let name: String
+    }
+
+    private static let small = 32
+    private var names: Set<Name> = []
+
+    /// Returns false if the object already has this name.
+    mutating func insert(_ name: String, into object: JSONObject) -> Bool {
+        guard object.count >= Self.small else { return object.index(of: name) == nil }
+        if names.isEmpty { for other in object.names { names.insert(Self.name(other)) } }
+        return names.insert(Self.name(name)).inserted
+    }
+
+    private static func name(_ name: String) -> Name { Name(length: name.utf8.count, name: name) }
 }

@@ -169,6 +169,17 @@ private func failure(_ text: String) -> JSONError? { failure(Array(text.utf8)) }
         #expect(failure(object(257))?.kind == .tooManyMembers)
     }
 
+    @Test(arguments: [2, 32, 33, 34, 200]) func duplicateNameIsFoundInAnObjectOfAnySize(count: Int) throws {
+        func object(last: String) -> [UInt8] {
+            let members = (1..<count).map { "\"n\($0)\":\($0)" } + ["\"\(last)\":0"]
+            return Array("{\(members.joined(separator: ","))}".utf8)
+        }
+        #expect(try JSONReader.read(object(last: "new")).object?.count == count)
+        for name in Set([1, count / 2, count - 1].filter { $0 > 0 }.map { "n\($0)" }) {
+            #expect(throws: JSONError.self) { try JSONReader.read(object(last: name)) }
+        }
+    }
+
     @Test("Every truncation of a text is refused without a crash") func truncatedTextIsRefused() {
         let text = Array(#"{"a":[1,-2.5e3,"x\u20ac\ud834\udd1e€"],"b":{"c":null,"d":true}}"#.utf8)
         for end in 0..<text.count { #expect(failure(Array(text[..<end])) != nil) }
