@@ -15,7 +15,8 @@ public struct Certificate: Sendable, Hashable {
     /// The serial number in lower-case hexadecimal, as `CertificateAuthority.makeCRL` expects it.
     public let serial: String
     let spki: [UInt8]
-    let subject: [UInt8]
+    /// The subject's name in DER.
+    public let subject: [UInt8]
     let subjectKeyID: [UInt8]
 
     public init(der: [UInt8]) throws(CryptoFailure) {
@@ -67,6 +68,30 @@ public struct Certificate: Sendable, Hashable {
 
     /// The public key. Throws if it is not a P-256 key.
     public func publicKey() throws(CryptoFailure) -> P256PublicKey { try P256PublicKey(spki: spki) }
+
+    /// The content of each extension with this identifier, such as `1.2.840.113635.100.8.2`, in the
+    /// order of the certificate. X.509 allows one; the caller refuses more.
+    public func extensions(_ identifier: String) throws(CryptoFailure) -> [[UInt8]] {
+        let what = "reading a certificate's extensions"
+        let object = try Owned(OBJ_txt2obj(identifier, 1), else: what) { ASN1_OBJECT_free($0) }
+        let certificate = try parsed(what)
+        var found: [[UInt8]] = []
+        var at: Int32 = -1
+        while case let next = X509_get_ext_by_OBJ(certificate.pointer, object.pointer, at), next >= 0 {
+            at = next
+            found.append(Self.bytes(of: X509_EXTENSION_get_data(X509_get_ext(certificate.pointer, at))))
+        }
+        return found
+    }
+
+    /// Makes an `X509 *` for a call of OpenSSL.
+    func parsed(_ what: String) throws(CryptoFailure) -> Owned {
+        let parsed = der.withUnsafeBufferPointer { der in
+            var start = der.baseAddress
+            return d2i_X509(nil, &start, der.count)
+        }
+        return try Owned(parsed, else: what) { X509_free($0) }
+    }
 
     public static func == (a: Certificate, b: Certificate) -> Bool { a.der == b.der }
     public func hash(into hasher: inout Hasher) { hasher.combine(der) }

@@ -30,7 +30,14 @@ public struct P256PublicKey: Sendable {
     /// Both s and n − s are accepted, as RFC 7518 allows, because no code identifies anything by a
     /// signature.
     public func verify(signature: [UInt8], over message: [UInt8]) -> Bool {
-        guard let der = ECDSASignature.der(fromRaw: signature), let context = EVP_MD_CTX_new() else { return false }
+        guard let der = ECDSASignature.der(fromRaw: signature) else { return false }
+        return verify(derSignature: der, over: message)
+    }
+
+    /// Verifies an ECDSA signature in DER, the form that phones' platforms use. OpenSSL refuses
+    /// every encoding of the two numbers but the shortest.
+    public func verify(derSignature der: [UInt8], over message: [UInt8]) -> Bool {
+        guard der.count <= 72, let context = EVP_MD_CTX_new() else { return false }
         defer { EVP_MD_CTX_free(context) }
         if EVP_DigestVerifyInit(context, nil, Algorithm.sha256.pointer, nil, handle.pointer) == 1,
             EVP_DigestVerify(context, der, der.count, message, message.count) == 1
