@@ -20,8 +20,8 @@ let optimized: Set =
     Context.packageDirectory.contains("/checkouts/")
     ? []
     : [
-        "Bytes", "Crypto", "Domain", "EventLoop", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "QR", "Storage",
-        "TLS",
+        "Attestation", "Bytes", "Crypto", "Domain", "EventLoop", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "QR",
+        "Storage", "TLS",
         "Templates", "Webhooks", "World", "YAML",
     ]
 
@@ -86,6 +86,7 @@ let base = layer(
     module("QR", ["CQREncode"]),
     module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
     module("Log", ["CLinux", "World"]),
+    module("Attestation", ["Bytes", "Crypto", "JSON", "World"]),
 
     tests("Bytes", ["Bytes", "CLinux", "TestSupport"]),
     tests("World", ["World"]),
@@ -94,7 +95,9 @@ let base = layer(
     tests("YAML", ["YAML"]),
     tests("QR", ["QR"]),
     tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
-    tests("Log", ["JSON", "Log", "World"]))
+    tests("Log", ["JSON", "Log", "World"]),
+    tests(
+        "Attestation", ["Attestation", "Bytes", "Crypto", "JSON", "TestSupport", "World"], scripts: ["Vectors"]))
 
 /// The content of messages, and the outcomes of sending them, without a socket.
 let messages = layer(

@@ -1,0 +1,108 @@
+import Crypto
+import World
+
+/// The weight that an installation gives to attestations of one platform.
+public enum AttestationRequirement: String, Sendable, CaseIterable {
+    /// Attestations are not looked at.
+    case none
+    /// The result is recorded, and every phone can be bound.
+    case recorded
+    /// A phone without a faultless attestation cannot be bound.
+    case required
+}
+
+/// The result of judging one attestation.
+public struct AttestationOutcome: Sendable, Equatable {
+    public let requirement: AttestationRequirement
+    /// The attested facts; nil if the attestation is not genuine, or was not looked at.
+    public let device: AttestedDevice?
+    /// Empty if the attestation has no fault, or was not looked at.
+    public let faults: [AttestationFault]
+
+    /// Whether the phone can be bound.
+    public var admits: Bool { requirement != .required || (device != nil && faults.isEmpty) }
+}
+
+/// Judges attestations by the settings of an installation or website. It is pure: the time, the
+/// roots and the revocation list are given.
+///
+/// Two kinds of faults exist. If the attestation is not genuine, or is for another enrolment or
+/// app, `verify` throws, and no fact of it counts. `weaknesses` names what is wrong with a genuine
+/// one.
+///
+/// Tests: `AttestationVerifierTests`.
+public struct AttestationVerifier: Sendable {
+    public let roots: AttestationRoots
+    /// The accepted App IDs, `TEAM.bundle`.
+    public let appleApps: [String]
+    public let androidApps: [AndroidApp]
+    /// Google's list; nil if the operator has none.
+    public let revocationList: RevocationList?
+    public let maxListAge: Duration
+    /// Whether apps that were signed for development are accepted, for tests of an app.
+    public let acceptsDevelopment: Bool
+
+    public init(
+        roots: AttestationRoots, appleApps: [String] = [], androidApps: [AndroidApp] = [],
+        revocationList: RevocationList? = nil, maxListAge: Duration = .seconds(7 * 86_400),
+        acceptsDevelopment: Bool = false
+    ) {
+        self.roots = roots
+        self.appleApps = appleApps
+        self.androidApps = androidApps
+        self.revocationList = revocationList
+        self.maxListAge = maxListAge
+        self.acceptsDevelopment = acceptsDevelopment
+    }
+
+    /// Verifies that the attestation is genuine, and for this enrolment and one of the apps.
+    public func verify(
+        _ statement: AttestationStatement, for subject: AttestationSubject, at now: Timestamp
+    ) throws(AttestationFault) -> AttestedDevice {
+        switch statement {
+        case .apple(let keyID, let object):
+            try AppAttestation.verify(
+                object, keyID: keyID, clientDataHash: SHA256.hash(AttestationChallenge.clientData(subject)),
+                apps: appleApps, roots: roots.apple, at: now)
+        case .android(let chain):
+            try AndroidAttestation.verify(
+                chain, key: subject.key, challenge: AttestationChallenge.android(subject), apps: androidApps,
+                roots: roots.android, revocationList: revocationList, at: now)
+        }
+    }
+
+    /// Names what keeps a genuine attestation from being trusted.
+    ///
+    /// Without verified boot and a locked boot loader, the owner of a phone with Android decides
+    /// what the operating system says about the app.
+    public func weaknesses(of device: AttestedDevice, at now: Timestamp) -> [AttestationFault] {
+        var faults: [AttestationFault] = []
+        if device.environment == .development, !acceptsDevelopment { faults.append(.development) }
+        guard device.platform == .android else { return faults }
+        if device.boot != .verified { faults.append(.bootState) }
+        if device.isLocked != true { faults.append(.unlocked) }
+        switch device.revocationList {
+        case nil: faults.append(.revocationListMissing)
+        case let fetchedAt?: if now - fetchedAt > maxListAge { faults.append(.revocationListStale) }
+        }
+        return faults
+    }
+
+    /// Judges what a phone sent at its enrolment; nil if it sent nothing.
+    public func judge(
+        _ statement: AttestationStatement?, for subject: AttestationSubject, requirement: AttestationRequirement,
+        at now: Timestamp
+    ) -> AttestationOutcome {
+        guard requirement != .none else { return AttestationOutcome(requirement: requirement, device: nil, faults: []) }
+        guard let statement else {
+            return AttestationOutcome(requirement: requirement, device: nil, faults: [.missing])
+        }
+        do {
+            let device = try verify(statement, for: subject, at: now)
+            return AttestationOutcome(
+                requirement: requirement, device: device, faults: weaknesses(of: device, at: now))
+        } catch {
+            return AttestationOutcome(requirement: requirement, device: nil, faults: [error])
+        }
+    }
+}

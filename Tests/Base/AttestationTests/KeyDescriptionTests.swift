@@ -1,0 +1,131 @@
+import Attestation
+import Bytes
+import Crypto
+import Testing
+
+@Suite struct KeyDescriptionTests {
+    private func description(_ vector: String) throws -> KeyDescription {
+        let values = try Vectors.chain(vector)[0].extensions(KeyDescription.identifier)
+        #expect(values.count == 1)
+        return try KeyDescription(values[0])
+    }
+
+    @Test func descriptionOfKeyMintIsRead() throws {
+        // The expected values are those of `TEE_EC_2026_ROOT.json` in android/keyattestation.
+        let description = try description("tegu-36")
+        #expect(description.version == 400)
+        #expect(description.attestationLevel == .trustedEnvironment)
+        #expect(description.keyLevel == .trustedEnvironment)
+        #expect(Base64.encode(description.challenge) == "NjQxN2Y5MmMtZGFlZi00Y2MxLTg4MjgtNWJiMzkzMzhmZmQ1")
+        let software = description.softwareEnforced
+        #expect(software.created == 1_771_894_563_060)
+        #expect(software.application?.packages == [.init(name: "com.google.android.attestation", version: 0)])
+        #expect(
+            software.application?.signatureDigests.map { Base64.encode($0) }
+                == ["EDk47kU35Z6O55L2VFBPuDRvxrNG0LvEQV/DOfz8jsE="])
+        #expect(software.rootOfTrust == nil)
+        let hardware = description.hardwareEnforced
+        #expect(hardware.purposes == [2, 3])
+        #expect(hardware.algorithm == 3 && hardware.keySize == 256 && hardware.curve == 1)
+        #expect(hardware.digests == [4])
+        #expect(hardware.needsNoAuthentication && hardware.userAuthenticationType == nil)
+        #expect(hardware.origin == 0)
+        let rootOfTrust = try #require(hardware.rootOfTrust)
+        #expect(Base64.encode(rootOfTrust.verifiedBootKey) == "MyevYthKuJevJSOhbctYAeYMXVuX9ByhvQmcR4T3t0M=")
+        #expect(rootOfTrust.isLocked)
+        #expect(rootOfTrust.state == .verified)
+        #expect(
+            rootOfTrust.verifiedBootHash.map { Base64.encode($0) } == "7Owyr9T0ZfyInz7SDm95qsof0as6351/GX7KuwyaOFY=")
+        #expect(hardware.osVersion == 160_000 && hardware.osPatchLevel == 202_602)
+        #expect(hardware.vendorPatchLevel == 20_260_205 && hardware.bootPatchLevel == 20_260_205)
+    }
+
+    @Test func descriptionOfKeymasterIsRead() throws {
+        // The expected values are those of `TEE_EC_NONE.json` for the same device.
+        let description = try description("blueline-28")
+        #expect(description.version == 3)
+        #expect(description.challenge == Array("challenge".utf8))
+        #expect(description.hardwareEnforced.purposes == [2])
+        #expect(description.hardwareEnforced.rootOfTrust?.verifiedBootKey == [])
+        #expect(description.hardwareEnforced.rootOfTrust?.isLocked == false)
+        #expect(description.hardwareEnforced.rootOfTrust?.state == .unverified)
+        #expect(description.hardwareEnforced.vendorPatchLevel == 201_809)
+    }
+
+    @Test func descriptionByStrongBoxIsRead() throws {
+        let description = try description("caiman-36-strongbox")
+        #expect(description.version == 300)
+        #expect(description.attestationLevel == .strongBox && description.keyLevel == .strongBox)
+        #expect(description.hardwareEnforced.osPatchLevel == 202_511)
+    }
+
+    @Test func descriptionBySoftwareIsRead() throws {
+        let description = try description("marlin-29-software")
+        #expect(description.version == 2)
+        #expect(description.attestationLevel == .software && description.keyLevel == .trustedEnvironment)
+        #expect(description.hardwareEnforced.resistsRollback)
+        #expect(description.hardwareEnforced.rootOfTrust == nil)
+    }
+
+    @Test func severalPackagesWithOneUserIDAreRead() throws {
+        let application = try #require(try description("sample-27").softwareEnforced.application)
+        #expect(application.packages.count == 13)
+        #expect(application.packages.first == .init(name: "android", version: 29))
+        #expect(application.packages.last == .init(name: "com.android.providers.settings", version: 29))
+        #expect(application.signatureDigests.count == 1)
+    }
+
+    @Test func tagsInAnotherOrderAreRead() throws {
+        #expect(try description("unordered-tags").hardwareEnforced.rootOfTrust?.state == .unverified)
+    }
+
+    @Test func booleanThatIsNotDERIsRefused() throws {
+        let values = try Vectors.chain("malformed-boolean")[0].extensions(KeyDescription.identifier)
+        #expect(throws: DERError.content) { try KeyDescription(values[0]) }
+    }
+
+    @Test func userAuthenticationIsRead() throws {
+        var android = OwnAndroid()
+        android.needsNoAuthentication = false
+        let hardware = try KeyDescription(android.description([])).hardwareEnforced
+        #expect(!hardware.needsNoAuthentication)
+        #expect(hardware.userAuthenticationType == 2)
+        #expect(hardware.authenticationTimeout == 30)
+    }
+
+    @Test(arguments: [1, 2, 3, 4, 100, 200, 300, 400]) func knownVersionIsRead(version: Int) throws {
+        var android = OwnAndroid()
+        android.version = version
+        #expect(try KeyDescription(android.description([])).version == Int64(version))
+    }
+
+    @Test(arguments: [0, 5, 99, 500]) func unknownVersionIsRefused(version: Int) throws {
+        var android = OwnAndroid()
+        android.version = version
+        let bytes = android.description([])
+        #expect(throws: DERError.content) { try KeyDescription(bytes) }
+    }
+
+    @Test func changedAndTruncatedDescriptionsAreReadOrRefused() throws {
+        let bytes = try Vectors.chain("tegu-36")[0].extensions(KeyDescription.identifier)[0]
+        var refused = 0
+        for at in bytes.indices {
+            for change: UInt8 in [0x01, 0x20, 0x80, 0xff] {
+                var changed = bytes
+                changed[at] ^= change
+                if (try? KeyDescription(changed)) == nil { refused += 1 }
+            }
+            #expect(throws: DERError.self) { try KeyDescription(Array(bytes[..<at])) }
+        }
+        #expect(refused > bytes.count)
+        #expect(throws: DERError.trailingBytes) { try KeyDescription(bytes + [0]) }
+    }
+
+    @Test func tagThatOccursTwiceIsRefused() throws {
+        let list = TestDER.tagged(702, TestDER.integer(0)) + TestDER.tagged(702, TestDER.integer(0))
+        let bytes = TestDER.sequence(
+            TestDER.integer(3), TestDER.enumerated(1), TestDER.integer(3), TestDER.enumerated(1), TestDER.octets([1]),
+            TestDER.octets([]), TestDER.sequence(), TestDER.sequence(list))
+        #expect(throws: DERError.content) { try KeyDescription(bytes) }
+    }
+}

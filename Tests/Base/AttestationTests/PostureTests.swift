@@ -1,0 +1,79 @@
+import Attestation
+import Crypto
+import Testing
+import World
+
+@Suite struct PostureTests {
+    /// The facts of a phone with Android 15.0.1, patches of July 2026, version 42 of the app.
+    private func android(_ change: (inout OwnAndroid) -> Void = { _ in }) throws -> AttestedDevice {
+        var android = OwnAndroid()
+        change(&android)
+        let (authorities, key) = (try OwnAuthorities(), try P256PrivateKey.generate())
+        return try AndroidAttestation.verify(
+            try authorities.chain(android, key: key, challenge: [1]), key: key.publicKey, challenge: [1],
+            apps: [OwnAndroid.app], roots: authorities.roots, revocationList: nil, at: OwnCertificate.start)
+    }
+
+    private func apple() throws -> AttestedDevice {
+        var apple = try OwnApple()
+        apple.extensions = TestCBOR.map([("apple_bundle_version_01", TestCBOR.text("2.10"))])
+        return try AppAttestation.verify(
+            try apple.object([1]), keyID: apple.keyID, clientDataHash: [1], apps: [OwnApple.app],
+            roots: [apple.root.certificate], at: OwnCertificate.start)
+    }
+
+    private func version(_ text: String) throws -> DottedVersion { try #require(DottedVersion(text)) }
+
+    @Test func metDemandsAreNotReported() throws {
+        let posture = Posture(
+            android: .init(osVersion: try version("15"), appVersion: try version("42")), patchLevel: 202_607,
+            verifiedBoot: true, screenLock: true)
+        #expect(posture.judge(try android { $0.needsNoAuthentication = false }) == Posture.Report())
+        #expect(Posture().judge(try android()) == Posture.Report())
+    }
+
+    @Test func failedDemandsAreReported() throws {
+        let posture = Posture(
+            android: .init(osVersion: try version("15.0.2"), appVersion: try version("43")), patchLevel: 202_608,
+            verifiedBoot: true, screenLock: true)
+        let report = posture.judge(
+            try android {
+                $0.isLocked = false
+                $0.bootState = 1
+            })
+        #expect(report.failed == [.osVersion, .patchLevel, .appVersion, .bootState, .locked, .screenLock])
+        #expect(report.notAttested == [])
+    }
+
+    @Test func demandsThatNothingAttestsAreListed() throws {
+        let posture = Posture(
+            ios: .init(osVersion: try version("18"), appVersion: try version("2.9")), patchLevel: 202_607,
+            verifiedBoot: true, screenLock: true)
+        let report = posture.judge(try apple())
+        #expect(report.failed == [])
+        #expect(report.notAttested == [.osVersion, .bootState, .locked, .screenLock])
+    }
+
+    @Test func minimumIsThatOfThePlatform() throws {
+        let posture = Posture(ios: .init(appVersion: try version("2.11")), android: .init(appVersion: try version("1")))
+        #expect(posture.judge(try apple()).failed == [.appVersion])
+        #expect(posture.judge(try android()).failed == [])
+    }
+
+    @Test(
+        "Versions are compared by their numbers",
+        arguments: [
+            ("18", "18.0", true), ("18.0.1", "18", true), ("18", "18.0.1", false), ("9.9", "10", false),
+            ("2.10", "2.9", true), ("0", "0", true),
+        ])
+    func versionsAreCompared(version: String, least: String, isMet: Bool) throws {
+        #expect(try self.version(version).isAtLeast(try self.version(least)) == isMet)
+    }
+
+    @Test(
+        "Texts that are not versions are refused",
+        arguments: ["", ".", "1.", ".1", "1..2", "a", "-1", "1.2.3.4.5", "1234567890", "１"])
+    func otherTextsAreRefused(text: String) {
+        #expect(DottedVersion(text) == nil)
+    }
+}
