@@ -1,4 +1,5 @@
 import CLinux
+import Crypto
 import Glibc
 import JSON
 
@@ -20,6 +21,7 @@ public enum Program {
         _ reader: CommandLineReader, _ arguments: [String], complain: (String) -> Void = Program.printError,
         work: (Invocation) throws(Failure) -> Report
     ) -> Int32 {
+        CryptoAtExit.keepUsable()
         // Files of the programs are private unless a call sets other permissions.
         umask(0o077)
         if arguments == ["--version"] {
