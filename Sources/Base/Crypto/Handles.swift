@@ -37,6 +37,7 @@ final class SharedHandle: @unchecked Sendable {
 enum Algorithm {
     static let sha1 = digest("SHA1")
     static let sha256 = digest("SHA256")
+    static let sha384 = digest("SHA384")
     static let sha512 = digest("SHA512")
 
     static let aes128GCM = cipher("AES-128-GCM")

@@ -9,7 +9,7 @@ public enum JWSError: Error, Sendable, Equatable, CustomStringConvertible {
     case header(String)
     /// The algorithm in the header is not the expected one.
     case algorithm
-    /// The signature does not have 64 (ES256) or 32 (HS256) bytes.
+    /// The signature does not have the length of its algorithm, such as 64 bytes for ES256.
     case signatureLength
 
     public var description: String {
@@ -29,6 +29,19 @@ public enum JWS {
     public enum Algorithm: String, Sendable {
         case es256 = "ES256"
         case hs256 = "HS256"
+        /// Only for the keys of certificates from elsewhere (`CertificateKey`).
+        case es384 = "ES384"
+        case rs256 = "RS256"
+
+        /// The numbers of bytes that a signature may have.
+        fileprivate var signatureLengths: ClosedRange<Int> {
+            switch self {
+            case .es256: 64...64
+            case .hs256: 32...32
+            case .es384: 96...96
+            case .rs256: 256...512
+            }
+        }
     }
 
     /// Signs a payload. `alg` is put in front of the given header.
@@ -44,7 +57,7 @@ public enum JWS {
         return input + "." + Base64URL.encode(HMAC.sha256(key: secret, Array(input.utf8)))
     }
 
-    private static func signingInput(_ algorithm: Algorithm, _ header: JSONObject, _ payload: [UInt8]) -> String {
+    static func signingInput(_ algorithm: Algorithm, _ header: JSONObject, _ payload: [UInt8]) -> String {
         var whole: JSONObject = ["alg": .string(algorithm.rawValue)]
         for member in header.members where member.name != "alg" { whole[member.name] = member.value }
         return Base64URL.encode(JSONWriter.write(whole)) + "." + Base64URL.encode(payload)
@@ -77,7 +90,7 @@ public enum JWS {
         }
         guard header["alg"]?.string == algorithm.rawValue else { throw .algorithm }
         for name in ["crit", "b64"] where header[name] != nil { throw .header("\(name) is not understood") }
-        guard signature.count == (algorithm == .es256 ? 64 : 32) else { throw .signatureLength }
+        guard algorithm.signatureLengths.contains(signature.count) else { throw .signatureLength }
         return JWSObject(
             algorithm: algorithm, header: header, payload: payload,
             signingInput: Array(text[..<dots[1]]), signature: signature)

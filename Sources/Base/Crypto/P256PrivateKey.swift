@@ -43,17 +43,7 @@ public final class P256PrivateKey: Sendable {
 
     /// Reads an unencrypted key in PKCS #8 or SEC 1.
     public convenience init(pem: Secret) throws(CryptoFailure) {
-        let key = try pem.withBytes { text throws(CryptoFailure) in
-            let what = "reading a private key"
-            let bio = try Owned(BIO_new_mem_buf(text.baseAddress, Int32(clamping: text.count)), else: what) {
-                BIO_free($0)
-            }
-            guard let key = PEM_read_bio_PrivateKey(bio.pointer, nil, refusePassword, nil) else {
-                throw CryptoFailure.drained(what)
-            }
-            return key
-        }
-        try self.init(SharedHandle(key) { EVP_PKEY_free($0) })
+        try self.init(SharedHandle(try PEM.privateKey(pem)) { EVP_PKEY_free($0) })
     }
 
     /// The key in PKCS #8, unencrypted.
@@ -101,9 +91,3 @@ public final class P256PrivateKey: Sendable {
         scalar.count == 32 && scalar.contains { $0 != 0 } && scalar.lexicographicallyPrecedes(order)
     }
 }
-
-/// Refuses to give a password. Without this OpenSSL would ask at the terminal, and a daemon would
-/// hang.
-private func refusePassword(
-    _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ writing: Int32, _ context: UnsafeMutableRawPointer?
-) -> Int32 { -1 }

@@ -1,3 +1,4 @@
+import Bytes
 import COpenSSL
 
 /// PEM text (RFC 7468) with DER inside.
@@ -56,9 +57,29 @@ enum PEM {
         return blocks
     }
 
+    /// Reads an unencrypted private key. The caller owns the result.
+    static func privateKey(_ pem: Secret) throws(CryptoFailure) -> OpaquePointer {
+        try pem.withBytes { text throws(CryptoFailure) in
+            let what = "reading a private key"
+            let bio = try Owned(BIO_new_mem_buf(text.baseAddress, Int32(clamping: text.count)), else: what) {
+                BIO_free($0)
+            }
+            guard let key = PEM_read_bio_PrivateKey(bio.pointer, nil, refusePassword, nil) else {
+                throw CryptoFailure.drained(what)
+            }
+            return key
+        }
+    }
+
     static func contents(of bio: OpaquePointer) -> [UInt8] {
         var start: UnsafeMutablePointer<UInt8>?
         let count = withUnsafeMutablePointer(to: &start) { BIO_ctrl(bio, BIO_CTRL_INFO, 0, $0) }
         return [UInt8](UnsafeBufferPointer(start: start, count: count))
     }
 }
+
+/// Refuses to give a password. Without this OpenSSL would ask at the terminal, and a daemon would
+/// hang.
+private func refusePassword(
+    _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ writing: Int32, _ context: UnsafeMutableRawPointer?
+) -> Int32 { -1 }
