@@ -116,7 +116,7 @@ let network = layer(
     "Network",
     module("EventLoop", ["CLinux", "World"]),
     module("HTTP"),
-    module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop"]),
+    module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop", "World"]),
     module("Curl", ["Bytes", "CCurl", "CLinux", "EventLoop", "HTTP", "World"]),
     module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
     module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),

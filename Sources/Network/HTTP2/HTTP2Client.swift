@@ -1,4 +1,5 @@
 import CNghttp2
+import Crypto
 import EventLoop
 import HTTP
 import Log
@@ -40,6 +41,10 @@ public final class HTTP2Client {
     public internal(set) var goAwayReason: String?
     /// The address that the client is connected to; nil before that.
     public internal(set) var remoteAddress: SocketAddress?
+
+    /// The verified certificate of the server; nil before the handshake is complete and after the
+    /// connection has ended.
+    public var serverCertificate: Certificate? { connection.link?.serverCertificate }
 
     /// Number of SETTINGS frames received from the server.
     public internal(set) var settingsReceived = 0

@@ -1,3 +1,4 @@
+import Crypto
 import EventLoop
 import Glibc
 import TLS
@@ -115,6 +116,7 @@ final class Transport {
     }
     var hasSession: Bool { tls != nil }
     var peer: PeerCertificate? { tls?.peer }
+    var serverCertificate: Certificate? { tls?.serverCertificate }
 
     /// Starts reading.
     /// - Parameter introduced: called with the result of the PROXY header; nil if none is expected.

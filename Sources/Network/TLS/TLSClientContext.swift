@@ -1,6 +1,7 @@
 import Bytes
 import COpenSSL
 import Glibc
+import World
 
 /// The TLS settings of a client: the authorities that it trusts, and its certificate if it has one.
 ///
@@ -19,15 +20,28 @@ public final class TLSClientContext: @unchecked Sendable {
         case pinned([UInt8])
     }
 
+    /// The time at which the certificates of the server must be valid.
+    public enum Dates: Sendable {
+        /// The time of the operating system.
+        case system
+        /// The time of this clock when the connection is made.
+        case clock(any TimeSource)
+        /// Any time: only for a client that does not know the time and asks for it. Everything else
+        /// is checked.
+        case unchecked
+    }
+
     let context: OpaquePointer
     let application: Application
+    private let dates: Dates
     private let pinned: PinnedAuthority?
 
     public init(
         roots: Roots, certificateChainPEM: [UInt8]? = nil, privateKeyPEM: Secret? = nil,
-        application: Application = .http2
+        dates: Dates = .system, application: Application = .http2
     ) throws(TLSFailure) {
         self.application = application
+        self.dates = dates
         if case .pinned(let thumbprint) = roots { pinned = PinnedAuthority(thumbprint) } else { pinned = nil }
         context = try makeContext(TLS_client_method())
         switch roots {
@@ -61,9 +75,18 @@ public final class TLSClientContext: @unchecked Sendable {
         }
     }
 
-    /// Sets the name or address that the certificate of the server must have.
+    /// Sets the name or address that the certificate of the server must have, and the time at which
+    /// it must be valid.
     func expect(_ host: String, on session: OpaquePointer) throws(TLSFailure) {
         let parameters = SSL_get0_param(session)
+        switch dates {
+        case .system: break
+        case .clock(let time): X509_VERIFY_PARAM_set_time(parameters, time_t(time.now().seconds))
+        case .unchecked:
+            guard X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_NO_CHECK_TIME)) == 1 else {
+                throw .collected("dates")
+            }
+        }
         X509_VERIFY_PARAM_set_hostflags(
             parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
         if Self.isAddress(host) {

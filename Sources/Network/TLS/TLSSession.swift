@@ -1,4 +1,5 @@
 import COpenSSL
+import Crypto
 import EventLoop
 import Glibc
 
@@ -138,6 +139,15 @@ public final class TLSSession {
 
     /// The verified certificate of the client behind a server's session; nil if it sent none.
     public var peer: PeerCertificate? { server?.peer(of: session) }
+
+    /// The verified certificate of the server behind a client's session; nil before the handshake
+    /// is complete.
+    public var serverCertificate: Certificate? {
+        guard client != nil, SSL_is_init_finished(session) == 1,
+            let certificate = SSL_get0_peer_certificate(session)
+        else { return nil }
+        return try? Certificate(reading: certificate)
+    }
 
     /// The protocol version, for example `TLSv1.3`.
     public var version: String { String(cString: SSL_get_version(session)) }

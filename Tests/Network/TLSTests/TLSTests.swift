@@ -193,6 +193,38 @@ struct TLSTests {
         #expect(system.shake().client != nil)
     }
 
+    @Test func datesAreCheckedByTheGivenClock() throws {
+        let roots = TLSClientContext.Roots.pinned(authorities.websites.keyThumbprint)
+        let server = try TLSServerContext(
+            certificateChainPEM: authorities.server.certificatePEM() + authorities.websites.certificatePEM(),
+            privateKeyPEM: authorities.server.keyPEM(), websitesCA: authorities.websites.certificatePEM(),
+            phonesCA: authorities.phones.certificatePEM())
+        for (days, reason) in [(0, nil), (400, "certificate has expired"), (-400, "certificate is not yet valid")] {
+            let clock = WrongTime(by: .seconds(Int64(days) * 86_400))
+            let pair = try TLSPair(server, TLSClientContext(roots: roots, dates: .clock(clock)))
+            #expect(pair.shake().client?.reasons.last == reason, "\(days)")
+            #expect((pair.client.serverCertificate == authorities.server.certificate) == (reason == nil))
+        }
+    }
+
+    /// Only the dates are not checked: the authority, the name and the usage are.
+    @Test func uncheckedDatesLeaveTheOtherChecks() throws {
+        let old = now - .seconds(400 * 86_400)
+        let authority = try CertificateAuthority.create(commonName: "old", days: 10, at: old)
+        let server = try authority.issueServer(names: ["localhost"], days: 10, at: old)
+        let context = try TLSServerContext(
+            certificateChainPEM: server.certificatePEM() + authority.certificatePEM(),
+            privateKeyPEM: server.keyPEM(), websitesCA: authorities.websites.certificatePEM(),
+            phonesCA: authorities.phones.certificatePEM())
+        func failure(_ pin: [UInt8], _ host: String, _ dates: TLSClientContext.Dates) throws -> TLSFailure? {
+            try TLSPair(context, TLSClientContext(roots: .pinned(pin), dates: dates), host: host).shake().client
+        }
+        #expect(try failure(authority.keyThumbprint, "localhost", .unchecked) == nil)
+        #expect(try failure(authority.keyThumbprint, "localhost", .system) != nil)
+        #expect(try failure(authority.keyThumbprint, "other.example", .unchecked) != nil)
+        #expect(try failure(authorities.websites.keyThumbprint, "localhost", .unchecked) != nil)
+    }
+
     @Test func protocolWithoutALPNIsSpoken() throws {
         func server(_ application: Application) throws -> TLSServerContext {
             try TLSServerContext(
