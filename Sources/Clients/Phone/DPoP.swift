@@ -10,7 +10,7 @@ import World
 /// A proof shows that the sender holds the key. It covers the method, the URL and the time, and a
 /// nonce from the relay if there is one. It is valid for one request. The relay refuses a proof
 /// with a missing or old nonce (401) and returns a fresh nonce. `send` then repeats the request
-/// once.
+/// once. It also does so if the phone's clock was wrong, at the time that the relay has signed.
 final class DPoP: Sendable {
     static let field = "dpop"
     static let nonceField = "dpop-nonce"
@@ -55,10 +55,11 @@ final class DPoP: Sendable {
     }
 
     /// Sends a request with a proof. If the relay refuses the nonce, it sends the request again
-    /// once, with a fresh nonce.
+    /// once, with a fresh nonce. If its clock was wrong, it sends the request again, too.
     func send(_ call: RelayConnection.PhoneRequest, over line: RelayConnection) async throws(CallFailure) -> RelayAnswer
     {
         var hasTriedAgain = false
+        var hasAskedForTime = false
         while true {
             var proved = call
             let used: String?
@@ -70,8 +71,14 @@ final class DPoP: Sendable {
                 throw .unable(error.description)
             }
             let answer = try await line.send(proved)
+            let isFresh = takes(answer, to: used)
+            // The relay refuses a proof whose time is more than a day wrong.
+            if answer.status == 401, !hasAskedForTime {
+                hasAskedForTime = true
+                if await line.corrected(by: answer) { continue }
+            }
             // The first proof has no nonce yet, or one that has expired.
-            guard takes(answer, to: used), !hasTriedAgain else { return answer }
+            guard isFresh, !hasTriedAgain else { return answer }
             hasTriedAgain = true
         }
     }

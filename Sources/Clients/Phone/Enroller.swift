@@ -44,11 +44,12 @@ public final class Enroller: Sendable {
         ]
         if let pushToken = enrolment.pushToken { body.set("dev_token", .string(pushToken)) }
         do {
-            body.set(
-                "proof", .string(try SignedStatement.enrolment(enrolment, code: code, at: loop.time.now())))
+            let clock = RelayClock(loop.time, offset: enrolment.clockOffset)
+            body.set("proof", .string(try SignedStatement.enrolment(enrolment, code: code, at: clock.now())))
             line = RelayConnection(
-                loop: loop, relay: enrolment.relay, tls: try TLSClientContext(roots: .pinned(enrolment.pin)),
-                witness: witness)
+                loop: loop, relay: enrolment.relay,
+                tls: try TLSClientContext(roots: .pinned(enrolment.pin), dates: .clock(clock)), clock: clock,
+                pin: enrolment.pin, randomness: randomness, witness: witness)
         } catch {
             throw .unable("\(error)")
         }
@@ -57,7 +58,7 @@ public final class Enroller: Sendable {
         body.set("platform", .string(enrolment.platform.rawValue))
         body.set("environment", .string(enrolment.environment.rawValue))
         self.body = body
-        dpop = DPoP(key: enrolment.key, origin: enrolment.relay.text, time: loop.time, randomness: randomness)
+        dpop = DPoP(key: enrolment.key, origin: enrolment.relay.text, time: line.clock, randomness: randomness)
     }
 
     /// Makes one attempt. It must be called on the loop.
@@ -96,6 +97,7 @@ public final class Enroller: Sendable {
 
     private func bound(as device: String, _ certificate: Certificate) -> Enrolment {
         var bound = enrolment
+        bound.clockOffset = line.clock.offset
         bound.state = .bound(device: device, certificate: certificate)
         return bound
     }

@@ -41,6 +41,9 @@ public struct Enrolment: Sendable {
     public let platform: Platform
     public let environment: PushService
     public let madeAt: Timestamp
+    /// The relay's clock minus the phone's clock, as the relay has signed it; zero if it was not
+    /// asked. Only for proofs and codes of this relay.
+    public var clockOffset = Duration.zero
     public var state: State
 
     public init(
@@ -103,6 +106,7 @@ extension Enrolment {
         ]
         if let pushToken { object.set("dev_token", .string(pushToken)) }
         if let name { object.set("name", .string(name)) }
+        if clockOffset != .zero { object.set("clock_offset", .integer(clockOffset.wholeMilliseconds)) }
         switch state {
         case .asked(let code, let websiteKey):
             object.set("activation_code", .string(code))
@@ -147,6 +151,7 @@ extension Enrolment {
         self.platform = platform
         self.environment = environment
         name = object["name"]?.string
+        clockOffset = .milliseconds(object["clock_offset"]?.integer ?? 0)
         do throws(CryptoFailure) {
             key = try P256PrivateKey(pem: Secret(utf8: object["key"]?.string ?? ""))
             if let device = object["device"]?.string {

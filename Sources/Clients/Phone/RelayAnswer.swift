@@ -1,6 +1,7 @@
 import Crypto
 import HTTP
 import JSON
+import World
 
 /// The relay's answer to a request, refusals included.
 public struct RelayAnswer: Sendable {
@@ -16,6 +17,15 @@ public struct RelayAnswer: Sendable {
         let object = (try? JSONReader.read(response.body))?.object
         body = object ?? [:]
         isReadable = object != nil || response.body.isEmpty
+    }
+
+    /// The time at which the answer was made (RFC 9110, `date`); nil if it is missing or malformed.
+    var date: Timestamp? {
+        let parts = fields["date"]?.split(separator: " ") ?? []
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        guard parts.count == 6, let month = months.firstIndex(of: String(parts[2])) else { return nil }
+        let number = month < 9 ? "0\(month + 1)" : "\(month + 1)"
+        return Timestamp(rfc3339: "\(parts[3])-\(number)-\(parts[1])T\(parts[4]).000Z")
     }
 
     /// Returns the body, or throws the refusal.

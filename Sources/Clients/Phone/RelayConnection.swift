@@ -1,3 +1,4 @@
+import Crypto
 import EventLoop
 import HTTP
 import HTTP2
@@ -5,6 +6,7 @@ import JSON
 import Log
 import Synchronization
 import TLS
+import World
 
 /// A connection to the relay over HTTP/2. It is opened for the first request, and opened again if
 /// it was closed.
@@ -39,16 +41,32 @@ public final class RelayConnection: Sendable {
 
     public let loop: EventLoop
     public let relay: WebAddress
+    /// The clock of this relay. Each signed time corrects it.
+    public let clock: RelayClock
     private let tls: TLSClientContext
+    private let pin: [UInt8]?
+    private let randomness: any Randomness
     private let witness: Observer?
     private let client = Mutex<LoopBound<HTTP2Client>?>(nil)
 
-    public init(loop: EventLoop, relay: WebAddress, tls: TLSClientContext, witness: Observer? = nil) {
+    /// - Parameters:
+    ///   - clock: the clock of this relay; by default that of the loop, not corrected.
+    ///   - pin: the pin of the relay's authority. Without it, the connection asks for no signed time.
+    public init(
+        loop: EventLoop, relay: WebAddress, tls: TLSClientContext, clock: RelayClock? = nil, pin: [UInt8]? = nil,
+        randomness: any Randomness = SystemRandomness(), witness: Observer? = nil
+    ) {
         self.loop = loop
         self.relay = relay
         self.tls = tls
+        self.clock = clock ?? RelayClock(loop.time)
+        self.pin = pin
+        self.randomness = randomness
         self.witness = witness
     }
+
+    /// The relay's certificate; nil without an open connection. It must be called on the loop.
+    var serverCertificate: Certificate? { client.withLock { $0 }?.value.serverCertificate }
 
     /// Sends a request and returns the relay's answer, refusals included. It must be called on the
     /// loop.
@@ -79,16 +97,78 @@ public final class RelayConnection: Sendable {
 
     private func opened() async throws(CallFailure) -> LoopBound<HTTP2Client> {
         if let client = client.withLock({ $0 }), client.value.state == .open { return client }
+        do throws(ConnectionFailure) {
+            return try await open()
+        } catch {
+            guard case .tls = error, pin != nil else { throw .notSent(error.description) }
+            // The certificate may be valid, and the phone's clock wrong. If there is no signed time,
+            // the first failure explains more than the second.
+            let before = clock.offset
+            guard (try? await synchronise()) != nil, clock.offset != before else {
+                throw .notSent(error.description)
+            }
+            if let client = client.withLock({ $0 }), client.value.state == .open { return client }
+            throw .notSent(error.description)
+        }
+    }
+
+    private func open() async throws(ConnectionFailure) -> LoopBound<HTTP2Client> {
         let fresh = LoopBound(
             HTTP2Client(
                 loop: loop, host: relay.host, port: relay.port ?? 443, tls: tls, log: Log(minimum: .error)),
             on: loop)
-        do throws(ConnectionFailure) {
-            try await fresh.value.connect()
-        } catch {
-            throw .notSent(error.description)
-        }
+        try await fresh.value.connect()
         client.withLock { $0 = fresh }
         return fresh
+    }
+}
+
+/// The relay's time.
+extension RelayConnection {
+    /// The difference of the clocks above which the phone asks for a signed time by itself: a fraction
+    /// of the day by which a DPoP proof may be wrong.
+    static let tolerance: Duration = .seconds(3600)
+
+    /// Asks the relay for its signed time, and corrects the clock of this relay. It must be called on
+    /// the loop.
+    ///
+    /// The connection is opened again, so that the certificate is checked at the time that was
+    /// learned. If it is not valid then, the clock stays as it was.
+    @discardableResult
+    public func synchronise() async throws(CallFailure) -> SignedTime {
+        guard let pin else { throw .unable("the relay's time is not known without the pin of its authority") }
+        let asking: RelayConnection
+        do {
+            asking = RelayConnection(
+                loop: loop, relay: relay, tls: try TLSClientContext(roots: .pinned(pin), dates: .unchecked),
+                clock: clock, witness: witness)
+        } catch {
+            throw .unable("\(error)")
+        }
+        defer { asking.close() }
+        let signed = try await TimeRequest.send(over: asking, randomness: randomness)
+        let before = clock.offset
+        clock.offset = signed.offset
+        let old = client.withLock { $0 }
+        do throws(ConnectionFailure) {
+            _ = try await open()
+        } catch {
+            clock.offset = before
+            throw .notSent("at the relay's own time: \(error.description)")
+        }
+        old?.value.close()
+        return signed
+    }
+
+    /// Corrects the clock if the `date` of an answer shows that it is wrong. Anyone on the way could
+    /// not have changed the date, but it has no nonce and only whole seconds. So it is a reason to
+    /// ask, and no more.
+    ///
+    /// - Returns: true if the clock was corrected.
+    func corrected(by answer: RelayAnswer) async -> Bool {
+        guard pin != nil, let date = answer.date else { return false }
+        let difference = date - clock.now()
+        guard difference > Self.tolerance || difference < .zero - Self.tolerance else { return false }
+        return (try? await synchronise()) != nil
     }
 }

@@ -49,26 +49,39 @@ public final class Responder: Sendable {
         }
         self.enrolment = enrolment
         self.device = device
-        time = loop.time
+        let clock = RelayClock(loop.time, offset: enrolment.clockOffset)
+        time = clock
         let usesKey: Bool =
             switch identity {
             case .dpop: true
-            case .certificate: certificate.notAfter <= loop.time.now()
+            case .certificate: certificate.notAfter <= clock.now()
             }
         do {
             let tls = try TLSClientContext(
                 roots: .pinned(enrolment.pin), certificateChainPEM: usesKey ? nil : try certificate.pem(),
-                privateKeyPEM: usesKey ? nil : try enrolment.key.pem())
-            line = RelayConnection(loop: loop, relay: enrolment.relay, tls: tls, witness: witness)
+                privateKeyPEM: usesKey ? nil : try enrolment.key.pem(), dates: .clock(clock))
+            line = RelayConnection(
+                loop: loop, relay: enrolment.relay, tls: tls, clock: clock, pin: enrolment.pin,
+                randomness: randomness, witness: witness)
         } catch {
             throw .unable("the phone's certificate does not work: \(error)")
         }
         dpop =
             usesKey
-            ? DPoP(key: enrolment.key, origin: enrolment.relay.text, time: loop.time, randomness: randomness) : nil
+            ? DPoP(key: enrolment.key, origin: enrolment.relay.text, time: clock, randomness: randomness) : nil
     }
 
     public func close() { line.close() }
+
+    /// Asks the relay for its signed time, and corrects this relay's clock.
+    ///
+    /// - Returns: what was measured, and the enrolment with the new offset.
+    public func synchronise() async throws(CallFailure) -> (SignedTime, Enrolment) {
+        let signed = try await line.synchronise()
+        var changed = enrolment
+        changed.clockOffset = signed.offset
+        return (signed, changed)
+    }
 
     // MARK: Requests
 

@@ -46,7 +46,7 @@ enum OpenAPIDocument {
         var operation: JSONObject = ["summary": .string(route.summary)]
         let parameters = places(route) + fields(route)
         if !parameters.isEmpty { operation.set("parameters", .array(parameters)) }
-        let bodies = route.forms.filter { !$0.parameters.isEmpty }.map(\.schema)
+        let bodies = route.method == "GET" ? [] : route.forms.filter { !$0.parameters.isEmpty }.map(\.schema)
         if let only = bodies.first {
             let schema = bodies.count == 1 ? only : .object(["oneOf": .array(bodies)])
             operation.set("requestBody", ["content": ["application/json": ["schema": schema]]])
@@ -78,6 +78,15 @@ enum OpenAPIDocument {
     /// The header fields that the route accepts.
     private static func fields(_ route: Route) -> [JSONValue] {
         let isWebsites = route.forms.contains { if case .website = $0.action { true } else { false } }
+        if route.method == "GET" {
+            // A GET has no body, so its parameters are header fields.
+            return route.forms.flatMap(\.parameters).map { parameter in
+                [
+                    "name": .string(parameter.name), "in": "header", "required": .bool(parameter.isRequired),
+                    "description": .string(parameter.summary), "schema": .object(parameter.schema),
+                ]
+            }
+        }
         guard route.method == "POST" else { return [] }
         var names: [(String, String)] = []
         if isWebsites {

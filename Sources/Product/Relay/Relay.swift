@@ -51,6 +51,7 @@ public final class Relay: Sendable {
     let phones: any PhoneCertificates
     public let operations: Operations
     private let sealers: Mutex<Sealer>
+    let signers: Mutex<StatementSigner?>
     /// The state of the task that signs rows again under the current key.
     let signing = Mutex<(isRunning: Bool, notBefore: Instant?)>((false, nil))
     let time: any TimeSource
@@ -74,7 +75,9 @@ public final class Relay: Sendable {
     let phoneKeys = PhoneKeyCache()
     /// The budget of each sender for DPoP proofs under keys that are not known to belong to a
     /// phone.
-    let unknownKeys = UnknownKeyBudget()
+    let unknownKeys = SenderBudget()
+    /// The budget of each sender for signed statements of the time.
+    let timeBudget = SenderBudget()
     let peers = PeerRelays()
     /// The throttle for wrong activation codes.
     let activationThrottle = SenderThrottle()
@@ -89,13 +92,17 @@ public final class Relay: Sendable {
     let notificationBudget = NotificationBudget()
     let webhooks: WebhookDispatcher
 
-    /// - Parameter later: runs work in a later turn of the calling loop, so that other work can run
-    ///   in between.
+    /// - Parameters:
+    ///   - statements: the signer of the relay's statements. A relay without one refuses the requests
+    ///     that need one.
+    ///   - later: runs work in a later turn of the calling loop, so that other work can run in
+    ///     between.
     public init(
         settings: Settings, store: any RelayStore, push: (any PushCourier)?,
         couriers: MessageCouriers = MessageCouriers(), webhooks: (any WebhookCourier)? = nil,
         phones: any PhoneCertificates,
-        keys: RelayKeys, sealer: Sealer, time: any TimeSource, randomness: any Randomness, log: Log,
+        keys: RelayKeys, sealer: Sealer, statements: StatementSigner? = nil, time: any TimeSource,
+        randomness: any Randomness, log: Log,
         metrics: RelayMetrics = RelayMetrics(), locate: @escaping @Sendable (String) -> String? = { _ in nil },
         later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
@@ -107,6 +114,7 @@ public final class Relay: Sendable {
         self.webhooks = WebhookDispatcher(webhooks)
         self.phones = phones
         sealers = Mutex(sealer)
+        signers = Mutex(statements)
         self.time = time
         self.randomness = randomness
         self.log = log

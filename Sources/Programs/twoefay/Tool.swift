@@ -14,7 +14,7 @@ enum Tool {
         lockUser, unlockUser, activateUser, removeFactor, listDevices, showDevice, suspendDevice, resumeDevice,
         renameDevice,
         revokeDevice, enrolPhone, listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone,
-        unbindPhone,
+        phoneTime, unbindPhone,
         revokePhone, importTokens, testMail, testSMS, showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,
         rekey, verifyRows, adoptRow, verifyAudit,
         status,

@@ -102,6 +102,16 @@ struct ProtocolPageTests {
         #expect(question.context.lines.contains { $0.label == "to" && $0.value == "Zoë Müller" })
     }
 
+    @Test func protocolPageTimeIsCorrect() throws {
+        _ = try signed("time")
+        let header = try members("time header")
+        let claims = try members("time claims")
+        #expect(header["typ"] == "twoefay-time+jwt")
+        #expect(header["x5t#S256"]?.string.flatMap { Base64URL.decode($0) }?.count == 32)
+        #expect(claims.names == ["v", "aud", "nonce", "time"])
+        #expect(claims["time"]?.string.flatMap { Timestamp(rfc3339: $0) } != nil)
+    }
+
     @Test func protocolPageDPoPAndPushTokenAreCorrect() throws {
         let claims = try #require(try JSONReader.read(Array(try example("dpop claims").utf8)).object)
         let proof = try DPoP.proof(

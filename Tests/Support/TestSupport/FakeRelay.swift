@@ -25,6 +25,7 @@ public final class FakeRelay: Handler {
     private typealias Answering = @Sendable (Asked) throws -> Response
     private let answers: Mutex<[Answering]>
     private let seen = Mutex<[Asked]>([])
+    private let certificate = Mutex<IssuedCertificate?>(nil)
 
     public init(_ answers: (Int, JSONObject)...) throws {
         let now = SystemTime().now()
@@ -46,6 +47,20 @@ public final class FakeRelay: Handler {
         answers.withLock { $0.append { asked in Self.response(200, try body(asked)) } }
     }
 
+    /// Returns an answer to `GET /time` that says this time, signed by the certificate of `run`.
+    public func signedTime(_ time: Timestamp, for asked: Asked, at address: WebAddress) throws -> JSONObject {
+        guard let server = certificate.withLock({ $0 }) else { throw SystemFailure("the relay does not run", 0) }
+        let claims: JSONObject = [
+            "v": 1, "aud": .string(address.text), "nonce": .string(asked.fields["nonce"] ?? ""),
+            "time": .string(time.rfc3339),
+        ]
+        let name = Base64URL.encode(SHA256.hash(server.certificate.der))
+        let statement = try JWS.sign(
+            header: ["typ": "twoefay-time+jwt", "x5t#S256": .string(name)], payload: JSONWriter.write(claims),
+            key: server.key)
+        return ["time": .string(statement)]
+    }
+
     private static func response(_ status: Int, _ body: JSONObject, _ fields: [Fields.Field] = []) -> Response {
         Response(status: status, fields: Fields(fields), body: status == 204 ? [] : JSONWriter.write(body))
     }
@@ -64,14 +79,20 @@ public final class FakeRelay: Handler {
 
     /// Runs the body of a test on a loop where this relay listens. A `keeper` controls the
     /// connections, and answers in place of the relay.
+    ///
+    /// - Parameters:
+    ///   - clock: the clock of the loop.
+    ///   - certified: the time from which the relay's certificate is valid, for one day.
     public func run<Value: Sendable>(
-        keeper: (@Sendable () -> any ServerController)? = nil,
+        keeper: (@Sendable () -> any ServerController)? = nil, clock: any TimeSource = SystemTime(),
+        certified: Timestamp = SystemTime().now(),
         _ body: @escaping @Sendable (EventLoop, WebAddress) async throws -> Value
     ) async throws -> Value {
-        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        let group = try LoopGroup.start(count: 1, time: clock)
         defer { group.stopAndJoin() }
         let loop = group.loops[0]
-        let server = try authority.issueServer(names: ["127.0.0.1"], days: 1, at: SystemTime().now())
+        let server = try authority.issueServer(names: ["127.0.0.1"], days: 1, at: certified)
+        certificate.withLock { $0 = server }
         let tls = try TLSServerContext(
             certificateChainPEM: server.certificatePEM() + authority.certificatePEM(), privateKeyPEM: server.keyPEM(),
             websitesCA: websites.certificatePEM(), phonesCA: phones.certificatePEM())

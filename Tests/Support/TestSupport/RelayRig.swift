@@ -98,8 +98,18 @@ public final class RelayRig: Sendable {
                 quotas: quotas),
             store: store, push: push, couriers: MessageCouriers(mail: mail, texts: texts), webhooks: webhooks,
             phones: phones,
-            keys: RelayKeys(masterKey: masterKey), sealer: try sealer(), time: time,
+            keys: RelayKeys(masterKey: masterKey), sealer: try sealer(),
+            statements: try statements(), time: time,
             randomness: randomness, log: log, metrics: metrics, spawn: spawn)
+    }
+
+    /// The server certificate with whose key every rig signs its statements.
+    public static let server = Result { try TestCertificates().server }
+
+    private static func statements() throws -> StatementSigner {
+        let server = try server.get()
+        return StatementSigner(
+            certificate: server.certificate, key: try CertificateKey(pem: try server.keyPEM()))
     }
 
     /// Runs the body on the relay's loop, as every request runs.

@@ -40,6 +40,20 @@ enum Parameters {
     static let revocationCode = Field.opaque(
         "revocation_code", limit: 20, "The code from /verify: 20 letters, digits, - and _")
 
+    // A phone whose clock is wrong. The header field of a request without a body has this value.
+    static let nonce = Field.text("nonce", limit: 64, "The caller's random nonce: 16 to 64 base64url characters") {
+        text in
+        let isNonce =
+            text.utf8.count >= 16
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                default: false
+                }
+            }
+        return isNonce ? nil : "must be 16 to 64 base64url characters"
+    }
+
     // Code factors.
     static let seed = Field.text(
         "secret", limit: 512, "The token's secret, 16 to 128 bytes: base32, or hexadecimal with the prefix hex:"

@@ -14,7 +14,7 @@ extension Form {
             object = try Self.object(request)
         }
         var faults: [FieldFault] = []
-        for name in ["token", "username"] {
+        for name in ["token", "username", Parameters.nonce.name] {
             adopt(name, request.fields.values(name), pathParameters: pathParameters, into: &object, &faults)
         }
         BodyMembers.check(object, parameters, oneOf: oneOf, &faults)
@@ -22,7 +22,7 @@ extension Form {
         return object
     }
 
-    /// Adopts a custom header field of the original form. It counts if the body has no value, and
+    /// Adopts a custom header field: of the original form, or of a request without a body. It counts if the body has no value, and
     /// must not contradict the body or path.
     private func adopt(
         _ name: String, _ values: [String], pathParameters: [String: String], into object: inout JSONObject,

@@ -50,9 +50,9 @@ final class PhoneKeyCache: Sendable {
     var count: Int { state.withLock { $0.known.count + $0.unknown.count } }
 }
 
-/// The budget of each sender for proofs under keys that are not known to belong to a phone. A
-/// sender has 100 at once, and 10 more each second. A proof that belongs to a phone is given back.
-final class UnknownKeyBudget: Sendable {
+/// The budget of each sender for work that costs a query or a signature before the sender is known.
+/// A sender has 100 at once, and 10 more each second. A proof that belongs to a phone is given back.
+final class SenderBudget: Sendable {
     static let atOnce = 100
     static let perSecond = 10
 
@@ -65,7 +65,7 @@ final class UnknownKeyBudget: Sendable {
 
     init(most: Int = 16_384) { records = Mutex(GenerationalCache(most: most)) }
 
-    /// Takes one proof from the budget. Returns false if the sender has none left.
+    /// Takes one from the budget. Returns false if the sender has none left.
     func take(_ address: String, at now: Instant) -> Bool {
         let sender = SenderThrottle.network(address)
         return records.withLock { records in
@@ -73,7 +73,7 @@ final class UnknownKeyBudget: Sendable {
             let filled = Int(clamping: (now - record.filledAt).wholeMilliseconds) / (1000 / Self.perSecond)
             if filled > 0 {
                 record.left = min(Self.atOnce, record.left + min(filled, Self.atOnce))
-                // The rest of the interval counts towards the next proof.
+                // The rest of the interval counts towards the next one.
                 let interval = Duration.milliseconds(1000 / Self.perSecond)
                 record.filledAt = filled >= Self.atOnce ? now : record.filledAt + interval * filled
             }

@@ -7,6 +7,7 @@ import Geo
 import HTTP
 import KeyService
 import PKCS11
+import Relay
 import Templates
 import World
 
@@ -24,6 +25,8 @@ public struct LoadedFiles: Sendable {
     /// The server's certificate and its chain up to the authority, in PEM.
     public let certificate: [UInt8]
     public let key: Secret
+    /// The signer of the relay's statements, with the same key.
+    public let statements: StatementSigner
     /// The authority that phones pin.
     public let authority: Certificate
     /// The authority of the websites' certificates, in PEM.
@@ -136,13 +139,14 @@ struct LoadedFilesReader {
         let wording = wording()
         let texts = texts(mail)
         let placeFinder = placeFinder()
-        checkKey(key, of: server)
+        let statements = signer(key, of: server)
         checkChain(chain, endsWith: authority)
-        guard let chain, let key, let authority, let websites, let phones, let keys, let wording else {
+        guard let chain, let key, let statements, let authority, let websites, let phones, let keys, let wording else {
             return nil
         }
         return LoadedFiles(
-            certificate: chain, key: key, authority: authority, websites: websites, phones: phones,
+            certificate: chain, key: key, statements: statements, authority: authority, websites: websites,
+            phones: phones,
             issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush,
             webhooks: webhookFiles,
             mail: mail, wording: wording,
@@ -190,17 +194,20 @@ struct LoadedFilesReader {
         }
     }
 
-    /// Checks that the key belongs to the certificate. TLS checks a certificate whose key is not on
-    /// P-256.
-    private mutating func checkKey(_ key: Secret?, of certificate: Certificate?) {
-        guard let certificate, let key, let expected = try? certificate.publicKey() else { return }
+    /// Makes the signer of statements, and checks that the key belongs to the certificate. Phones can
+    /// verify signatures of three kinds of keys. TLS checks a certificate whose key is not on P-256.
+    private mutating func signer(_ key: Secret?, of certificate: Certificate?) -> StatementSigner? {
+        guard let certificate, let key else { return nil }
         let path = settings.path(of: settings.tls.key)
         do throws(CryptoFailure) {
-            if try P256PrivateKey(pem: key).publicKey != expected {
+            let signing = try CertificateKey(pem: key)
+            if let expected = try? certificate.publicKey(), try P256PrivateKey(pem: key).publicKey != expected {
                 problems.append("\(path): is not the key of \(settings.path(of: settings.tls.certificate))")
             }
+            return StatementSigner(certificate: certificate, key: signing)
         } catch {
             problems.append("\(path): \(error.description)")
+            return nil
         }
     }
 

@@ -109,7 +109,7 @@ final class Components: Sendable {
                     isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas),
                 store: store, push: PushServices(apns: push, web: webPush), couriers: first.ways,
                 webhooks: webhookCourier.courier, phones: issuer,
-                keys: files.keys.relay, sealer: try files.keys.sealer(), time: time,
+                keys: files.keys.relay, sealer: try files.keys.sealer(), statements: files.statements, time: time,
                 randomness: randomness, log: log, metrics: RelayMetrics(registry),
                 locate: { [geolocation] ip in geolocation.place(of: ip) },
                 later: { work in if let loop = EventLoop.current { loop.post(work) } else { work() } },

@@ -53,6 +53,7 @@ extension Daemon {
             relay.replace(webhookCourier.courier)
             geolocation.replace(materials.geolocation)
             relay.replace(sealer)
+            relay.replace(materials.statements)
             store.use(rows)
             if !Secret.matches(materials.keys.relay.operations.reveal(), operationsKey.reveal()) {
                 log.warning("daemon.restart", [.reason: "the key of operation ids has changed, and needs a restart"])

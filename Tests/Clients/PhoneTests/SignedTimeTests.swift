@@ -1,0 +1,180 @@
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import JSON
+import TestSupport
+import Testing
+import World
+
+@testable import Phone
+
+/// Statements of the time that a phone must not believe.
+@Suite struct SignedTimeTests {
+    private let certificates: TestCertificates
+    private let sent: Timestamp
+    private let origin = "https://login.example.com:8080"
+
+    init() throws {
+        certificates = try TestCertificates()
+        sent = certificates.now
+    }
+
+    private func statement(
+        _ change: (inout JSONObject) -> Void = { _ in }, type: String = "twoefay-time+jwt",
+        by server: IssuedCertificate? = nil
+    ) throws -> String {
+        let server = server ?? certificates.server
+        var claims: JSONObject = [
+            "v": 1, "aud": .string(origin), "nonce": "n-1", "time": .string((sent + .seconds(100)).rfc3339),
+        ]
+        change(&claims)
+        let name = Base64URL.encode(SHA256.hash(server.certificate.der))
+        return try JWS.sign(
+            header: ["typ": .string(type), "x5t#S256": .string(name)], payload: JSONWriter.write(claims),
+            key: server.key)
+    }
+
+    private func read(_ statement: String, roundTrip: Duration = .seconds(2)) throws -> SignedTime {
+        try SignedTime(
+            statement, by: certificates.server.certificate, origin: origin, nonce: "n-1", sent: sent,
+            roundTrip: roundTrip)
+    }
+
+    @Test func offsetIsTakenAtTheMiddleOfTheRoundTrip() throws {
+        let time = try read(try statement())
+        #expect(time.offset == .seconds(99))
+        #expect(time.uncertainty == .seconds(1))
+    }
+
+    @Test func statementOfAnotherKindOrKeyIsRefused() throws {
+        let other = try certificates.websites.issueServer(names: ["localhost"], days: 1, at: sent)
+        #expect(throws: SignedTime.Malformed.self) { try read(try statement(by: other)) }
+        #expect(throws: SignedTime.Malformed.self) { try read(try statement(type: "twoefay-message+jwt")) }
+        #expect(throws: SignedTime.Malformed.self) { try read("e30.e30.e30") }
+    }
+
+    @Test func replayedOrForeignStatementIsRefused() throws {
+        for (name, value) in [
+            ("nonce", "n-2"), ("aud", "https://other.example.com"), ("v", 2), ("time", "yesterday"), ("time", .null),
+        ] as [(String, JSONValue)] {
+            let changed = try statement { $0[name] = value }
+            #expect(throws: SignedTime.Malformed.self, "\(name)") { try read(changed) }
+        }
+    }
+
+    /// A statement that an attacker holds back would set the clock back.
+    @Test func delayedStatementIsRefused() throws {
+        #expect(try read(try statement(), roundTrip: .seconds(10)).uncertainty == .seconds(5))
+        #expect(throws: SignedTime.Malformed.self) { try read(try statement(), roundTrip: .seconds(11)) }
+    }
+}
+
+/// A phone whose clock is wrong, over real TLS.
+@Suite(.timeLimit(.minutes(15))) struct WrongClockTests {
+    /// The certificates do not fit the phone's clock, or the clock is wrong by more than a proof may
+    /// be.
+    @Test(arguments: [1095, -1095, 2, 0], [StoreKind.file, .mariadb])
+    func phoneWithAWrongClockEnrolsAndAnswers(days: Int, kind: StoreKind) async throws {
+        let error = Duration.seconds(Int64(days) * 86_400)
+        let relay = try await RunningRelay.start(kind)
+        let shop = try await relay.website("shop")
+        let registered = try await shop.curl("POST", "/register", json: #"{"username":"alice"}"#)
+        let uri = try #require(registered["activation"]?.object?["uri"]?.string, "\(registered)")
+        let group = try LoopGroup.start(count: 1, time: WrongTime(by: error))
+        defer { group.stopAndJoin() }
+        let loop = group.loops[0]
+        let (bound, offset) = try await loop.perform { () async -> Result<(Enrolment, Duration), any Error> in
+            do {
+                let begun = try Enrolment(try ActivationURI(uri), at: loop.time.now())
+                let enroller = try Enroller(begun, loop: loop)
+                defer { enroller.close() }
+                guard case .verified(let bound, _) = try await enroller.attempt() else {
+                    throw CallFailure.unable("not bound")
+                }
+                // A phone that has forgotten its offset measures it again.
+                var forgetful = bound
+                forgetful.clockOffset = .zero
+                for (enrolment, identity) in [
+                    (bound, Responder.Identity.certificate), (bound, .dpop), (forgetful, .certificate),
+                    (forgetful, .dpop),
+                ] {
+                    let phone = try Responder(enrolment, by: identity, loop: loop)
+                    defer { phone.close() }
+                    #expect(try await phone.pending().isEmpty)
+                }
+                let phone = try Responder(forgetful, by: .dpop, loop: loop)
+                defer { phone.close() }
+                return .success((bound, try await phone.synchronise().1.clockOffset))
+            } catch {
+                return .failure(error)
+            }
+        }.get()
+        #expect(bound.device != nil)
+        let wrong = offset + error
+        #expect(wrong < .seconds(30) && wrong > .seconds(-30), "\(offset)")
+    }
+
+    @Test func storedOffsetIsReadAgain() throws {
+        let relay = try FakeRelay()
+        let address = try #require(WebAddress("https://127.0.0.1:1"))
+        var enrolment = try relay.bound(address)
+        enrolment.clockOffset = .milliseconds(-1500)
+        #expect(try Enrolment(kept: JSONWriter.write(enrolment.json())).clockOffset == .milliseconds(-1500))
+        enrolment.clockOffset = .zero
+        #expect(try enrolment.json()["clock_offset"] == nil)
+    }
+
+    /// A relay whose certificate has expired cannot make a phone with a right clock use it.
+    @Test func expiredCertificateIsRefusedAtTheSignedTime() async throws {
+        let relay = try FakeRelay()
+        let failure = await #expect(throws: CallFailure.self) {
+            try await relay.run(certified: SystemTime().now() - .seconds(3 * 86_400)) { loop, address in
+                relay.answer { try relay.signedTime(SystemTime().now(), for: $0, at: address) }
+                let phone = try Responder(try relay.bound(address), loop: loop)
+                defer { phone.close() }
+                _ = try await phone.pending()
+            }
+        }
+        guard case .notSent(let reason) = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        #expect(reason.contains("certificate has expired"))
+        #expect(relay.asked.map(\.path) == ["/time"])
+    }
+
+    /// The statement must be signed by the certificate of the connection, and answer this request.
+    @Test func unbelievableTimeLeavesTheClock() async throws {
+        let relay = try FakeRelay()
+        let (offset, failure) = try await relay.run { loop, address in
+            relay.answer(200, ["time": "e30.e30.e30"])
+            let phone = try Responder(try relay.bound(address), loop: loop)
+            defer { phone.close() }
+            do throws(CallFailure) {
+                return (try await phone.synchronise().1.clockOffset, CallFailure?.none)
+            } catch {
+                return (Duration.zero, error)
+            }
+        }
+        #expect(offset == .zero)
+        #expect(failure?.description.contains("cannot be believed") == true, "\(String(describing: failure))")
+    }
+
+    @Test func programStoresTheOffset() async throws {
+        let relay = try await RunningRelay.start()
+        let shop = try await relay.website("shop")
+        let registered = try await shop.curl("POST", "/register", json: #"{"username":"alice"}"#)
+        let uri = try #require(registered["activation"]?.object?["uri"]?.string, "\(registered)")
+        let owner = try Owner()
+        #expect(try await owner.phone("enrol", uri).status == 0)
+        let asked = try await owner.phone("time", "--json")
+        let answer = try #require(try JSONReader.read(Array(asked.output.utf8)).object, "\(asked.errors)")
+        #expect(answer["relay"]?.string == relay.origin)
+        let offset = try #require(answer["offset_milliseconds"]?.integer)
+        #expect(abs(offset) < 30_000)
+        let shown = try await owner.phone("show", "--json")
+        #expect(try JSONReader.read(Array(shown.output.utf8)).object?["clock_offset"]?.integer == offset)
+        #expect(try await owner.phone("time").output.contains("The time of \(relay.origin) is "))
+    }
+}
