@@ -161,6 +161,22 @@ CREATE TABLE IF NOT EXISTS recovery_code (
     PRIMARY KEY (user_id, digest)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
+-- Notices: short texts from the website or an operator, which the user's phones show. They decide nothing.
+CREATE TABLE IF NOT EXISTS notice (
+    id binary(16) NOT NULL PRIMARY KEY,
+    user_id binary(16) NOT NULL,
+    author varchar(16) NOT NULL,            -- website, operator
+    title varchar(64) NOT NULL,
+    body varchar(1000) NOT NULL,            -- lines, separated by line feeds
+    created_at datetime(3) NOT NULL,
+    read_at datetime(3),                    -- a phone fetched it first then, and it is in the archive
+    operation binary(16) NOT NULL,
+    mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+CREATE INDEX IF NOT EXISTS notice_user ON notice (user_id, read_at);
+CREATE INDEX IF NOT EXISTS notice_age ON notice (created_at);
+
 -- Text messages by day or hour (UTC) and by recipient, for limits and costs.
 CREATE TABLE IF NOT EXISTS sms_usage (
     period varchar(13) NOT NULL,            -- 2026-11-22, or 2026-11-22 09

@@ -2,6 +2,7 @@ import Crypto
 import EventLoop
 import HTTP
 import JSON
+import Synchronization
 import TLS
 import World
 
@@ -34,9 +35,10 @@ public final class Responder: Sendable {
 
     public let enrolment: Enrolment
     public let device: String
-    private let line: RelayConnection
+    let line: RelayConnection
     private let time: any TimeSource
     private let dpop: DPoP?
+    private let unread = Mutex(0)
 
     /// Creates a responder for a bound phone. If the certificate has expired, TLS cannot use it, so
     /// the responder uses DPoP with the key instead.
@@ -72,6 +74,9 @@ public final class Responder: Sendable {
     }
 
     public func close() { line.close() }
+
+    /// The number of notices that no phone of the user has fetched, as the latest answer said.
+    public var messageCount: Int { unread.withLock { $0 } }
 
     /// Asks the relay for its signed time, and corrects this relay's clock.
     ///
@@ -187,9 +192,16 @@ public final class Responder: Sendable {
     }
 
     @discardableResult
-    private func send(_ call: RelayConnection.PhoneRequest) async throws(CallFailure) -> RelayAnswer {
-        guard let dpop else { return try await line.send(call) }
-        return try await dpop.send(call, over: line)
+    func send(_ call: RelayConnection.PhoneRequest) async throws(CallFailure) -> RelayAnswer {
+        let answer: RelayAnswer
+        if let dpop {
+            answer = try await dpop.send(call, over: line)
+        } else {
+            answer = try await line.send(call)
+        }
+        // A refused proof says nothing about the user.
+        if answer.status != 401 { unread.withLock { $0 = answer.messageCount } }
+        return answer
     }
 }
 

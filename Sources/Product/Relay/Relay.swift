@@ -9,7 +9,8 @@ import World
 /// implements each port beside the SQL of its verb.
 public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
-    & AddressStore & PendingStore & ChangeStore & RevocationStore & WebhookStore & HeartbeatStore & RetentionStore
+    & AddressStore & PendingStore & NoticeStore & ChangeStore & RevocationStore & WebhookStore & HeartbeatStore
+    & RetentionStore
     & IdempotencyStore
     & KeyRotationStore
 

@@ -112,6 +112,16 @@ struct ProtocolPageTests {
         #expect(claims["time"]?.string.flatMap { Timestamp(rfc3339: $0) } != nil)
     }
 
+    @Test func protocolPageNoticeIsCorrect() throws {
+        _ = try signed("message")
+        #expect(try members("message header")["typ"] == "twoefay-message+jwt")
+        let claims = try members("message claims")
+        #expect(
+            claims.names == ["v", "aud", "id_token", "message", "from", "title", "text", "created_at"])
+        #expect(try claims["aud"]?.string == enrolment().enrolment.audience)
+        #expect(try claims["id_token"]?.string == enrolment().enrolment.token)
+    }
+
     @Test func protocolPageDPoPAndPushTokenAreCorrect() throws {
         let claims = try #require(try JSONReader.read(Array(try example("dpop claims").utf8)).object)
         let proof = try DPoP.proof(

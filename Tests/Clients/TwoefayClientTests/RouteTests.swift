@@ -119,6 +119,29 @@ import World
             ])
     }
 
+    @Test func messageRoutesAreCalled() async throws {
+        let message: JSONObject = [
+            "message": "m1", "from": "operator", "title": "Maintenance", "text": "On Sunday.",
+            "created_at": "2026-11-21T08:22:34.123Z", "read_at": .null,
+        ]
+        let carrier = ScriptedTransport(
+            .reply(201, ["message": "m1", "created_at": "2026-11-21T08:22:34.123Z"]),
+            .reply(200, ["messages": [.object(message)]]), .reply(204),
+            .reply(200, ["messages": [["message": "m1", "from": "nobody"]]]))
+        let client = carrier.client()
+        #expect(try await client.leaveMessage("Maintenance", "On Sunday.", for: "ada") == "m1")
+        let read = try #require(try await client.messages(for: "ada").first)
+        #expect(read.id == "m1" && read.author == .operator && read.title == "Maintenance" && read.readAt == nil)
+        #expect(read.text == "On Sunday." && read.createdAt == Timestamp(rfc3339: "2026-11-21T08:22:34.123Z"))
+        try await client.deleteMessage("m1", for: "ada")
+        await #expect(throws: CallFault.self) { try await client.messages(for: "ada") }
+        #expect(
+            lines(carrier) == [
+                #"POST /user/ada/messages {"title":"Maintenance","text":"On Sunday."}"#, "GET /user/ada/messages",
+                "DELETE /user/ada/messages/m1", "GET /user/ada/messages",
+            ])
+    }
+
     @Test func codeRoutesAreCalled() async throws {
         let setup: JSONObject = [
             "secret": "GEZDGNBV", "uri": "otpauth://totp/x", "qr": "<svg/>",

@@ -208,6 +208,7 @@ private enum Old {
         case .activations: ["activation"]
         case .codes: ["sent_code"]
         case .challenges: ["challenge", "step", "sent_code"]
+        case .notices: ["notice"]
         case .audit: ["audit"]
         }
     }
@@ -236,6 +237,7 @@ private enum Old {
                 step(challenge: id, at: at),
                 code(factor: id, challenge: id, at: at),
             ]
+        case .notices: return [notice(notice: id, user: id, at: at, operation: id)]
         case .audit: return [audit(operation: id, at: at)]
         }
     }
@@ -263,6 +265,8 @@ private enum Old {
         INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, decided_at,
         operation) VALUES (:challenge, :website, :user, 'expired', '{}', :context, :nonce, :at, :at, :at, :operation)
         """)
+    private static let notice = Statement(
+        "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")
     private static let step = Statement("INSERT INTO step VALUES (:challenge, 1, 'push', 'sent', :at, NULL)")
     private static let audit = Statement(
         "INSERT INTO audit (operation, at, event) VALUES (:operation, :at, 'user.registered')")

@@ -40,6 +40,12 @@ enum Parameters {
     static let revocationCode = Field.opaque(
         "revocation_code", limit: 20, "The code from /verify: 20 letters, digits, - and _")
 
+    // Notices.
+    static let title = Field.line("title", limit: NoticeLimits.title, "The title of the message")
+    static let text = Field.text(
+        "text", limit: NoticeLimits.text, "The text of the message; \\n separates lines",
+        rule: { FieldRule.lines($0, limit: NoticeLimits.text) })
+
     // A phone whose clock is wrong. The header field of a request without a body has this value.
     static let nonce = Field.text("nonce", limit: 64, "The caller's random nonce: 16 to 64 base64url characters") {
         text in

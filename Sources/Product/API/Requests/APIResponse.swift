@@ -10,6 +10,8 @@ struct APIResponse: Sendable {
     /// Whether the body has a secret that is shown once. Then it is not stored for a repeated
     /// request.
     var holdsSecret = false
+    /// The number of notices that no phone of the user has fetched; nil if it is that of the caller.
+    var messageCount: Int?
 
     init(_ status: Int, _ body: JSONObject) {
         self.status = status
@@ -31,6 +33,16 @@ struct APIResponse: Sendable {
     static let noContent = APIResponse(status: 204, body: [])
 
     mutating func add(_ name: String, _ value: String) { fields.append(Fields.Field(name, value)) }
+
+    /// Adds the number of unread notices, if the caller is a phone. A phone that sees no such field
+    /// knows that there is none.
+    func counting(for caller: Caller) -> APIResponse {
+        guard case .phone(let phone) = caller else { return self }
+        let count = messageCount ?? phone.unread
+        var answer = self
+        if count > 0 { answer.add("x-messagecount", String(count)) }
+        return answer
+    }
 
     func response(to requestID: String) -> Response {
         var all: [Fields.Field] = []

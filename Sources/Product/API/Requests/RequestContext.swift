@@ -57,7 +57,7 @@ struct RequestContext: Sendable {
                 website: website.id, route: route.path.text, key: key.text, content: fingerprint)
             return try await act(caller, body, once: repeated)
         } catch {
-            return .response(end(APIResponse(error)))
+            return .response(end(APIResponse(error).counting(for: caller)))
         }
     }
 
@@ -117,7 +117,8 @@ struct RequestContext: Sendable {
             verdict = try await form.run(call, for: caller)
         } catch {
             let problem = error == .notFound ? notTheirs(caller) : nil
-            return .response(await end(APIResponse(problem ?? Problem(error)), operation, repeated))
+            let answer = APIResponse(problem ?? Problem(error)).counting(for: caller)
+            return .response(await end(answer, operation, repeated))
         }
         var place: HeldRequestSlot?
         if case .hold(let ticket, _, _) = verdict {
@@ -144,18 +145,21 @@ struct RequestContext: Sendable {
     /// - Parameter place: the slot of the held request, which is kept until the request is answered
     ///   or its caller is gone.
     private func come(
-        to verdict: VerbOutcome, _ caller: Caller, _ operation: Operation, _ repeated: IdempotentRequest?,
+        to verdict: VerbOutcome, _ held: Caller, _ operation: Operation, _ repeated: IdempotentRequest?,
         _ place: HeldRequestSlot?
     ) async -> Outcome {
         switch verdict {
-        case .answer(let answer): return .response(await end(answer, operation, repeated))
+        case .answer(let answer):
+            return .response(await end(answer.counting(for: held), operation, repeated))
         case .hold(let ticket, let duration, let finish):
             return .held(
-                Hold(duration: duration, owner: caller.website?.name ?? "", wait: ticket) {
+                Hold(duration: duration, owner: held.website?.name ?? "", wait: ticket) {
                     // A caller that was revoked meanwhile gets no result.
-                    if case .failure(let refusal) = await self.caller(caller.claim(after: claim)) {
-                        return await come(
-                            to: .answer(APIResponse(Problem(refusal))), caller, operation, repeated, place)
+                    let caller: Caller
+                    switch await self.caller(held.claim(after: claim)) {
+                    case .failure(let refusal):
+                        return .response(await end(APIResponse(Problem(refusal)), operation, repeated))
+                    case .success(let found): caller = found
                     }
                     return await tenant(caller).run {
                         let verdict: VerbOutcome

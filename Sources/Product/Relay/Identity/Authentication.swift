@@ -55,11 +55,14 @@ public struct DeviceRow: Sendable, Equatable {
     public let failures: Int
     public let failedAt: Timestamp?
     public let platform: Platform
+    /// The number of notices that no phone of the user has fetched.
+    public let unread: Int
 
     public init(
         id: DeviceID, user: UserID, state: DeviceState, publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?, platform: Platform
+        failedAt: Timestamp?, platform: Platform, unread: Int = 0
     ) {
+        self.unread = unread
         self.platform = platform
         self.id = id
         self.user = user
@@ -121,6 +124,8 @@ public struct PhoneCredential: Sendable, Equatable {
     public let failures: Int
     public let failedAt: Timestamp?
     public let platform: Platform
+    /// The number of notices that no phone of the user has fetched.
+    public let unread: Int
     /// Whether the phone authenticated with its certificate, and not with a DPoP proof for one
     /// request.
     public let isCertified: Bool
@@ -129,8 +134,10 @@ public struct PhoneCredential: Sendable, Equatable {
 
     public init(
         id: DeviceID, user: UserID, key: [UInt8], publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?, platform: Platform = .other, isCertified: Bool, proof: ProofOfPossession? = nil
+        failedAt: Timestamp?, platform: Platform = .other, unread: Int = 0, isCertified: Bool,
+        proof: ProofOfPossession? = nil
     ) {
+        self.unread = unread
         self.proof = proof
         self.platform = platform
         self.isCertified = isCertified
@@ -148,7 +155,7 @@ extension PhoneCredential {
     init(_ row: DeviceRow, key: [UInt8], isCertified: Bool, proof: ProofOfPossession? = nil) {
         self.init(
             id: row.id, user: row.user, key: key, publicKey: row.publicKey, website: row.website,
-            failures: row.failures, failedAt: row.failedAt, platform: row.platform, isCertified: isCertified,
-            proof: proof)
+            failures: row.failures, failedAt: row.failedAt, platform: row.platform, unread: row.unread,
+            isCertified: isCertified, proof: proof)
     }
 }

@@ -47,6 +47,8 @@ public struct ExpiredRows: Sendable {
         /// Challenges, with their steps and their sent codes. A challenge stays while it is open,
         /// while an outbox entry refers to it, or while a phone or factor waits for its approval.
         case challenges
+        /// Notices, fetched or not.
+        case notices
         case audit
     }
 
@@ -163,7 +165,7 @@ extension Relay {
         case .dead: now - Self.deadFor
         case .webhooks, .secrets: now
         case .activations: now - .seconds(86_400)
-        case .codes, .challenges: now - .seconds(86_400 * settings.retention.logins)
+        case .codes, .challenges, .notices: now - .seconds(86_400 * settings.retention.logins)
         case .audit: now - .seconds(86_400 * settings.retention.audit)
         }
     }

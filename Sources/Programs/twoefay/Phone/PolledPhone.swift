@@ -15,6 +15,8 @@ final class PolledPhone {
     private var isOver = false
     /// The challenges and refusals that were printed already.
     private var known: Set<String> = []
+    /// The number of unread notices that was printed last.
+    private var unread = 0
 
     /// The pause between two requests, if the relay answers at once and reports nothing new.
     private static let pause: Duration = .seconds(2)
@@ -74,6 +76,7 @@ final class PolledPhone {
                 open = pending.challenges
                 if isOver { return }
                 let hasNews = take(pending) || hadEnds
+                countNotices()
                 // If two programs watch the same phone, the relay ends the held request of one when
                 // the other asks. The pause keeps them from a fast loop.
                 if !hasNews && loop.time.instant() - start < Self.pause { await loop.sleep(for: Self.pause) }
@@ -103,6 +106,18 @@ final class PolledPhone {
         }
         session.offer(pending.questions, to: self)
         return known.count > count
+    }
+
+    /// Prints the number of unread notices if it has changed.
+    private func countNotices() {
+        let count = responder.messageCount
+        guard count != unread else { return }
+        unread = count
+        let text =
+            count == 0
+            ? "There are no new notices."
+            : "\(count) new \(count == 1 ? "notice" : "notices"): twoefay phone notices --device \(device)"
+        emit(text, "notices", ["unread": .integer(Int64(count))])
     }
 
     private func renew() async throws(CallFailure) {

@@ -19,8 +19,8 @@ extension Tool {
             ],
             notes: """
                 It needs no push service: the relay holds the request until a challenge is pending. Ctrl-C ends it.
-                With --json, it prints one line for each event: watching, request, answered, over, refused, renewed, trouble,
-                ended. It renews a certificate that has fewer than 30 days left.
+                With --json, it prints one line for each event: watching, request, answered, over, refused, renewed, notices,
+                trouble, ended. It renews a certificate that has fewer than 30 days left.
                 """)
     ) { invocation throws(Failure) in
         let options = try PhoneSession.Options(invocation)

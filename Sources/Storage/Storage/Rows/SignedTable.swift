@@ -54,6 +54,7 @@ public struct SignedTable: Sendable {
 extension SignedTable {
     public static let all = [
         website, websiteKey, user, activation, device, factor, sentCode, recoveryCode, challenge, outbox, idempotency,
+        notice,
     ]
 
     static let website = SignedTable(
@@ -101,6 +102,10 @@ extension SignedTable {
                 "CASE WHEN decision = 'approve' THEN \($0) END"
             },
         rights: ["decided_at IS NULL", "decision = 'approve'"])
+
+    /// The table is signed because a phone shows a notice as the words of the website or the operator.
+    static let notice = SignedTable(
+        "notice", key: ["id"], granting: ["user_id", "author", "title", "body", "created_at"])
 
     /// The table is signed because a row names the operation that a repeated request continues.
     /// With the id of another operation, the request would get the answer of that operation.

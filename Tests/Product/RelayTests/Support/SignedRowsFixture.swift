@@ -66,6 +66,10 @@ struct SignedRowsFixture {
             Column("website_id", id), Column("digest", digest), Column("fingerprint", digest), Column("operation", id),
             Column("created_at", moment),
         ],
+        "notice": [
+            Column("id", id), Column("user_id", id), Column("author", "'operator'"), Column("title", "'Stranger'"),
+            Column("body", "'Approve it.'"), Column("created_at", moment),
+        ],
         "outbox": [
             Column("id", id), Column("kind", "'mail'"), Column("event", "'user.unlocked'"), Column("user_id", id),
             Column("website_id", id), Column("challenge_id", id), Column("device_id", id), Column("factor_id", id),
@@ -91,6 +95,7 @@ struct SignedRowsFixture {
         "recovery_code": ["used_at", "mac"],
         "challenge": ["state", "decision", "reason", "language", "asked_at", "mac"],
         "idempotency": ["state", "holder", "status", "answer", "mac"],
+        "notice": ["read_at", "operation", "mac"],
         "outbox": [
             "ordinal", "webhook_due_at", "language", "created_at", "expires_at", "ambiguous_at", "dead_at", "reason",
             "due_at",
@@ -121,6 +126,11 @@ struct SignedRowsFixture {
             """
             INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
             SELECT website_id, \(Self.digest.dropLast(3))88', \(Self.digest.dropLast(3))88', 'running', id, created_at FROM user
+            """)
+        try rig.execute(
+            """
+            INSERT INTO notice (id, user_id, author, title, body, created_at, operation)
+            SELECT id, id, 'website', 'Title', 'Text', created_at, id FROM user
             """)
         try rig.execute("DELETE FROM outbox")
         try rig.execute(

@@ -94,6 +94,8 @@ enum Sample {
         INSERT INTO factor (id, user_id, kind, state, algorithm, digits, counter, failures, created_at, operation)
         VALUES (:factor, :user, 'totp', 'waiting', 'sha1', 6, 0, 0, :now, :operation)
         """)
+    private static let insertNotice = Statement(
+        "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :now, NULL, :operation, NULL)")
     private static let insertSentCode = Statement(
         "INSERT INTO sent_code VALUES (:factor, 0, :challenge, :now, :expiresAt, NULL)")
     private static let insertRecoveryCode = Statement("INSERT INTO recovery_code VALUES (:user, :digest, NULL, NULL)")
@@ -120,6 +122,7 @@ enum Sample {
                 factor: .id(Self.id(number + 20_000) as FactorID), user: id, now: .timestamp(now), operation: id),
             insertSentCode(factor: id, challenge: id, now: .timestamp(now), expiresAt: .timestamp(later)),
             insertRecoveryCode(user: id, digest: .blob(key(number))),
+            insertNotice(notice: id, user: id, now: .timestamp(now), operation: id),
             insertAudit(operation: id, now: .timestamp(now), website: .id(website)),
             insertIdempotency(
                 website: .id(website), digest: .blob(key(number)), fingerprint: .blob(key(number)), operation: id,
@@ -210,6 +213,7 @@ enum Sample {
             _ = try await store.subject(subject, of: website, within: limits)
         }
         _ = try await store.ask(asked(9005, of: 14), within: limits, as: operation())
+        try await runNotices(on: store, operation)
         _ = try await store.challenge(id(15), of: website)
         _ = try await store.pending(of: id(15), at: now)
         try await store.markSeen(id(15), at: now)

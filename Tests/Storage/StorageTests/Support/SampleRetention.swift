@@ -14,6 +14,7 @@ extension Sample {
             oldTally(scope: .text(String(repeating: "0", count: 32))), oldDead(entry: id, deadAt: old),
             oldEndpoint(entry: other, expiresAt: old), oldActivation(digest: digest, user: id, at: old, operation: id),
             oldCode(factor: id, at: old),
+            oldNotice(notice: id, user: id, at: old, operation: id),
             oldSecret(operation: id, expiresAt: old),
             oldChallenge(challenge: id, website: id, user: id, context: .blob([]), nonce: id, at: old, operation: id),
             oldChange(operation: id, at: old),
@@ -36,6 +37,8 @@ private let oldEndpoint = Statement(
 private let oldActivation = Statement(
     "INSERT INTO activation VALUES (:digest, :user, :at, :at, NULL, NULL, :operation, NULL)")
 private let oldCode = Statement("INSERT INTO sent_code VALUES (:factor, 0, NULL, :at, :at, NULL)")
+private let oldNotice = Statement(
+    "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")
 private let oldSecret = Statement("INSERT INTO operation_secret VALUES (:operation, x'00', '1', :expiresAt)")
 private let oldChallenge = Statement(
     """

@@ -73,7 +73,7 @@ private let endedWith = Statement(
 /// it.
 private let belongings = [
     forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations, forgetSentCodes,
-    forgetFactors, forgetRecoveryCodes,
+    forgetFactors, forgetRecoveryCodes, forgetNotices,
 ]
 
 private let forgetEntries = Statement(
@@ -103,4 +103,5 @@ private let forgetSentCodes = Statement(
     """)
 private let forgetFactors = Statement("DELETE FROM factor WHERE user_id = :user AND \(Guards.audited)")
 private let forgetRecoveryCodes = Statement("DELETE FROM recovery_code WHERE user_id = :user AND \(Guards.audited)")
+private let forgetNotices = Statement("DELETE FROM notice WHERE user_id = :user AND \(Guards.audited)")
 private let forgetUser = Statement("DELETE FROM user WHERE id = :user AND \(Guards.audited)")
