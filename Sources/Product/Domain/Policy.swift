@@ -37,8 +37,8 @@ public struct Policy: Equatable, Sendable {
     public var lifetime = 300
     /// The number of digits that the user transfers from one screen to the other; 0 requires none.
     public var number = 2
-    /// The amount below which no number is required; it is read from the detail with the label
-    /// `amount`.
+    /// The amount below which no number is required; it is compared with the detail with the label
+    /// `amount`, if that is in the same currency.
     public var numberBelow: Amount?
     /// The minimum user verification by the phone.
     public var minUV: UserVerification = .none
@@ -74,7 +74,7 @@ extension Policy {
         // If the website answers itself, there is no phone on which to enter a number.
         guard answers != .website else { return 0 }
         let amounts = details.filter { $0.label.utf8.elementsEqual("amount".utf8) }
-        guard let bound = numberBelow, amounts.count == 1, let amount = Amount(detail: amounts[0].value),
+        guard let bound = numberBelow, amounts.count == 1, let amount = Amount(amounts[0].value),
             amount.isBelow(bound)
         else { return number }
         return 0

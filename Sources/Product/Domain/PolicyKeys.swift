@@ -46,7 +46,8 @@ extension Policy {
         case "number-below":
             guard text != "none" else { return numberBelow = nil }
             guard let amount = Amount(text) else {
-                throw Fault(message: "number-below must be none or an amount such as 30 or 49.90")
+                throw Fault(
+                    message: "number-below must be none or an amount with its currency, such as 30 EUR or 49.90 CHF")
             }
             numberBelow = amount
         case "push-deadline": pushDeadline = try Self.number(key, text, Self.pushDeadlines)

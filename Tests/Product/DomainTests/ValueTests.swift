@@ -94,7 +94,7 @@ import World
         try policy.set("number", to: "6")
         try policy.set("push-detail", to: "minimal")
         try policy.set("guesses", to: "3")
-        try policy.set("number-below", to: "49.90")
+        try policy.set("number-below", to: "49.90 EUR")
         try policy.set("min-uv", to: "biometric")
         try policy.set("further-factors", to: "website")
         try policy.set("devices", to: "2")
@@ -113,7 +113,8 @@ import World
     @Test(arguments: [
         ("answers", "trusted"), ("answers", ""), ("lifetime", "59"), ("lifetime", "601"), ("lifetime", "x"),
         ("number", "3"),
-        ("guesses", "0"), ("push-detail", "FULL"), ("number-below", "1,000"), ("number-below", ""), ("min-uv", "face"),
+        ("guesses", "0"), ("push-detail", "FULL"), ("number-below", "1,000 EUR"), ("number-below", "30"),
+        ("number-below", ""), ("min-uv", "face"),
         ("devices", "0"), ("push-limit", "-1"), ("login-limit", "1001"), ("further-factors", "anything"),
         ("colour", "red"), ("factors", ""), ("factors", "push,"), ("factors", "push,,totp"), ("factors", "push totp"),
         ("factors", "push, totp, push"), ("factors", "pull"), ("factors", "Push"), ("push-deadline", "4"),
@@ -155,21 +156,31 @@ import World
         ("12.50", "12.5", false), ("12.5", "12.50", false),
     ])
     func amountsAreComparedAsNumbers(one: String, other: String, isLess: Bool) throws {
-        let (one, other) = try (#require(Amount(one)), #require(Amount(other)))
+        let (one, other) = try (#require(Amount("\(one) EUR")), #require(Amount("EUR \(other)")))
         #expect(one.isBelow(other) == isLess)
     }
 
     @Test(arguments: ["", "1,5", "1.", ".5", "-1", "1e3", "١", " 1", "1.2.3", "1.0000001", "1234567890123456"])
-    func ambiguousAmountIsRefused(text: String) {
-        #expect(Amount(text) == nil)
+    func ambiguousNumberIsNoAmount(text: String) {
+        #expect(Amount("\(text) EUR") == nil)
     }
 
-    @Test func amountMayNameItsCurrency() {
-        #expect(Amount(detail: "12.50 EUR") == Amount("12.50"))
-        #expect(Amount(detail: "€ 12.50") == Amount("12.50"))
-        #expect(Amount(detail: "12.50 or so") == nil)
-        #expect(Amount(detail: "1 000") == nil)
-        #expect(Amount(detail: "EUR") == nil)
+    /// 20 of one currency are less than 30 of another only by their digits.
+    @Test func onlyAmountsInOneCurrencyAreCompared() throws {
+        let bound = try #require(Amount("30 EUR"))
+        for (text, isBelow) in [("20 EUR", true), ("€ 20", true), ("20 USD", false), ("JPY 20", false)] {
+            #expect(try #require(Amount(text)).isBelow(bound) == isBelow, "\(text)")
+        }
+    }
+
+    /// Several countries have dollars, pounds and yen, so their signs name no currency.
+    @Test(arguments: [
+        "12.50", "$ 12.50", "12.50 £", "12.50 eur", "12.50 EURO", "12.50  EUR", "12.50 or so", "1 000", "EUR",
+        "EUR USD",
+        "1 2 EUR",
+    ])
+    func amountMustNameItsCurrency(text: String) {
+        #expect(Amount(text) == nil)
     }
 }
 

@@ -162,7 +162,7 @@ import World
 
     @Test func amountBelowTheLimitNeedsNoNumber() async throws {
         let rig = try await RelayRig(.memory)
-        let shop = try await rig.website("shop", policies: ["number-below": "30", "number": "6"])
+        let shop = try await rig.website("shop", policies: ["number-below": "30 EUR", "number": "6"])
         let (user, _, phone) = try await rig.enrolled("ada", at: shop)
         func ask(_ amounts: [String], number: String? = nil) async throws -> OpenedChallenge {
             let details = amounts.map { Context.Detail(label: "amount", value: $0) }
@@ -176,10 +176,12 @@ import World
         #expect(small.number == nil)
         await #expect(throws: Refusal.self) { try await ask(["29.99 EUR"], number: "123456") }
         #expect(try await ask(["30 EUR"], number: "123456").number == "123456")
-        for doubtful in [[], ["30.00"], ["1,00"], ["5", "5"], ["a little"], ["-1"]] {
+        for doubtful in [
+            [], ["30.00 EUR"], ["1,00 EUR"], ["5 EUR", "5 EUR"], ["5"], ["5 USD"], ["a little"], ["-1 EUR"],
+        ] {
             #expect(try await ask(doubtful).number?.utf8.count == 6, "\(doubtful)")
         }
-        let last = try await ask(["0.50"])
+        let last = try await ask(["0.50 EUR"])
         let result = try await rig.on { relay in
             try await relay.answer(
                 last.challenge, PhoneAnswer(approves: true, number: nil), by: phone)

@@ -81,7 +81,7 @@ import World
     /// An approval without a number proves only the possession of the phone, not that the user reads the right
     /// screen.
     @Test(arguments: StoreKind.all) func approvalWithoutNumberKeepsFailures(kind: StoreKind) async throws {
-        let fixture = try await TwoWebsitesFixture(kind, policies: ["number-below": "10"])
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["number-below": "10 EUR"])
         try await fail(fixture, by: fixture.first)
         fixture.rig.time.advance(by: .seconds(500))
         let small = try await fixture.ask(number: nil, amount: "5.00 EUR")

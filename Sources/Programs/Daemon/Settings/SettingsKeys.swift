@@ -257,7 +257,9 @@ public enum SettingsKeys {
             + "push without a number) or high (a push with a number, or with user verification by the phone).",
         "min-uv": "The minimum verification of the user by the phone: none, passcode or biometric.",
         "number": "The number of digits that the user transfers from one screen to the other: 0, 2 or 6.",
-        "number-below": "The amount below which the user need not transfer a number, such as 30 or 49.90, or none.",
+        "number-below":
+            "The amount below which the user need not transfer a number, with its currency, such as 30 EUR or 49.90 "
+            + "CHF, or none. Amounts in other currencies always need the number.",
         "push-deadline": "Seconds that a push may go unseen before the next factor begins, 5 to 300.",
         "push-detail":
             "What a push shows on a locked screen: full (website, service, place, address) or minimal (a fixed text).",
