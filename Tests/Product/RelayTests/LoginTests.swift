@@ -75,6 +75,18 @@ import World
         #expect(reported.reason == .wrongNumber && reported.assurance == nil)
     }
 
+    @Test(arguments: StoreKind.all) func numberIsReturnedOnlyIfAPhoneCanAnswer(kind: StoreKind) async throws {
+        let phoneless = try await CodeLoginFixture(kind, hasPhone: false)
+        try phoneless.give(.totp)
+        #expect(try await phoneless.login().number == nil)
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        #expect(try await fixture.login().number?.utf8.count == 2)
+        #expect(try await fixture.login(factors: [.totp]).number == nil)
+        // A phone that is bound while the login is open must not approve it without the number.
+        #expect(try phoneless.rig.count("SELECT count(*) FROM challenge WHERE number IS NULL") == 0)
+    }
+
     @Test(arguments: StoreKind.all) func laterLoginSupersedesTheEarlier(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop")

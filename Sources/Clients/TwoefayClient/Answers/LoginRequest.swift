@@ -95,8 +95,10 @@ public struct OpenLogin: Sendable, Equatable {
     /// code, and only a phone can answer. See `RelayClient.unlock`.
     public let areCodesLocked: Bool
 
+    /// The number to show to the person, who enters it on the phone; nil if there is none, or if no
+    /// phone can answer.
+    public let number: String?
+
     /// The id of the challenge.
     public var challenge: String { asked.challenge }
-    /// The number to show to the person, who enters it on the phone; nil if there is none.
-    public var number: String? { asked.number }
 }

@@ -15,8 +15,8 @@ extension RelayClient {
         let fields = login.languages.map { ["accept-language": $0] } ?? [:]
         let answer = try await call("POST", "/login", login.body(request: request), fields: fields)
         let answered = answer["number"]?.string
-        // A website chooses the number itself so that the relay cannot choose it. If the user is
-        // locked or frozen, the answer has no number.
+        // A website chooses the number itself so that the relay cannot choose it. If no phone can
+        // answer, the answer has no number.
         if let chosen = login.number, let answered, !answered.isExactly(chosen) {
             throw .odd("its number differs from the requested one")
         }
@@ -27,7 +27,7 @@ extension RelayClient {
         return OpenLogin(
             asked: asked, hasPhone: try answer.text("login").isExactly("verified"),
             factor: answer.word(ifAny: "factor"), expiresAt: try answer.timestamp("expires_at"),
-            areCodesLocked: answer["codes"]?.string == "locked")
+            areCodesLocked: answer["codes"]?.string == "locked", number: answered)
     }
 
     /// Waits until the login is decided, and returns its outcome.

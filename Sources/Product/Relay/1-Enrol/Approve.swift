@@ -92,12 +92,18 @@ extension Relay {
         let now = time.now()
         guard let row, row.user == user.id, row.approves == approvable.digest else { throw Self.noApproval }
         switch row.life.seen(at: now).result {
-        case .wait: throw .approvalRequired(challenge, number: row.number)
+        case .wait: throw .approvalRequired(challenge, number: try shownNumber(row))
         case .failure: throw Self.noApproval
         case .success:
             guard let decidedAt = row.decidedAt, now < decidedAt + Self.approvalLifetime else { throw Self.noApproval }
             return Approved(challenge: challenge, digest: approvable.digest)
         }
+    }
+
+    /// Returns the number to show for an open approval; nil if no phone can answer it. An approval
+    /// takes phones only if the user had one when it was opened.
+    func shownNumber(_ row: ChallengeRow) throws(Refusal) -> String? {
+        try policy(of: row).factors.contains(.push) ? row.number : nil
     }
 
     /// The time for which an approval can be used after it was given.

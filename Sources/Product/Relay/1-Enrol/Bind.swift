@@ -247,7 +247,7 @@ extension Relay {
         let now = time.now()
         let life = row.life.seen(at: now)
         switch (life.result, life.reason) {
-        case (.wait, _): return .waiting(device.id, number: row.number)
+        case (.wait, _): return .waiting(device.id, number: try shownNumber(row))
         case (.success, _):
             guard now < (row.decidedAt ?? now) + Self.resultLifetime else { throw .unauthenticated }
             try await admit(candidate, by: challenge)

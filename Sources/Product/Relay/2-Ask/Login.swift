@@ -83,8 +83,8 @@ public struct OpenedChallenge: Sendable, Equatable {
     public let challenge: ChallengeID
     /// Whether the user has a bound phone.
     public let verified: Bool
-    /// The number for the person to enter on the phone. It is nil if the policy asks for none, or
-    /// if the challenge failed as `locked` or `frozen`.
+    /// The number for the person to enter on the phone. It is nil if the policy asks for none, if no
+    /// phone can answer, or if the challenge failed as `locked` or `frozen`.
     public let number: String?
     /// The factor that has begun; nil if none has. The website may submit a recovery code in either
     /// case.
@@ -142,6 +142,9 @@ extension Relay {
             factor = await advance(challenge.id, because: .asked)
         }
         let isRefused = stored.life.reason == .locked || stored.life.reason == .frozen
+        // Without a phone there is nowhere to enter the number. The challenge keeps it, so that a phone
+        // that is bound meanwhile cannot approve without it.
+        let isShown = !isRefused && !subject.phones.isEmpty && plan.takesPhones
         log.info(
             "challenge.asked",
             [
@@ -158,7 +161,7 @@ extension Relay {
             for push in plan.pushes where stored.pushes.contains(push.id) { send(push) }
         }
         return OpenedChallenge(
-            challenge: challenge.id, verified: !subject.phones.isEmpty, number: isRefused ? nil : stored.number,
+            challenge: challenge.id, verified: !subject.phones.isEmpty, number: isShown ? stored.number : nil,
             factor: factor, expiresAt: stored.life.expiresAt, areCodesLocked: subject.areCodesLocked)
     }
 
@@ -182,6 +185,8 @@ extension Relay {
         let challenge: NewChallenge
         let pushes: [Push]
         let beginsWithMessage: Bool
+        /// Whether a phone may answer.
+        let takesPhones: Bool
     }
 
     /// Returns the new challenge with its pushes. The ids follow from the operation. Nonce and
@@ -228,7 +233,9 @@ extension Relay {
             otherwise: isSent ? nil : first == .push ? .pull : first,
             pushes: pushes.map { entry(for: $0, at: now) }, expiry: operation.identifier("expiry"),
             next: first.flatMap { next(after: $0, cascade, means, narrowed, at: now, operation) }, askedAt: now)
-        return Plan(challenge: challenge, pushes: pushes, beginsWithMessage: isSent)
+        return Plan(
+            challenge: challenge, pushes: pushes, beginsWithMessage: isSent,
+            takesPhones: narrowed.factors.contains(.push))
     }
 
     /// Returns the policy for this challenge, narrowed to what the request wants. For an approval,
