@@ -31,9 +31,10 @@ public struct Amount: Sendable, Equatable {
         else { return nil }
         let decimals = parts.count == 2 ? Array(parts[1]) : []
         guard decimals.count <= 6 else { return nil }
-        self.text = text
-        whole = parts[0].reduce(0) { $0 * 10 + UInt64($1 - 0x30) }
-        fraction = (0..<6).reduce(0) { $0 * 10 + ($1 < decimals.count ? UInt64(decimals[$1] - 0x30) : 0) }
+        return (
+            parts[0].reduce(0) { $0 * 10 + UInt64($1 - 0x30) },
+            (0..<6).reduce(0) { $0 * 10 + ($1 < decimals.count ? UInt64(decimals[$1] - 0x30) : 0) }
+        )
     }
 
     /// Returns the code of a currency. The euro is the only one with a sign that no other currency

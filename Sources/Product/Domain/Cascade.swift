@@ -127,6 +127,15 @@ extension Cascade {
     }
 }
 
+/// The codes that the relay sends after a wrong one.
+extension Cascade {
+    /// Returns the factor whose code is sent after a wrong code, in the policy's order; nil if none
+    /// can be sent now.
+    public func resend(after tried: [CascadeStep], _ means: AvailableFactors, at now: Timestamp) -> Factor? {
+        factors.first { $0.isSent && start($0, after: tried, means, at: now) == .begin($0) }
+    }
+}
+
 extension StepState {
     /// Whether the step can still succeed.
     public var isUnderWay: Bool { self == .queued || self == .sent || self == .seen }

@@ -4,6 +4,7 @@ import World
 public enum Reason: String, Sendable, CaseIterable {
     case denied, fraud, expired, cancelled, superseded, locked, frozen, undeliverable
     case wrongNumber = "wrong_number"
+    case wrongCode = "wrong_code"
 }
 
 /// The choice of the user. `fraud` denies the challenge and freezes the user.
@@ -40,7 +41,8 @@ public struct ChallengeLife: Equatable, Sendable {
         case cancel
         case supersede
         case expire
-        /// No factor remains that could reach the user.
+        /// No factor remains that could reach the user, or the policy permits no further code after
+        /// a wrong one.
         case giveUp(Reason)
     }
 

@@ -23,6 +23,12 @@ public struct Operation: Sendable {
         self.key = key
     }
 
+    /// Returns the operation of a part of this change that has an audit row of its own.
+    public func part(_ label: String) -> Operation {
+        Operation(
+            id: identifier(label), mayHaveRun: mayHaveRun, isRepeatable: isRepeatable, begunAt: begunAt, key: key)
+    }
+
     /// Returns an id that is different for every label. It is not secret.
     public func identifier<Thing>(_ label: String) -> Identifier<Thing> {
         Identifier(leading: HMAC.sha256(key: key, id.bytes + Array(label.utf8)))

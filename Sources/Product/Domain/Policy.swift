@@ -30,6 +30,17 @@ public enum Addresses: String, Sendable, CaseIterable {
     case confirmed
 }
 
+/// What a wrong code does to its challenge, besides being counted.
+public enum CodeRetries: String, Sendable, CaseIterable {
+    /// The challenge stays open, and the user may try again.
+    case keep
+    /// The challenge ends.
+    case cancel
+    /// A code that the relay did not send, such as one of an app, gives way to one that it sends.
+    /// After a wrong code of a mail or text message, or if no code can be sent, the challenge ends.
+    case resend
+}
+
 /// The rules of a website for its logins, copied into each challenge when it is opened.
 public struct Policy: Equatable, Sendable {
     public var answers: Answers = .signed
@@ -60,6 +71,7 @@ public struct Policy: Equatable, Sendable {
     /// The seconds after which the next factor follows a code factor by itself; nil if only the
     /// website starts it.
     public var codeDeadline: Int? = 90
+    public var codeRetries: CodeRetries = .keep
     /// The minimum assurance of a success.
     public var minAssurance: Assurance = .low
     public var addresses: Addresses = .vouched

@@ -19,9 +19,9 @@ extension Policy {
     }
 
     public static let keys = [
-        "addresses", "answers", "code-deadline", "devices", "factors", "further-factors", "guesses", "lifetime",
-        "login-limit", "min-assurance", "min-uv", "number", "number-below", "push-deadline", "push-detail",
-        "push-limit",
+        "addresses", "answers", "code-deadline", "code-retries", "devices", "factors", "further-factors", "guesses",
+        "lifetime", "login-limit", "min-assurance", "min-uv", "number", "number-below", "push-deadline",
+        "push-detail", "push-limit",
     ]
 
     /// Sets a policy from its text. The message of a fault says which values are valid.
@@ -30,6 +30,7 @@ extension Policy {
         case "addresses": addresses = try Self.word(key, text)
         case "answers": answers = try Self.word(key, text)
         case "code-deadline": codeDeadline = try Self.seconds(key, text, Self.codeDeadlines)
+        case "code-retries": codeRetries = try Self.word(key, text)
         case "devices": devices = try Self.number(key, text, Self.deviceSlots)
         case "factors": factors = try Self.factors(key, text)
         case "further-factors": furtherFactors = try Self.word(key, text)
@@ -63,6 +64,7 @@ extension Policy {
         case "addresses": addresses.rawValue
         case "answers": answers.rawValue
         case "code-deadline": codeDeadline.map { String($0) } ?? "none"
+        case "code-retries": codeRetries.rawValue
         case "devices": String(devices)
         case "factors": factors.map(\.rawValue).joined(separator: ", ")
         case "further-factors": furtherFactors.rawValue

@@ -156,6 +156,22 @@ import World
         #expect(approving(nil) == [.recovery])
     }
 
+    @Test func wrongCodeIsFollowedByTheFirstFactorThatCanSendOne() {
+        let now = Timestamp(milliseconds: 100_000)
+        func resent(
+            _ factors: [Factor], _ codes: Set<Factor>, after tried: [Cascade.CascadeStep] = []
+        ) -> Factor? {
+            Cascade(factors: factors).resend(
+                after: tried, Cascade.AvailableFactors(phone: nil, codes: codes), at: now)
+        }
+        #expect(resent([.totp, .mail, .sms], [.totp, .sms, .mail]) == .mail)
+        #expect(resent([.totp, .mail, .sms], [.totp, .sms]) == .sms)
+        #expect(resent([.totp, .hotp], [.totp, .hotp, .sms]) == nil)
+        let refused = Cascade.CascadeStep(factor: .sms, state: .refused, at: now)
+        #expect(resent([.sms, .mail], [.sms, .mail], after: [refused]) == .mail)
+        #expect(resent([.sms, .mail], [.sms, .mail], after: Array(repeating: refused, count: 5)) == nil)
+    }
+
     /// Every later answer reads the challenge's stored policy again.
     @Test func policyWithoutUsableFactorsIsReadable() throws {
         var policy = Policy()

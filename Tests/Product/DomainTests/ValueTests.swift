@@ -103,6 +103,7 @@ import World
         try policy.set("factors", to: "totp,push ,  mail")
         try policy.set("push-deadline", to: "5")
         try policy.set("code-deadline", to: "none")
+        try policy.set("code-retries", to: "resend")
         try policy.set("min-assurance", to: "restricted")
         try policy.set("addresses", to: "confirmed")
         #expect(policy.factors == [.totp, .push, .mail] && policy.codeDeadline == nil)
@@ -119,6 +120,7 @@ import World
         ("colour", "red"), ("factors", ""), ("factors", "push,"), ("factors", "push,,totp"), ("factors", "push totp"),
         ("factors", "push, totp, push"), ("factors", "pull"), ("factors", "Push"), ("push-deadline", "4"),
         ("push-deadline", "none"), ("code-deadline", "9"), ("code-deadline", "601"), ("code-deadline", ""),
+        ("code-retries", "3"),
         ("min-assurance", "some"), ("addresses", "all"),
     ])
     func malformedPolicyIsRefused(key: String, text: String) {
@@ -130,7 +132,7 @@ import World
     @Test func defaultPolicyTriesFactorsStrongestFirst() {
         #expect(Policy().factors == [.push, .totp, .hotp, .sms, .mail, .recovery])
         #expect(Policy().pushDeadline == 30 && Policy().codeDeadline == 90 && Policy().minAssurance == .low)
-        #expect(Policy().addresses == .vouched)
+        #expect(Policy().addresses == .vouched && Policy().codeRetries == .keep)
         #expect(Assurance.low < .restricted && Assurance.restricted < .substantial && Assurance.substantial < .high)
     }
 

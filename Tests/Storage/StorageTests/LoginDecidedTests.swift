@@ -105,6 +105,18 @@ struct LoginDecidedTests {
                 guesses: 1, at: Sample.now)
             _ = try await store.countWrong(wrong, as: operation)
         },
+        End(description: "a wrong code under a policy that permits no other") {
+            [.decided($0)]
+        } run: { number, store, operation in
+            let factors = try await store.factors(of: Sample.id(number)).filter { $0.state == .active }
+            let life = ChallengeLife(state: .failed, decision: nil, reason: .wrongCode, expiresAt: Sample.later)
+            let end = ChallengeEnd(
+                challenge: Sample.id(number), life: life, event: "challenge.ended", at: Sample.now)
+            let wrong = WrongCode(
+                user: Sample.id(number), factors: factors, challenge: Sample.id(number), before: .none,
+                guesses: 10, end: end, at: Sample.now)
+            _ = try await store.countWrong(wrong, as: operation)
+        },
         End(description: "an operator") {
             [.decided($0), Event(event: "user.locked", place: 1, challenge: nil)]
         } run: { number, store, operation in

@@ -75,6 +75,8 @@ public struct Reason: RelayWord {
     public static let fraud = Reason(rawValue: "fraud")
     /// The user entered another number than the website showed.
     public static let wrongNumber = Reason(rawValue: "wrong_number")
+    /// The user entered a wrong code, and the policy `code-retries` permits no further one.
+    public static let wrongCode = Reason(rawValue: "wrong_code")
     /// Nobody answered within the lifetime of the challenge.
     public static let expired = Reason(rawValue: "expired")
     /// The website cancelled the challenge.

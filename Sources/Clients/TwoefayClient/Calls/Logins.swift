@@ -68,8 +68,8 @@ extension RelayClient {
     /// Submits a code that the user entered: of an app or a token, from a mail or text message, or
     /// a recovery code.
     ///
-    /// - Returns: `.success` or `.failure`. A wrong code is also `.failure`: `result` tells whether
-    ///   the challenge is still open.
+    /// - Returns: `.success` or `.failure`. A wrong code is also `.failure`: if `reason` is nil, the
+    ///   challenge is still open.
     public func enter(_ code: String, for challenge: String) async throws(CallFault) -> LoginOutcome {
         try LoginOutcome(
             try await call("POST", "/backup", ["challenge": .string(challenge), "otp": .string(code)]))

@@ -31,12 +31,15 @@ public struct WrongCode: Sendable {
     /// The code lockout as it was read. Nothing is counted if it has changed since.
     public let before: CodeLockout
     public let after: CodeLockout
+    /// The end of the challenge, if the policy permits no further code. It is written with the count,
+    /// so that a relay that dies in between leaves no challenge open that should have ended.
+    public let end: ChallengeEnd?
     public let at: Timestamp
 
     /// - Parameter guesses: the number of consecutive wrong codes at which the codes are locked.
     public init(
         user: UserID, factors: [CodeFactor], challenge: ChallengeID?, state: UserState = .active,
-        before: CodeLockout, guesses: Int, at: Timestamp
+        before: CodeLockout, guesses: Int, end: ChallengeEnd? = nil, at: Timestamp
     ) {
         self.user = user
         self.factors = Array(factors.prefix(Self.mostFactors))
@@ -44,8 +47,12 @@ public struct WrongCode: Sendable {
         self.state = state
         self.before = before
         after = before.afterWrongCode(limit: guesses, at: at)
+        self.end = end
         self.at = at
     }
+
+    /// Returns the operation that ends the challenge, as a part of the one that counts the code.
+    public static func ending(_ counting: Operation) -> Operation { counting.part("wrong code") }
 }
 
 /// The outcome of counting a wrong code.
@@ -54,10 +61,13 @@ public struct CountedCode: Sendable, Equatable {
     public let locked: Bool
     /// The user's open challenges at that moment, if the code locked the codes.
     public let open: [ChallengeID]
+    /// Whether the wrong code ended its challenge.
+    public let hasEnded: Bool
 
-    public init(locked: Bool, open: [ChallengeID]) {
+    public init(locked: Bool, open: [ChallengeID], hasEnded: Bool) {
         self.locked = locked
         self.open = open
+        self.hasEnded = hasEnded
     }
 }
 
@@ -91,6 +101,7 @@ extension Relay {
                 .website: website.name, .user: wrong.user.text, .challenge: wrong.challenge?.text,
                 .factor: wrong.factors.map(\.kind.rawValue).joined(separator: ","),
             ])
+        if counted.hasEnded, let challenge = wrong.challenge { ended(challenge, .wrongCode) }
         if counted.locked {
             metrics.lockedCodes()
             log.warning(

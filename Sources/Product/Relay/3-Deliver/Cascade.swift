@@ -31,6 +31,12 @@ extension Relay {
         case undeliverable = "came_to_nothing"
         /// The website requested a factor.
         case hand
+        /// The user typed a wrong code, and the policy sends another one.
+        case wrongCode = "wrong_code"
+
+        /// Whether a step begins even while a phone shows the challenge: the user is at the website
+        /// and not at the phone.
+        var interruptsPhone: Bool { self == .hand || self == .wrongCode }
     }
 
     /// The factors that the user has and that this relay can use now.
@@ -99,13 +105,14 @@ extension Relay {
         try await withStore("cascade") { () async throws(StoreFailure) in try await store.cascade(challenge) }
     }
 
-    private func begin(
+    func begin(
         _ factor: Factor, _ row: CascadeRow, _ policy: Policy, _ means: Cascade.AvailableFactors, because cause: Cause,
         as operation: Operation
     ) async throws(Refusal) -> BegunStep? {
         let now = time.now()
         var step = NewStep(
-            challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count, isByHand: cause == .hand,
+            challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count,
+            interruptsPhone: cause.interruptsPhone,
             at: now, limits: limits(policy, isKnown: row.isKnown, at: now))
         var pushes: [Push] = []
         if factor == .push {

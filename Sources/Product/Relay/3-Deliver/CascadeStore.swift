@@ -76,9 +76,9 @@ public struct NewStep: Sendable {
     public let factor: Factor
     /// The number of steps that the challenge has before this one.
     public let after: Int
-    /// Whether the website requested the step. If so, it begins even if a phone has shown the
-    /// challenge (the current step is `seen`).
-    public let isByHand: Bool
+    /// Whether the step begins even if a phone has shown the challenge (the current step is
+    /// `seen`).
+    public let interruptsPhone: Bool
     public let at: Timestamp
     /// The reason if the step is refused at once; nil otherwise.
     public var refusal: String?

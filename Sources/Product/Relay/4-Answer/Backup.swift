@@ -35,7 +35,9 @@ extension Relay {
             if row.life.state.isEnd {
                 let reported = result(row)
                 // The same request came again because its first answer was lost.
-                if row.operation == operation.id, let reported { return reported }
+                if row.operation == operation.id || row.operation == WrongCode.ending(operation).id, let reported {
+                    return reported
+                }
                 throw .alreadyDecided(result: row.life.result.rawValue)
             }
             let isOver = try await judge(code, for: row, by: website, as: operation)
@@ -58,18 +60,23 @@ extension Relay {
         let open = try await withStore("backup") { () async throws(StoreFailure) in
             try await store.codes(for: row.id, of: row.user, recovery: recovery, at: now, as: operation.id)
         }
-        if operation.mayHaveRun, open.isCounted { return true }
+        let policy = try policy(of: row)
+        if operation.mayHaveRun, open.isCounted {
+            // The relay may have died before it sent the code that follows the wrong one.
+            if policy.codeRetries == .resend, open.sent.isEmpty { try await resend(row.id, as: operation) }
+            return true
+        }
         // The refusal is the same for right and wrong codes, so it reveals nothing about the code.
         guard !open.lockout.isLocked else {
             recordCode(.locked, row, website, [])
             throw .codesLocked
         }
-        let policy = try policy(of: row)
         let suspects = policy.factors.compactMap { kind in open.factors.first { $0.kind == kind } }
             .filter { $0.isSuspect(code, isRecovery: recovery != nil, open) }
         guard !suspects.isEmpty else {
             // The code has the form of none of the user's codes. It fails like a wrong code, so the
             // answer does not reveal their form, but it does not count.
+            guard try await failed(row, policy, open, at: now, as: operation) else { return false }
             recordCode(.void, row, website, suspects)
             return true
         }
@@ -85,10 +92,11 @@ extension Relay {
             if used == nil, let kind { used = (suspect, kind) }
         }
         guard let used else {
+            let retry = try await retry(after: row, policy, open, at: now)
             let wrong = WrongCode(
                 user: row.user, factors: suspects, challenge: row.id, before: open.lockout, guesses: policy.guesses,
-                at: now)
-            return try await refuse(wrong, row, website, as: operation)
+                end: retry == .end ? end(row.life, of: row.id, at: now) : nil, at: now)
+            return try await refuse(wrong, retry, row, website, as: operation)
         }
         guard let life = try? row.life.after(.answer(.approve, numberMatches: true), at: now) else { return false }
         let closing = ChallengeEnd(
@@ -130,10 +138,11 @@ extension Relay {
     /// Counts a wrong code against every factor that it could belong to. Returns false if something
     /// has changed since the read.
     private func refuse(
-        _ wrong: WrongCode, _ row: ChallengeRow, _ website: Website, as operation: Operation
+        _ wrong: WrongCode, _ retry: CodeRetry, _ row: ChallengeRow, _ website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
         guard try await count(wrong, by: website, as: operation) else { return false }
         recordCode(.wrong, row, website, wrong.factors)
+        if retry == .resend, !wrong.after.isLocked { try await resend(row.id, as: operation) }
         return true
     }
 

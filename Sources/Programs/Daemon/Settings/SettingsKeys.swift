@@ -240,6 +240,10 @@ public enum SettingsKeys {
         "code-deadline":
             "Seconds that a code factor may go unanswered before the next factor begins, 10 to 600; with none, the "
             + "next factor never begins by itself.",
+        "code-retries":
+            "What a wrong code does to its login: keep (the user may try again), cancel (the login ends) or resend (a "
+            + "code by mail or text message follows a wrong one of an app or token; a wrong one of these ends the "
+            + "login).",
         "devices": "The maximum number of phones of a user, 1 to 50.",
         "factors":
             "The factors with which users may answer, in the order in which they are tried: any of push, totp, hotp, "

@@ -65,6 +65,7 @@ extension ShopText {
         case .fraud:
             "Your phone reported that this was not you, so your account is frozen. Please change your password."
         case .wrongNumber: "The number entered on the phone was not the one shown here."
+        case .endedByWrongCode: "The code was wrong, so this login was ended."
         case .expired: "Nobody answered in time."
         case .cancelled: "This was cancelled."
         case .superseded: "A newer request has replaced this one."

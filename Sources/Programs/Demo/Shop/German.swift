@@ -67,6 +67,7 @@ extension ShopText {
         case .fraud:
             "Ihr Telefon hat gemeldet, dass Sie das nicht waren. Ihr Konto ist deshalb gesperrt. Bitte ändern Sie Ihr Passwort."
         case .wrongNumber: "Auf dem Telefon wurde eine andere Zahl eingegeben als hier angezeigt."
+        case .endedByWrongCode: "Der Code war falsch. Diese Anmeldung wurde deshalb beendet."
         case .expired: "Es hat niemand rechtzeitig geantwortet."
         case .cancelled: "Das wurde abgebrochen."
         case .superseded: "Eine neuere Anfrage hat diese ersetzt."

@@ -213,6 +213,7 @@ extension Shop {
         case .denied: .denied
         case .fraud: .fraud
         case .wrongNumber: .wrongNumber
+        case .wrongCode: .endedByWrongCode
         case .expired: .expired
         case .superseded: .superseded
         case .undeliverable: .undeliverable

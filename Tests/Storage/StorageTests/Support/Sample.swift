@@ -353,6 +353,11 @@ enum Sample {
         _ = try await store.countWrong(
             WrongCode(user: id(53), factors: [waiting], challenge: id(53), before: .none, guesses: 1, at: now),
             as: operation())
+        let life = ChallengeLife(state: .failed, decision: nil, reason: .wrongCode, expiresAt: later)
+        let end = ChallengeEnd(challenge: id(54), life: life, event: "challenge.ended", at: now)
+        _ = try await store.countWrong(
+            WrongCode(user: id(54), factors: [], challenge: id(54), before: .none, guesses: 10, end: end, at: now),
+            as: operation())
         let reopening = CodeReopening(user: id(53), lockedAt: now, approved: approved, at: now)
         _ = try await store.reopenCodes(reopening, as: operation())
         _ = try await store.confirm(
@@ -457,7 +462,7 @@ enum Sample {
         _ = try await store.cascade(id(60))
         for (number, factor) in zip(60..., [Factor.push, .sms, .totp]) {
             var step = NewStep(
-                challenge: id(number), user: id(number), factor: factor, after: 1, isByHand: true, at: now,
+                challenge: id(number), user: id(number), factor: factor, after: 1, interruptsPhone: true, at: now,
                 limits: limits)
             step.next = NewChallenge.NextFactor(id: id(number + 6000), due: later, holder: nil)
             if factor == .push {

@@ -5,15 +5,23 @@ import World
 extension Store: CodeFailureStore {
     public func countWrong(_ wrong: WrongCode, as operation: Operation) async throws(StoreFailure) -> CountedCode? {
         let lock = wrong.after.isLocked ? CodeLock(wrong, operation) : nil
+        let end = WrongCodeEnd(wrong, operation)
         let writes =
             [Locks.hold(user: .id(wrong.user)), CodeFailures.audit(wrong, operation)]
             + CodeFailures.counted(wrong, operation)
+        // Counting alone changes nothing that is signed.
+        let user: [SignedRows] = lock == nil && end == nil ? [] : [.user(wrong.user).lenient]
         let change = Change(
-            "code", operation, rows: lock?.rows ?? [], writes + (lock?.writes ?? []), reads: lock?.reads ?? [])
+            "code", operation, rows: user + (end?.rows ?? []) + (lock?.rows ?? []),
+            writes + (end?.writes ?? []) + (lock?.writes ?? []),
+            reads: (lock?.reads ?? []) + (end.map { [$0.read] } ?? []))
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened else { return nil }
-                return try lock?.counted(rows) ?? CountedCode(locked: false, open: [])
+                let hasEnded = end != nil && rows.last?.isEmpty == false
+                return CountedCode(
+                    locked: lock.map { $0.hasLocked(rows) } ?? false, open: try lock?.open(rows) ?? [],
+                    hasEnded: hasEnded)
             })
     }
 }

@@ -32,8 +32,8 @@ struct CodeLock {
                 noted: own)
     }
 
-    /// The rows that a lock writes. Counting alone changes nothing that is signed.
-    var rows: [SignedRows] { [.user(wrong.user).lenient] + AccountEventRows.rows(.codesLocked, as: operation) }
+    /// The rows that a lock writes, except the user's.
+    var rows: [SignedRows] { AccountEventRows.rows(.codesLocked, as: operation) }
 }
 
 private let auditLock = Statement(
@@ -69,12 +69,15 @@ extension CodeLock {
         ]
     }
 
-    /// Reads the results, of which the first belongs to the change itself.
-    func counted(_ rows: [Rows]) throws(StoreFailure) -> CountedCode {
-        guard !rows[1].isEmpty else { return CountedCode(locked: false, open: []) }
+    /// Reads whether the codes were locked. The first of the results belongs to the change itself.
+    func hasLocked(_ rows: [Rows]) -> Bool { !rows[1].isEmpty }
+
+    /// Reads the challenges that were open; none if the codes were not locked.
+    func open(_ rows: [Rows]) throws(StoreFailure) -> [ChallengeID] {
+        guard hasLocked(rows) else { return [] }
         var open: [ChallengeID] = []
         for row in rows[2] { open.append(try row.id("id")) }
-        return CountedCode(locked: true, open: open)
+        return open
     }
 }
 

@@ -47,7 +47,8 @@ extension BeginScript {
         writes.append(
             auditBegin(
                 operation: .id(operation), now: now, factor: .word(step.factor), challenge: challenge,
-                steps: .integer(Int64(step.after)), isByHand: .bool(step.isByHand), isCode: .bool(step.factor.isCode),
+                steps: .integer(Int64(step.after)), interruptsPhone: .bool(step.interruptsPhone),
+                isCode: .bool(step.factor.isCode),
                 sendsCode: .bool(step.code != nil), codeFactor: .id(step.code?.factor),
                 counter: .integer(step.code?.counter)))
         return writes
@@ -61,7 +62,7 @@ private let auditBegin = Statement(
     FROM challenge c JOIN user u ON u.id = c.user_id
     WHERE c.id = :challenge AND c.decided_at IS NULL AND c.expires_at > :now AND u.state = 'active'
     AND (SELECT count(*) FROM step s WHERE s.challenge_id = c.id) = :steps
-    AND (:isByHand = 1 OR NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state = 'seen'))
+    AND (:interruptsPhone = 1 OR NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state = 'seen'))
     AND (:isCode = 0 OR u.codes_locked_at IS NULL)
     AND (:sendsCode = 0 OR EXISTS (SELECT 1 FROM factor f
     WHERE f.id = :codeFactor AND f.user_id = c.user_id AND f.state = 'active' AND f.counter = :counter))

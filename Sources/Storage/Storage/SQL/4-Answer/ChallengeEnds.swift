@@ -42,7 +42,7 @@ extension ChallengeEnd {
 }
 
 /// The script that ends a challenge.
-private struct CloseScript {
+struct CloseScript {
     let closing: ChallengeEnd
     let operation: Operation
 
