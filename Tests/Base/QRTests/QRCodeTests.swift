@@ -12,15 +12,20 @@ import Testing
 
     /// Returns the rows of the code that `qrencode` draws, with one character a module.
     private func reference(_ text: String) throws -> [String] {
-        let pipe = try #require(popen("printf %s '\(text)' | qrencode -l M -m 0 -t ASCII -o -", "r"))
+        try output(of: "printf %s '\(text)' | qrencode -l M -m 0 -t ASCII -o -").map { line in
+            stride(from: line.startIndex, to: line.endIndex, by: 2)
+                .map { line[$0] == UInt8(ascii: "#") ? "#" : "." }.joined()
+        }
+    }
+
+    /// Returns the lines that a shell command prints.
+    private func output(of command: String) throws -> [ArraySlice<UInt8>] {
+        let pipe = try #require(popen(command, "r"))
         defer { #expect(pclose(pipe) == 0) }
         var output: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
         while case let count = fread(&chunk, 1, chunk.count, pipe), count > 0 { output += chunk[..<count] }
-        return output.split(separator: UInt8(ascii: "\n")).map { line in
-            stride(from: line.startIndex, to: line.endIndex, by: 2)
-                .map { line[$0] == UInt8(ascii: "#") ? "#" : "." }.joined()
-        }
+        return output.split(separator: UInt8(ascii: "\n"))
     }
 
     private func rows(_ code: QRCode, from: Int = 0, to: Int? = nil) -> [String] {
@@ -32,6 +37,49 @@ import Testing
         throws
     {
         #expect(rows(try QRCode(text)) == (try reference(text)))
+    }
+
+    /// Returns the rows of pixels that Python reads from a PNG image, with one character a pixel.
+    /// It checks the sums of the chunks and of the compressed stream.
+    private func pixels(_ png: [UInt8]) throws -> [String] {
+        let script = """
+            import struct, sys, zlib
+            data = open(sys.argv[1], "rb").read()
+            assert data[:8] == b"\\x89PNG\\r\\n\\x1a\\n"
+            at, chunks = 8, []
+            while at < len(data):
+                size, kind = struct.unpack(">I4s", data[at:at + 8])
+                body, (crc,) = data[at + 8:at + 8 + size], struct.unpack(">I", data[at + 8 + size:at + 12 + size])
+                assert zlib.crc32(kind + body) == crc
+                chunks.append((kind, body))
+                at += 12 + size
+            assert [kind for kind, _ in chunks] == [b"IHDR", b"IDAT", b"IEND"]
+            width, height, *form = struct.unpack(">IIBBBBB", chunks[0][1])
+            assert form == [1, 0, 0, 0, 0]
+            lines, row = zlib.decompress(chunks[1][1]), 1 + (width + 7) // 8
+            assert len(lines) == height * row
+            for y in range(height):
+                line = lines[y * row:(y + 1) * row]
+                assert line[0] == 0
+                print("".join("#." [line[1 + x // 8] >> (7 - x % 8) & 1] for x in range(width)))
+            """
+        var template = Array("/tmp/twoefay-png-XXXXXX".utf8CString)
+        let file = mkstemp(&template)
+        try #require(file >= 0)
+        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        defer { unlink(path) }
+        #expect(png.withUnsafeBytes { write(file, $0.baseAddress, $0.count) } == png.count)
+        close(file)
+        return try output(of: "python3 -c '\(script)' \(path)").map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test("The PNG image shows the modules and a light margin of four modules", arguments: texts)
+    func pngContainsTheModulesAndTheMargin(text: String) throws {
+        let code = try QRCode(text)
+        let expected = rows(code, from: -4, to: code.width + 4).flatMap { row in
+            Array(repeating: row.map { String(repeating: $0, count: 4) }.joined(), count: 4)
+        }
+        #expect(try pixels(code.png()) == expected)
     }
 
     @Test("The image shows the modules and a light margin of four modules", arguments: texts)
