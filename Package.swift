@@ -186,7 +186,7 @@ let delivery = layer(
     module(
         "Couriers",
         [
-            "APNs", "Bytes", "Curl", "DeliveryOutcomes", "Domain", "GSM", "HTTP", "JSON", "Log", "Relay", "SMS",
+            "APNs", "Bytes", "Curl", "DeliveryOutcomes", "Domain", "GSM", "HTTP", "JSON", "Log", "QR", "Relay", "SMS",
             "Templates", "WebPush", "Webhooks", "World",
         ]),
 
@@ -213,7 +213,8 @@ let delivery = layer(
         "Couriers",
         [
             "APNs", "Bytes", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop", "GSM", "HTTP",
-            "HTTP2", "JSON", "Log", "Relay", "SMS", "TLS", "Templates", "TestSupport", "WebPush", "Webhooks", "World",
+            "HTTP2", "JSON", "Log", "QR", "Relay", "SMS", "TLS", "Templates", "TestSupport", "WebPush", "Webhooks",
+            "World",
         ]))
 
 /// Keys outside the relay, and the restrictions of its process.

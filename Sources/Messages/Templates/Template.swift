@@ -34,11 +34,11 @@ struct Template: Sendable {
     /// Checks that the required values appear even if every optional value is unknown.
     private func check(_ key: TextKey, _ text: String) throws(Fault) {
         let least = text.isEmpty ? "" : write { $0.isAlwaysKnown ? "{\($0.rawValue)}" : nil }
-        if key.bringsCode, !least.contains("{code}") {
+        for name in key.required.map({ "{\($0.rawValue)}" }) where !least.contains(name) {
             throw Fault(
-                message: text.contains("{code}")
-                    ? "loses {code} if another value in the same line or brackets is unknown"
-                    : "must contain {code}")
+                message: text.contains(name)
+                    ? "loses \(name) if another value in the same line or brackets is unknown"
+                    : "must contain \(name)")
         }
         if least.allSatisfy(\.isWhitespace) {
             throw Fault(message: "is empty if the address, place, service and phone are unknown")
@@ -129,7 +129,7 @@ struct Template: Sendable {
             rest = rest[rest.index(after: end)...]
             guard let found = Placeholder(rawValue: name), key.placeholders.contains(found) else {
                 let known = key.placeholders.map { "{\($0.rawValue)}" }.joined(separator: ", ")
-                let why = name == "code" && key.isOneLine ? ", because mail servers log subjects" : ""
+                let why = ["code", "link"].contains(name) && key.isOneLine ? ", because mail servers log subjects" : ""
                 throw Fault(message: "must not contain {\(name)}\(why); allowed are \(known)")
             }
             return found

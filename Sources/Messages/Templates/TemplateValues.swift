@@ -6,6 +6,8 @@ public struct TemplateValues: Sendable {
     /// The name of the website as users know it.
     public var website: String
     public var code: Secret?
+    /// The link that a phone opens to bind itself; secret, because it contains a code.
+    public var link: Secret?
     /// The validity of the code in minutes.
     public var minutes: Int?
     public var ip: String?
@@ -15,11 +17,12 @@ public struct TemplateValues: Sendable {
     public var time: Timestamp?
 
     public init(
-        website: String, code: Secret? = nil, minutes: Int? = nil, ip: String? = nil, place: String? = nil,
-        service: String? = nil, device: String? = nil, time: Timestamp? = nil
+        website: String, code: Secret? = nil, link: Secret? = nil, minutes: Int? = nil, ip: String? = nil,
+        place: String? = nil, service: String? = nil, device: String? = nil, time: Timestamp? = nil
     ) {
         self.website = website
         self.code = code
+        self.link = link
         self.minutes = minutes
         self.ip = ip
         self.place = place
@@ -36,6 +39,8 @@ public struct TemplateValues: Sendable {
 
     /// The maximum length of a value.
     private static let characters = 128
+    /// The maximum length of a link. A shortened link would be useless.
+    private static let linkCharacters = 4096
 
     /// Returns the text of a placeholder as a single line; nil if it has no value.
     ///
@@ -45,6 +50,7 @@ public struct TemplateValues: Sendable {
             switch placeholder {
             case .website: Self.cut(website, nameCharacters) ?? "?"
             case .code: code.map { String(decoding: $0.reveal(), as: UTF8.self) }
+            case .link: link.map { String(decoding: $0.reveal(), as: UTF8.self) }
             case .minutes: minutes.map { String(PluralRule.bounded($0)) }
             case .ip: ip
             case .place: place
@@ -52,7 +58,7 @@ public struct TemplateValues: Sendable {
             case .device: device
             case .time: time.map { Self.clock($0) }
             }
-        return text.flatMap { Self.cut($0, Self.characters) }
+        return text.flatMap { Self.cut($0, placeholder == .link ? Self.linkCharacters : Self.characters) }
     }
 
     /// Formats a time as `2026-11-22 01:02 UTC`: the same in all languages, with an unambiguous

@@ -4,6 +4,8 @@ public enum MailTemplate: String, Sendable, CaseIterable {
     case loginCode = "mail.login"
     /// The code that confirms an address of the user.
     case addressCode = "mail.address"
+    /// The code with which a user binds a phone, as a link and a QR code too.
+    case activation = "mail.activation"
     case deviceBound = "mail.device.bound"
     case deviceUnbound = "mail.device.unbound"
     case userFrozen = "mail.user.frozen"
@@ -43,12 +45,13 @@ enum TextKey: Hashable, Sendable {
         }
     }
 
-    /// Whether the text must contain a code.
-    var bringsCode: Bool {
+    /// The placeholders that the text must contain.
+    var required: [Placeholder] {
         switch self {
-        case .subject: false
-        case .body(let letter): Self.codes.contains(letter)
-        case .note: true
+        case .subject: []
+        case .body(.activation): [.code, .link]
+        case .body(let letter): Self.codes.contains(letter) ? [.code] : []
+        case .note: [.code]
         }
     }
 
@@ -67,6 +70,8 @@ enum TextKey: Hashable, Sendable {
 
     var placeholders: [Placeholder] {
         switch self {
+        case .subject(.activation): [.website, .minutes]
+        case .body(.activation): [.website, .code, .link, .minutes]
         // Mail servers write subjects into their logs, so a subject has no code.
         case .subject(let letter): Self.codes.contains(letter) ? Self.ofCodes.filter { $0 != .code } : Self.ofEvents
         case .body(let letter): Self.codes.contains(letter) ? Self.ofCodes : Self.ofEvents
@@ -81,13 +86,13 @@ enum TextKey: Hashable, Sendable {
 
 /// A placeholder in a template.
 enum Placeholder: String, Sendable, CaseIterable {
-    case website, code, minutes, ip, place, service, device, time
+    case website, code, link, minutes, ip, place, service, device, time
 
     /// Whether the value is known whenever the text is sent. The other values may be missing, and
     /// then their lines are left out.
     var isAlwaysKnown: Bool {
         switch self {
-        case .website, .code, .minutes, .time: true
+        case .website, .code, .link, .minutes, .time: true
         case .ip, .place, .service, .device: false
         }
     }

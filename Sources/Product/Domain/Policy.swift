@@ -41,6 +41,16 @@ public enum CodeRetries: String, Sendable, CaseIterable {
     case resend
 }
 
+/// The ceremony by which a user's first phone is bound: who gets the activation code, and how.
+public enum Ceremony: String, Sendable, CaseIterable {
+    /// The website gets the code and shows it to its user.
+    case open
+    /// The relay mails the code to the user; the website never sees it.
+    case letter
+    /// As `letter`, but an operator must first confirm that the person's identity was checked.
+    case confirmed
+}
+
 /// The rules of a website for its logins, copied into each challenge when it is opened.
 public struct Policy: Equatable, Sendable {
     public var answers: Answers = .signed
@@ -75,6 +85,7 @@ public struct Policy: Equatable, Sendable {
     /// The minimum assurance of a success.
     public var minAssurance: Assurance = .low
     public var addresses: Addresses = .vouched
+    public var enrolment: Ceremony = .open
 
     public init() {}
 }

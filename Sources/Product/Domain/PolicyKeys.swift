@@ -19,8 +19,8 @@ extension Policy {
     }
 
     public static let keys = [
-        "addresses", "answers", "code-deadline", "code-retries", "devices", "factors", "further-factors", "guesses",
-        "lifetime", "login-limit", "min-assurance", "min-uv", "number", "number-below", "push-deadline",
+        "addresses", "answers", "code-deadline", "code-retries", "devices", "enrolment", "factors", "further-factors",
+        "guesses", "lifetime", "login-limit", "min-assurance", "min-uv", "number", "number-below", "push-deadline",
         "push-detail", "push-limit",
     ]
 
@@ -32,6 +32,7 @@ extension Policy {
         case "code-deadline": codeDeadline = try Self.seconds(key, text, Self.codeDeadlines)
         case "code-retries": codeRetries = try Self.word(key, text)
         case "devices": devices = try Self.number(key, text, Self.deviceSlots)
+        case "enrolment": enrolment = try Self.word(key, text)
         case "factors": factors = try Self.factors(key, text)
         case "further-factors": furtherFactors = try Self.word(key, text)
         case "guesses": guesses = try Self.number(key, text, Self.guessLimits)
@@ -66,6 +67,7 @@ extension Policy {
         case "code-deadline": codeDeadline.map { String($0) } ?? "none"
         case "code-retries": codeRetries.rawValue
         case "devices": String(devices)
+        case "enrolment": enrolment.rawValue
         case "factors": factors.map(\.rawValue).joined(separator: ", ")
         case "further-factors": furtherFactors.rawValue
         case "guesses": String(guesses)

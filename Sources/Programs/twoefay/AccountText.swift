@@ -68,10 +68,20 @@ extension Accounts.User {
             "code_failures": .integer(Int64(codes.failures)), "code_failed_at": .text(codes.failedAt?.rfc3339),
             "codes_locked_at": .text(codes.lockedAt?.rfc3339),
             "display_name": .text(displayName), "language": .text(language),
-            "proved_at": .text(provedAt?.rfc3339), "created_at": .string(createdAt.rfc3339),
+            "proved_at": .text(provedAt?.rfc3339), "identity": identity?.json ?? .null,
+            "created_at": .string(createdAt.rfc3339),
             "challenge": challenge?.json(at: now) ?? .null, "devices": .array(devices.map(\.json)),
             "factors": .array(factors.map(\.json)),
         ])
+    }
+}
+
+extension Identities.Confirmation {
+    /// The check for operators, such as `at 2026-11-22T01:02:03.000Z by Ben (passport)`.
+    var text: String { "at \(at.rfc3339) by \(by) (\(document))" }
+
+    var json: JSONValue {
+        .object(["confirmed_at": .string(at.rfc3339), "by": .string(by), "document": .string(document)])
     }
 }
 

@@ -22,6 +22,14 @@ extension Tool {
         let store = try OperatorStore(settings)
         defer { store.close() }
         let user = try store.user(invocation)
+        let website = try store.website(named: user.website)
+        let policy = try WebsitePolicy(website.traits, settings: settings).policy
+        guard policy.enrolment != .confirmed || user.identity != nil else {
+            throw Failure(
+                .conflict, "the identity of \(user.fullName) is not confirmed, which the website's policy demands",
+                next: "After you checked it: twoefay user confirm-identity \(user.username.asShellWord) "
+                    + "--website \(user.website) --by NAME --document TEXT")
+        }
         let made = try store.activate(user)
         let activation = Activation(
             made.code, token: made.token, website: user.website, origin: settings.origin.settingsText, pin: pin,

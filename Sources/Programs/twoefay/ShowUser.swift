@@ -23,7 +23,8 @@ extension Accounts.User {
         var lines = ["\(fullName) is \(state.rawValue), registered at \(createdAt.rfc3339)."]
         for (name, value) in [
             ("Display name", displayName), ("Language", language), ("E-mail", email), ("Phone number", phone),
-            ("First factor confirmed at", provedAt?.rfc3339), ("Id in log and audit", id.text),
+            ("First factor confirmed at", provedAt?.rfc3339), ("Identity confirmed", identity?.text),
+            ("Id in log and audit", id.text),
         ] {
             if let value { lines.append("\(name): \(value)") }
         }

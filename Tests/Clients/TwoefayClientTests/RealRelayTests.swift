@@ -13,7 +13,7 @@ import World
         let shop = try await RealShop(try await RunningRelay.start())
         let registered = try await shop.client.register("ada", email: "ada@example.com")
         let k = Secret(SystemRandomness().bytes(32))
-        try await shop.bind("ada", registered.activation.uri(with: k))
+        try await shop.bind("ada", try #require(registered.activation).uri(with: k))
         let user = try await shop.client.user("ada")
         #expect(user.token == registered.token && user.email == "ada@example.com" && user.state == .active)
         let device = try #require(user.devices.first)
@@ -48,7 +48,7 @@ import World
     @Test func cancelledLoginEndsTheWait() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         let registered = try await shop.client.register("ada")
-        try await shop.bind("ada", registered.activation.uri)
+        try await shop.bind("ada", try #require(registered.activation).uri)
         let login = try await shop.client.ask(LoginRequest(username: "ada"))
         async let result = shop.client.wait(for: login.challenge)
         try await shop.client.cancel(login.challenge)
@@ -69,7 +69,7 @@ import World
         let shop = try await RealShop(try await RunningRelay.start())
         let client = shop.client
         let registered = try await client.register("zoë/1", displayName: "Zoë", language: "de")
-        try await shop.bind("zoë", registered.activation.uri)
+        try await shop.bind("zoë", try #require(registered.activation).uri)
         let device = try #require(try await client.user("zoë/1").devices.first)
         #expect(try await client.suspend(device.id, of: "zoë/1").state == .suspended)
         #expect(try await client.resume(device.id, of: "zoë/1").state == .active)
@@ -149,7 +149,7 @@ import World
         let relay = try await RunningRelay.start()
         let shop = try await RealShop(relay)
         let registered = try await shop.client.register("ada")
-        try await shop.bind("ada", registered.activation.uri)
+        try await shop.bind("ada", try #require(registered.activation).uri)
         let login = try await shop.client.ask(LoginRequest(username: "ada"))
         async let result = shop.client.wait(for: login)
         // This request follows the wait on the same connection, so the relay has received the wait.
@@ -164,7 +164,7 @@ import World
         let shop = try await RealShop(try await RunningRelay.start())
         let client = shop.client
         let registered = try await client.register("ada")
-        try await shop.bind("ada", registered.activation.uri)
+        try await shop.bind("ada", try #require(registered.activation).uri)
         let login = try await client.ask(LoginRequest(username: "ada"))
         let waiting = Task {
             do throws(CallFault) {
@@ -185,7 +185,7 @@ import World
         let relay = try await RunningRelay.start()
         let shop = try await RealShop(relay)
         let registered = try await shop.client.register("ada")
-        try await shop.bind("ada", registered.activation.uri)
+        try await shop.bind("ada", try #require(registered.activation).uri)
         let lossy = RelayClient(LossyCarrier(try shop.carrier()), randomness: SystemRandomness())
         let login = try await lossy.ask(LoginRequest(username: "ada"))
         #expect(try relay.count("SELECT count(*) FROM challenge") == 1)

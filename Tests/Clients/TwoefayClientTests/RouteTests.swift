@@ -36,9 +36,10 @@ import World
             .reply(201, Self.activation))
         let client = carrier.client()
         let registered = try await client.register("ada")
-        #expect(registered.token == "t" && registered.activation.code == "ABCD")
-        #expect(registered.activation.qr == "<svg/>")
-        #expect(registered.activation.expiresAt == Timestamp(rfc3339: "2026-11-21T08:32:34.123Z"))
+        #expect(registered.token == "t" && registered.activation?.code == "ABCD")
+        #expect(registered.mailed == nil && !registered.awaitsIdentity)
+        #expect(registered.activation?.qr == "<svg/>")
+        #expect(registered.activation?.expiresAt == Timestamp(rfc3339: "2026-11-21T08:32:34.123Z"))
         _ = try await client.register(
             "eve", email: "eve@example.com", phone: "+4312345", displayName: "Eve", language: "de")
         let k = Secret([UInt8](repeating: 1, count: 32))
@@ -57,6 +58,22 @@ import World
                 "POST /user/zo%C3%AB%2F1/activation {}", "POST /user/ada/activation {}",
                 #"POST /user/ada/activation {"approval":"c9"}"#,
             ])
+    }
+
+    @Test func mailedActivationsAreRead() async throws {
+        let mailed: JSONObject = ["sent_to": "a…@example.com", "expires_at": "2026-11-21T08:32:34.123Z"]
+        let carrier = ScriptedTransport(
+            .reply(201, ["token": "t", "activation": .object(mailed)]),
+            .reply(201, ["token": "t", "activation": ["awaits": "identity"]]), .reply(202, mailed))
+        let client = carrier.client()
+        let expiry = try #require(Timestamp(rfc3339: "2026-11-21T08:32:34.123Z"))
+        let first = try await client.register("ada", email: "a@example.com")
+        #expect(first.activation == nil && !first.awaitsIdentity)
+        #expect(first.mailed?.sentTo == "a…@example.com" && first.mailed?.expiresAt == expiry)
+        let second = try await client.register("bob", email: "b@example.com")
+        #expect(second.activation == nil && second.mailed == nil && second.awaitsIdentity && second.token == "t")
+        #expect(try await client.mailActivation(to: "ada", approval: "c9", languages: "de") == first.mailed)
+        #expect(lines(carrier).last == #"POST /user/ada/activation {"approval":"c9"}"#)
     }
 
     @Test func userRoutesAreCalled() async throws {

@@ -14,6 +14,7 @@ import World
         let subject: String
         let text: String
         let fields: [String]
+        let image: String?
         let defects: Int64
     }
 
@@ -23,8 +24,10 @@ import World
             m = email.message_from_binary_file(f, policy=email.policy.default)
         a = m["From"].addresses[0]
         print(json.dumps({"from": a.addr_spec, "sender": a.display_name, "subject": str(m["Subject"]),
-            "text": m.get_content(), "fields": ["%s: %s" % x for x in m.items()],
-            "defects": len(m.defects) + sum(len(v.defects) for v in m.values())}))
+            "text": m.get_body(("plain",)).get_content(), "fields": ["%s: %s" % x for x in m.items()],
+            "image": [p.get_content().hex() + " " + str(p["Content-Disposition"]) for p in m.walk()
+                if p.get_content_type() == "image/png"],
+            "defects": sum(len(p.defects) + sum(len(v.defects) for v in p.values()) for p in m.walk())}))
         """
 
     private func message(
@@ -49,7 +52,8 @@ import World
         let text = { (name: String) in try #require(object[name]?.string) }
         return Read(
             from: try text("from"), sender: try text("sender"), subject: try text("subject"), text: try text("text"),
-            fields: object["fields"]?.array?.compactMap(\.string) ?? [], defects: object["defects"]?.integer ?? -1)
+            fields: object["fields"]?.array?.compactMap(\.string) ?? [],
+            image: object["image"]?.array?.first?.string, defects: object["defects"]?.integer ?? -1)
     }
 
     @Test func eachHeaderFieldAppearsOnce() async throws {
@@ -81,6 +85,15 @@ import World
         #expect(read.from == "login@example.com")
         #expect(read.text == "\(text)\n\n.\nFrom x\n\(text) \nend=\n")
         #expect(read.defects == 0)
+    }
+
+    @Test(arguments: [0, 1, 56, 57, 58, 3000]) func imageFollowsTheText(_ count: Int) async throws {
+        let image = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        var mail = try message(text: "Grüße = --=_twoefay_part\n--=_twoefay_part\n")
+        mail.image = InternetMessage.Image(name: "activation.png", png: image)
+        let read = try await read(mail)
+        #expect(read.text == "Grüße = --=_twoefay_part\n--=_twoefay_part\n" && read.defects == 0)
+        #expect(read.image == "\(Hex.encode(image)) inline; filename=\"activation.png\"")
     }
 
     @Test func longLinesAreFolded() async throws {

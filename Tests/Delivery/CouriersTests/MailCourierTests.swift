@@ -5,6 +5,7 @@ import Domain
 import EventLoop
 import JSON
 import Log
+import QR
 import Relay
 import Templates
 import TestSupport
@@ -44,6 +45,28 @@ import World
         trouble(courier.fault)
         courier.close()
         return outcomes
+    }
+
+    @Test(arguments: [("de", "Richten_Sie_Ihr_Telefon"), ("en", "Set_up_your_phone")])
+    func activationMailHasCodeLinkAndQRCode(language: String, subject: String) async throws {
+        let test = try await TestMailServer.start()
+        let link =
+            "twoefay://enrol?relay=https://relay.example:8080&website=shop&token=\(String(repeating: "0", count: 32))"
+            + "&code=abcdefghijklmnopqrst&pin=\(String(repeating: "p", count: 43))"
+        let content = Message.Content.activation(
+            Message.Activation(code: Secret(utf8: "abcdefghijklmnopqrst"), link: Secret(utf8: link)))
+        #expect(try await send(test, [try message(language: language, content: content)]) == [.accepted(by: nil)])
+        let data = try await test.mail().data
+        #expect(data.contains(subject))
+        #expect(data.contains("\r\nContent-Type: image/png\r\n"))
+        // Without the soft line breaks of quoted-printable.
+        let text = data.split(separator: "=\r\n", omittingEmptySubsequences: false).joined()
+        #expect(text.contains("abcdefghijklmnopqrst\r\n"))
+        let encoded = link.split(separator: "=", omittingEmptySubsequences: false).joined(separator: "=3D")
+        #expect(text.contains("Link: " + encoded))
+        let lines = data.split(separator: "\r\n")
+        let image = lines.drop { !$0.hasPrefix("iVBOR") }.prefix { !$0.hasPrefix("--") }.joined()
+        #expect(Base64.decode(image) == (try QRCode(link).png()))
     }
 
     @Test func codeMailUsesTheUsersLanguage() async throws {

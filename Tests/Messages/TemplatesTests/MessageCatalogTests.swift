@@ -6,7 +6,8 @@ import World
 
 @Suite struct MessageCatalogTests {
     private let values = TemplateValues(
-        website: "Bücher & Mehr", code: Secret(utf8: "012345"), minutes: 5, ip: "203.0.113.7", place: "Köln",
+        website: "Bücher & Mehr", code: Secret(utf8: "012345"), link: Secret(utf8: "twoefay://enrol?code=012345"),
+        minutes: 5, ip: "203.0.113.7", place: "Köln",
         service: "Kasse", device: "Telefon", time: Timestamp(rfc3339: "2026-11-22T01:02:03.456Z"))
 
     private func file(_ name: String, _ text: String) -> CatalogFile {
@@ -41,6 +42,10 @@ import World
                     #expect(part.split(separator: "|").contains { worded.text.contains($0) }, "\(part)")
                 }
             case .addressCode: #expect(worded.text.contains("012345"))
+            case .activation:
+                for part in ["012345", "twoefay://enrol?code=012345", "5 Minut|5 minut"] {
+                    #expect(part.split(separator: "|").contains { worded.text.contains($0) }, "\(part)")
+                }
             case .deviceBound, .deviceUnbound:
                 #expect(worded.text.contains("Telefon") && worded.text.contains("2026-11-22 01:02 UTC"))
             case .userFrozen, .userLocked, .codesLocked: #expect(worded.text.contains("2026-11-22 01:02 UTC"))

@@ -106,6 +106,7 @@ import World
         try policy.set("code-retries", to: "resend")
         try policy.set("min-assurance", to: "restricted")
         try policy.set("addresses", to: "confirmed")
+        try policy.set("enrolment", to: "letter")
         #expect(policy.factors == [.totp, .push, .mail] && policy.codeDeadline == nil)
         #expect(try Policy().changed(by: policy.json) == policy)
         #expect(Policy.keys.allSatisfy { policy.text(of: $0) != nil })
@@ -122,6 +123,7 @@ import World
         ("push-deadline", "none"), ("code-deadline", "9"), ("code-deadline", "601"), ("code-deadline", ""),
         ("code-retries", "3"),
         ("min-assurance", "some"), ("addresses", "all"),
+        ("enrolment", "mail"),
     ])
     func malformedPolicyIsRefused(key: String, text: String) {
         var policy = Policy()
@@ -132,7 +134,7 @@ import World
     @Test func defaultPolicyTriesFactorsStrongestFirst() {
         #expect(Policy().factors == [.push, .totp, .hotp, .sms, .mail, .recovery])
         #expect(Policy().pushDeadline == 30 && Policy().codeDeadline == 90 && Policy().minAssurance == .low)
-        #expect(Policy().addresses == .vouched && Policy().codeRetries == .keep)
+        #expect(Policy().addresses == .vouched && Policy().codeRetries == .keep && Policy().enrolment == .open)
         #expect(Assurance.low < .restricted && Assurance.restricted < .substantial && Assurance.substantial < .high)
     }
 

@@ -28,7 +28,7 @@ import World
                 Registration(username: username, email: email, phone: phone, displayName: nil, language: "de"),
                 by: website, as: relay.operations.new())
         }
-        return Person(rig: rig, website: website, username: username, token: token, code: activation.code)
+        return Person(rig: rig, website: website, username: username, token: token, code: try activation.code)
     }
 
     private func states(_ person: Person) async throws -> [String] {

@@ -79,7 +79,7 @@ import World
                     Registration(
                         username: "ada", email: "ada@example.com", phone: "+4915112345678", displayName: nil,
                         language: nil), by: shop, as: repeatable(at: relay))
-                return (registered.token, registered.activation.code)
+                return (registered.token, try registered.activation.code)
             }
             ada = Person(rig: rig, website: shop, username: "ada", token: token, code: code)
             activation = code

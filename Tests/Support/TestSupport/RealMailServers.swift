@@ -10,6 +10,8 @@ public struct DeliveredMail: Sendable, Equatable {
     public let to: String
     public let id: String
     public let text: String
+    /// The PNG image in hexadecimal; empty if there is none.
+    public let image: String
     public let defects: Int64
 
     /// Returns the mails of a maildir, the oldest first, when there are `count`. Only the files
@@ -23,6 +25,7 @@ public struct DeliveredMail: Sendable, Equatable {
             let text = { (name: String) in object[name]?.string ?? "" }
             return DeliveredMail(
                 subject: text("subject"), from: text("from"), to: text("to"), id: text("id"), text: text("text"),
+                image: text("image"),
                 defects: object["defects"]?.integer ?? -1)
         }
     }
@@ -37,8 +40,9 @@ public struct DeliveredMail: Sendable, Equatable {
             with open(name, "rb") as f:
                 m = email.message_from_binary_file(f, policy=email.policy.default)
             return {"subject": str(m["Subject"]), "from": str(m["From"]), "to": str(m["To"]),
-                "id": str(m["Message-ID"]), "text": m.get_content(),
-                "defects": len(m.defects) + sum(len(v.defects) for v in m.values())}
+                "id": str(m["Message-ID"]), "text": m.get_body(("plain",)).get_content(),
+                "image": "".join(p.get_content().hex() for p in m.walk() if p.get_content_type() == "image/png"),
+                "defects": sum(len(p.defects) + sum(len(v.defects) for v in p.values()) for p in m.walk())}
         print(json.dumps([read(name) for name in names()]))
         """
 }
@@ -49,6 +53,9 @@ public final class AioSMTPServer: Sendable {
     /// The authority that signed its certificate, as PEM.
     public let authority: [UInt8]
     public var maildir: String { directory("mail") }
+    /// Files for the settings `mail.ca` and `mail.password_file`.
+    public var authorityFile: String { directory("authority.pem") }
+    public var passwordFile: String { directory("password") }
     private let directory: TemporaryDirectory
     private let child: Child
     private let reserved: FreePort
@@ -59,6 +66,8 @@ public final class AioSMTPServer: Sendable {
         port = reserved.port
         let certificates = try TestCertificates()
         authority = try certificates.websites.certificatePEM()
+        try TextFile.write(authority, to: directory("authority.pem"))
+        try TextFile.write(password + "\n", to: directory("password"))
         try TextFile.write(certificates.server.certificatePEM(), to: directory("server.pem"))
         try TextFile.write(certificates.server.keyPEM().reveal(), to: directory("server.key"))
         child = try Child(

@@ -161,7 +161,7 @@ public final class RelayRig: Sendable {
                 as: relay.operations.new())
         }
         let phone = try TestPhone(pushToken: pushToken ?? "push-\(username)")
-        let binding = try await bind(phone, user: token, code: activation.code, website: website.name)
+        let binding = try await bind(phone, user: token, code: try activation.code, website: website.name)
         guard case .bound(let bound) = binding else { throw RigFailure("the first phone has to wait") }
         let key = phone.key.publicKey.spkiThumbprint
         return (
@@ -302,5 +302,15 @@ extension Registry {
         let prefix = Array("\(series) ".utf8)
         return exposition().split(separator: UInt8(ascii: "\n")).first { $0.starts(with: prefix) }
             .flatMap { Double(String(decoding: $0.dropFirst(prefix.count), as: UTF8.self)) }
+    }
+}
+
+extension IssuedActivation {
+    /// The code, which the website shows.
+    public var code: String {
+        get throws {
+            guard let shown else { throw RigFailure("the website has no code: \(self)") }
+            return shown.code
+        }
     }
 }

@@ -44,5 +44,10 @@ extension JSONObject {
 
     func word<Word: RelayWord>(_ name: String) throws(CallFault) -> Word { Word(rawValue: try text(name)) }
 
+    /// Reads a list of words; empty if there is none.
+    func words<Word: RelayWord>(ifAny name: String) throws(CallFault) -> [Word] {
+        self[name] == nil ? [] : try texts(name).map { Word(rawValue: $0) }
+    }
+
     func word<Word: RelayWord>(ifAny name: String) -> Word? { self[name]?.string.map { Word(rawValue: $0) } }
 }

@@ -94,6 +94,8 @@ public struct OpenLogin: Sendable, Equatable {
     /// Whether the user's codes are locked after too many wrong ones. The relay then accepts no
     /// code, and only a phone can answer. See `RelayClient.unlock`.
     public let areCodesLocked: Bool
+    /// The unfinished steps of the user's enrolment, which the website can resume now.
+    public let missing: [EnrolmentStep]
 
     /// The number to show to the person, who enters it on the phone; nil if there is none, or if no
     /// phone can answer.

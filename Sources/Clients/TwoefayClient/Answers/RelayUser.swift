@@ -30,6 +30,8 @@ public struct RelayUser: Sendable, Equatable {
     /// Whether the user's codes are locked after too many wrong ones. The user's phone can still
     /// approve.
     public let areCodesLocked: Bool
+    /// The unfinished steps of the user's enrolment.
+    public let missing: [EnrolmentStep]
     /// The factors that the user can answer with.
     public let factors: [OwnFactor]
     /// The user's phones.
@@ -45,6 +47,7 @@ public struct RelayUser: Sendable, Equatable {
         state = try json.word("state")
         stoppedBy = json["stopped_by"]?.string
         areCodesLocked = json["codes"]?.string == "locked"
+        missing = try json.words(ifAny: "missing")
         var factors: [OwnFactor] = []
         for factor in try json.objects("factors") {
             factors.append(
@@ -94,6 +97,19 @@ extension BindingCheck {
     /// Checks the binding of a phone that `RelayClient.user` or a webhook returned.
     public func pinned(_ device: Device, token: String, k: Secret) throws(BindingFault) -> PinnedPhone {
         try pinned(device.json, token: token, k: k)
+    }
+}
+
+/// A mail with an activation, which the relay sends to a user.
+public struct MailedActivation: Sendable, Equatable {
+    /// The address, masked so that it can be shown to the user.
+    public let sentTo: String
+    /// The time at which the code expires.
+    public let expiresAt: Timestamp
+
+    init(_ json: JSONObject) throws(CallFault) {
+        sentTo = try json.text("sent_to")
+        expiresAt = try json.timestamp("expires_at")
     }
 }
 

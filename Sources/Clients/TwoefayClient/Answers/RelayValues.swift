@@ -91,6 +91,21 @@ public struct Reason: RelayWord {
     public static let frozen = Reason(rawValue: "frozen")
 }
 
+/// An unfinished step of a user's enrolment, which the website can resume.
+public struct EnrolmentStep: RelayWord {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// An operator must confirm that the person's identity was checked.
+    public static let identity = EnrolmentStep(rawValue: "identity")
+    /// No phone, app or token of the user was ever bound.
+    public static let factor = EnrolmentStep(rawValue: "factor")
+    /// The mail address waits for its code.
+    public static let email = EnrolmentStep(rawValue: "email")
+    /// The phone number waits for its code.
+    public static let phone = EnrolmentStep(rawValue: "phone")
+}
+
 /// The state of a phone, of another factor, or of a user.
 public struct AccountState: RelayWord {
     public let rawValue: String

@@ -27,7 +27,8 @@ extension RelayClient {
         return OpenLogin(
             asked: asked, hasPhone: try answer.text("login").isExactly("verified"),
             factor: answer.word(ifAny: "factor"), expiresAt: try answer.timestamp("expires_at"),
-            areCodesLocked: answer["codes"]?.string == "locked", number: answered)
+            areCodesLocked: answer["codes"]?.string == "locked",
+            missing: try answer.words(ifAny: "missing"), number: answered)
     }
 
     /// Waits until the login is decided, and returns its outcome.

@@ -6,8 +6,13 @@ extension RelayClient {
     public struct Registered: Sendable, Equatable {
         /// The opaque id by which the relay knows the user.
         public let token: String
-        /// The code and URI that bind the first phone.
-        public let activation: Activation
+        /// The code and URI that bind the first phone; nil if the website does not get them (policies
+        /// `enrolment: letter` and `confirmed`).
+        public let activation: Activation?
+        /// The mail that the relay sends to the user instead; nil if it sends none now.
+        public let mailed: MailedActivation?
+        /// Whether an operator must confirm the user's identity before the relay mails a code.
+        public let awaitsIdentity: Bool
     }
 
     /// Registers a user.
@@ -25,16 +30,36 @@ extension RelayClient {
             body.set(name, value.map { .string($0) })
         }
         let answer = try await call("POST", "/register", body)
+        let activation = try answer.object("activation")
+        let isMailed = activation["sent_to"] != nil
+        let awaits: EnrolmentStep? = activation.word(ifAny: "awaits")
         return Registered(
-            token: try answer.text("token"), activation: try Activation(try answer.object("activation")))
+            token: try answer.text("token"),
+            activation: isMailed || awaits != nil ? nil : try Activation(activation),
+            mailed: isMailed ? try MailedActivation(activation) : nil, awaitsIdentity: awaits == .identity)
     }
 
-    /// Creates an activation for another phone.
+    /// Creates an activation for another phone. Under the policies `enrolment: letter` and
+    /// `confirmed`, call `mailActivation` instead.
     ///
     /// - Parameter approval: the challenge with which the user approved this.
     /// - Throws: `.approvalRequired` if the user must approve first: see `Problem.approval`.
     public func activation(for username: String, approval: String? = nil) async throws(CallFault) -> Activation {
         try Activation(try await call("POST", Self.path(username, "activation"), Self.body(approval)))
+    }
+
+    /// Has the relay mail an activation to the user, under the policies `enrolment: letter` and
+    /// `confirmed`. Codes that were mailed earlier become void.
+    ///
+    /// - Parameters:
+    ///   - approval: the challenge with which the user approved this, after `.approvalRequired`.
+    ///   - languages: the visitor's `Accept-Language`, for a user without a language.
+    public func mailActivation(
+        to username: String, approval: String? = nil, languages: String? = nil
+    ) async throws(CallFault) -> MailedActivation {
+        let fields = languages.map { ["accept-language": $0] } ?? [:]
+        return try MailedActivation(
+            try await call("POST", Self.path(username, "activation"), Self.body(approval), fields: fields))
     }
 
     /// Returns a user with all factors and phones.

@@ -1,6 +1,7 @@
+import Bytes
 import World
 
-/// A mail in the format of RFC 5322 with one UTF-8 text.
+/// A mail in the format of RFC 5322 with one UTF-8 text, and perhaps an image after it.
 struct InternetMessage: Sendable {
     var from: MailAddress
     /// The display name to use if `from` has none.
@@ -14,6 +15,14 @@ struct InternetMessage: Sendable {
     var language: String?
     /// The text, in lines that end with a line feed.
     var text: String
+    /// A PNG image to show after the text.
+    var image: Image?
+
+    struct Image: Sendable {
+        /// The file name under which a reader may save it.
+        var name: String
+        var png: [UInt8]
+    }
 
     func bytes() -> [UInt8] {
         // The address goes on the next line if there is a name, which may fill the first line.
@@ -26,14 +35,42 @@ struct InternetMessage: Sendable {
             // Suppresses automatic replies such as out-of-office notices (RFC 3834).
             "Auto-Submitted: auto-generated",
             "MIME-Version: 1.0",
-            "Content-Type: text/plain; charset=UTF-8",
-            "Content-Transfer-Encoding: quoted-printable",
         ]
         if !subject.isEmpty {
             fields.insert("Subject: " + HeaderText.unstructured(subject, after: "Subject: ".count), at: 2)
         }
         if let language { fields.append("Content-Language: \(language)") }
-        return Array((fields.joined(separator: "\r\n") + "\r\n\r\n").utf8) + QuotedPrintable.encode(text)
+        return Self.lines(fields) + content
+    }
+
+    private var content: [UInt8] {
+        let part =
+            Self.lines(["Content-Type: text/plain; charset=UTF-8", "Content-Transfer-Encoding: quoted-printable", ""])
+            + QuotedPrintable.encode(text)
+        guard let image else { return part }
+        var bytes = Self.lines(["Content-Type: multipart/mixed; boundary=\"\(Self.boundary)\"", ""])
+        bytes += Self.lines(["--\(Self.boundary)"]) + part
+        bytes += Self.lines([
+            // The line break before a boundary belongs to the boundary, not to the text.
+            "", "--\(Self.boundary)", "Content-Type: image/png", "Content-Transfer-Encoding: base64",
+            "Content-Disposition: inline; filename=\"\(image.name)\"", "",
+        ])
+        bytes += Self.lines(Self.folded(Base64.encode(image.png)) + ["--\(Self.boundary)--"])
+        return bytes
+    }
+
+    /// The line between the parts. It cannot occur in a part: in quoted-printable a hexadecimal
+    /// digit follows each equals sign, and base64 has no underscore.
+    private static let boundary = "=_twoefay_part"
+
+    private static func lines(_ lines: [String]) -> [UInt8] { Array(lines.map { $0 + "\r\n" }.joined().utf8) }
+
+    /// Splits base64 into lines of 76 characters, the longest that RFC 2045 allows.
+    private static func folded(_ text: String) -> [String] {
+        let letters = Array(text.utf8)
+        return stride(from: 0, to: letters.count, by: 76).map {
+            String(decoding: letters[$0..<min($0 + 76, letters.count)], as: UTF8.self)
+        }
     }
 
     private static let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]

@@ -1,7 +1,9 @@
+import Bytes
 import Curl
 import DeliveryOutcomes
 import Domain
 import Log
+import QR
 import Relay
 import Synchronization
 import Templates
@@ -26,14 +28,21 @@ public final class MailCourier: MessageCourier {
     private let catalog: CurrentCatalog
     private let time: any TimeSource
     private let log: Log
+    private let draw: @Sendable (String) async -> [UInt8]?
     private let lastFault = Mutex<ServerFault?>(nil)
 
-    public init(client: SMTPClient, from: MailAddress, catalog: CurrentCatalog, time: any TimeSource, log: Log) {
+    /// - Parameter draw: returns a QR code as a PNG image; nil if the text is too long for a code. It
+    ///   is a parameter because drawing takes longer than a loop should be busy.
+    public init(
+        client: SMTPClient, from: MailAddress, catalog: CurrentCatalog, time: any TimeSource, log: Log,
+        draw: @escaping @Sendable (String) async -> [UInt8]? = { try? QRCode($0).png() }
+    ) {
         self.client = client
         self.from = from
         self.catalog = catalog
         self.time = time
         self.log = log
+        self.draw = draw
     }
 
     /// Sends a message. Must be called on a loop.
@@ -53,9 +62,14 @@ public final class MailCourier: MessageCourier {
         }
         let rendered = catalog.current.letter(
             message.mailTemplate, message.values(left: left), language: message.language)
-        let mail = InternetMessage(
+        var mail = InternetMessage(
             from: from, senderName: message.website, to: message.to, subject: rendered.subject, date: now,
             id: "\(message.id.text)@\(from.domain)", language: rendered.language, text: rendered.text)
+        if case .activation(let activation) = message.content,
+            let png = await draw(String(decoding: activation.link.reveal(), as: UTF8.self))
+        {
+            mail.image = InternetMessage.Image(name: "activation.png", png: png)
+        }
         let result = await client.send(
             SMTPTransfer(
                 from: from.address, to: message.to, data: mail.bytes(), deadline: min(left, Self.longest)))
@@ -102,6 +116,7 @@ extension Message {
     fileprivate var mailTemplate: MailTemplate {
         switch content {
         case .code(let code): code.purpose == .login ? .loginCode : .addressCode
+        case .activation: .activation
         case .announcement(let what, _, _):
             switch what {
             case .deviceBound: .deviceBound
@@ -119,6 +134,10 @@ extension Message {
             TemplateValues(
                 website: website, code: code.digits, minutes: TemplateValues.minutes(left: left), ip: code.ip,
                 place: code.place, service: code.service)
+        case .activation(let activation):
+            TemplateValues(
+                website: website, code: activation.code, link: activation.link,
+                minutes: TemplateValues.minutes(left: left))
         case .announcement(_, let device, let time): TemplateValues(website: website, device: device, time: time)
         }
     }

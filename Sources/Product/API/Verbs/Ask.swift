@@ -18,7 +18,10 @@ enum Ask {
                     P.expiresIn.optional, P.factors.optional, P.minAssurance.optional, P.knownBrowser.optional,
                 ], oneOf: ["token", "username"],
                 answers: [
-                    (201, "login: verified or unverified, challenge, number?, factor, expires_at, codes?: locked"),
+                    (
+                        201,
+                        "login: verified or unverified, challenge, number?, factor, expires_at, codes?: locked, missing?"
+                    ),
                     (429, "too many logins of this user"),
                 ])),
         Route(
@@ -56,6 +59,7 @@ enum Ask {
         body.set("factor", .word(asked.factor))
         body.set("expires_at", .string(asked.expiresAt.rfc3339))
         if asked.areCodesLocked { body.set("codes", "locked") }
+        body.set(missing: asked.missing)
         return .answer(APIResponse(201, body))
     }
 

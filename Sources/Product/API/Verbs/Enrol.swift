@@ -17,22 +17,30 @@ enum Enrol {
                     P.language.optional,
                 ],
                 answers: [
-                    (201, "token, activation: {code, uri, qr, expires_at}"),
+                    (
+                        201,
+                        "token, activation: {code, uri, qr, expires_at}, {sent_to, expires_at} or {awaits: identity}"
+                    ),
                     (409, "the user exists, or another user of this website has the address or number"),
                 ])),
         Route(
             "GET", "/user/{username}", "Returns a user",
-            Form(.website(show), answers: [(200, "token, email, phone, state, stopped_by?, codes, factors, devices")])),
+            Form(
+                .website(show),
+                answers: [(200, "token, email, phone, state, stopped_by?, codes, missing?, factors, devices")])),
         Route(
             "DELETE", "/user/{username}", "Deletes a user",
             Form(.website(forget), answers: [(204, "the user is deleted")])),
         Route(
-            "POST", "/user/{username}/activation", "Creates the activation of a further phone",
+            "POST", "/user/{username}/activation", "Creates the activation of a phone, or mails it anew",
             Form(
                 .website(activate), [P.approval.optional],
                 answers: [
                     (201, "code, uri, qr, expires_at"),
+                    (202, "sent_to, expires_at: the relay mails the code, and earlier codes are void"),
                     (403, "approval_required: the challenge, and number?, of the approval"),
+                    (409, "the user has no mail address, or the relay has no mail server"),
+                    (429, "too many codes were mailed to this user"),
                 ])),
         Route(
             "POST", "/verify", "Binds a phone",
@@ -57,21 +65,24 @@ enum Enrol {
         let registration = Registration(
             username: try call.required(P.username), email: call[P.email], phone: call[P.phone],
             displayName: call[P.displayName], language: call[P.language])
-        let (token, activation) = try await call.relay.register(registration, by: website, as: call.operation)
+        let (token, activation) = try await call.relay.register(
+            registration, language: call.language, by: website, as: call.operation)
         return .secret(["token": .string(token.text), "activation": .object(try await activation.json(call))])
     }
 
     @Sendable static func activate(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let username = try username(call)
         let activation = try await call.relay.activate(
-            username: username, approval: call.approval, by: website, as: call.operation)
-        return .secret(try await activation.json(call))
+            username: username, approval: call.approval, language: call.language, by: website, as: call.operation)
+        let body = try await activation.json(call)
+        return activation.shown == nil ? .answer(APIResponse(202, body)) : .secret(body)
     }
 
     @Sendable static func show(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let user = try await call.relay.user(named: try username(call), of: website)
         let devices = try await call.relay.devices(of: user)
-        let codes = try await call.relay.codeFactors(of: user).map { JSONValue.object($0.json(of: user)) }
+        let factors = try await call.relay.codeFactors(of: user)
+        let codes = factors.map { JSONValue.object($0.json(of: user)) }
         var views: [JSONValue] = []
         for device in devices { views.append(.object(try device.json(call))) }
         var body: JSONObject = [
@@ -80,6 +91,7 @@ enum Enrol {
         ]
         if user.state != .active, let doer = user.stoppedBy { body.set("stopped_by", .word(doer)) }
         body.set("codes", user.codes.isLocked ? "locked" : "open")
+        body.set(missing: user.enrolment(factors).missing(under: website.policy))
         body.set("factors", .array(pushed(devices, of: user, by: call.relay) + codes))
         body.set("devices", .array(views))
         return .answer(APIResponse(200, body))

@@ -20,6 +20,33 @@ extension Activation {
     }
 }
 
+extension IssuedActivation {
+    func json(_ call: VerbCall) async throws(Refusal) -> JSONObject {
+        switch self {
+        case .shown(let activation): try await activation.json(call)
+        case .mailed(let address, let expiresAt):
+            ["sent_to": .string(address), "expires_at": .string(expiresAt.rfc3339)]
+        case .awaitsIdentity: ["awaits": .word(EnrolmentStep.identity)]
+        }
+    }
+}
+
+extension JSONObject {
+    /// Adds the unfinished steps of an enrolment, if there are any.
+    mutating func set(missing steps: [EnrolmentStep]) {
+        if !steps.isEmpty { set("missing", .array(steps.map { .word($0) })) }
+    }
+}
+
+extension UserRow {
+    func enrolment(_ factors: [CodeFactor]) -> EnrolmentState {
+        EnrolmentState(
+            isIdentityConfirmed: isIdentityConfirmed, isProved: isProved,
+            active: factors.filter { $0.state == .active }.map(\.kind),
+            waiting: factors.filter { $0.state == .waiting }.map(\.kind))
+    }
+}
+
 extension DeviceView {
     /// The JSON of a phone. A phone that its website bound in the original form has no key.
     func json(_ call: VerbCall) throws(Refusal) -> JSONObject {

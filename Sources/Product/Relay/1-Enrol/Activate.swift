@@ -7,11 +7,20 @@ import World
 /// The store port for activation codes (verb Enrol). With an activation code, a user binds one
 /// phone.
 public protocol ActivateStore: Sendable {
-    /// Stores an activation code. Returns nil if the user does not exist, or if the approval cannot
-    /// be used, or no longer.
+    /// Stores an activation code, and the mail that brings it if it has one. Such a code makes all
+    /// earlier unused codes of the user void.
     func activate(
         _ activation: NewActivation, website: WebsiteID, secret: StoredSecret?, as operation: Operation
-    ) async throws(StoreFailure) -> Activated?
+    ) async throws(StoreFailure) -> ActivateOutcome
+}
+
+/// The outcome of storing an activation code.
+public enum ActivateOutcome: Sendable, Equatable {
+    case done(Activated)
+    /// Too many codes were mailed to the user; the time is that of the oldest one that counts.
+    case limited(by: Timestamp)
+    /// The user does not exist, or the approval cannot be used, or no longer.
+    case refused
 }
 
 /// A stored activation.
@@ -59,6 +68,8 @@ public struct NewActivation: Sendable {
     public let approvedBy: Approved?
     public let createdAt: Timestamp
     public let expiresAt: Timestamp
+    /// The mail that brings the code; nil if the website or an operator shows it.
+    public var mail: ActivationMail?
 }
 
 extension NewActivation {
@@ -69,7 +80,7 @@ extension NewActivation {
     init(_ code: ActivationCode, for user: UserID, approval: Approval?, approvedBy: Approved?, at now: Timestamp) {
         self.init(
             digest: code.digest, user: user, approval: approval, approvedBy: approvedBy, createdAt: now,
-            expiresAt: now + Self.lifetime)
+            expiresAt: now + Self.lifetime, mail: nil)
     }
 }
 
@@ -92,32 +103,53 @@ public struct Activation: Sendable, Equatable {
 }
 
 extension Relay {
-    /// Creates an activation code for a phone. If a factor of the user was ever bound, the user
-    /// must approve first, unless the website's policy lets the website approve.
+    /// Creates an activation code for a phone, and mails it if the policy says so. If a factor of
+    /// the user was ever bound, the user must approve first, unless the website's policy lets the
+    /// website approve.
     public func activate(
-        username: String, approval: ChallengeID? = nil, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> Activation {
+        username: String, approval: ChallengeID? = nil, language: String? = nil, by website: Website,
+        as operation: Operation
+    ) async throws(Refusal) -> IssuedActivation {
         let user = try await user(named: username, of: website)
         let word = website.policy.activationApproval
+        let (secret, now) = (drawSecret(), time.now())
+        let mailed = try activationMail(secret, to: user, of: website, language: language, at: now, as: operation)
         var approvedBy: Approved?
         if user.isProved, word == nil {
             approvedBy = try await approved(.activation(of: user.id), by: approval, user, website, operation)
         }
-        let (secret, now) = (drawSecret(), time.now())
-        let new = NewActivation(
+        var new = NewActivation(
             ActivationCode(secret), for: user.id, approval: approvedBy == nil ? word : .user, approvedBy: approvedBy,
             at: now)
+        new.mail = mailed?.mail
         let use = OperationSecret.Use(.activation, user: user.id, website: website.id)
-        let stored = try stored(secret, for: use, of: operation, at: now)
-        let activated = try await withStore("activation") { () async throws(StoreFailure) in
-            try await store.activate(new, website: website.id, secret: stored, as: operation)
-        }
-        guard let activated else { throw approvedBy == nil ? .notFound : Self.noApproval }
+        let stored = mailed == nil ? try stored(secret, for: use, of: operation, at: now) : nil
+        let written = try await activated(new, by: website, secret: stored, as: operation)
         log.info(
             "user.activation",
             [.website: website.name, .user: user.id.text, .outcome: new.approval?.rawValue ?? "none"])
-        let code = ActivationCode(try settled(secret, for: use, of: operation, found: activated.secret))
-        return activation(code, token: user.token, website: website, expiresAt: activated.expiresAt)
+        if let mailed {
+            startDelivery(mailed.mail.entry)
+            return .mailed(to: mailed.to, expiresAt: written.expiresAt)
+        }
+        let code = ActivationCode(try settled(secret, for: use, of: operation, found: written.secret))
+        return .shown(activation(code, token: user.token, website: website, expiresAt: written.expiresAt))
+    }
+
+    private func activated(
+        _ new: NewActivation, by website: Website, secret: StoredSecret?, as operation: Operation
+    ) async throws(Refusal) -> Activated {
+        let outcome = try await withStore("activation") { [new] () async throws(StoreFailure) in
+            try await store.activate(new, website: website.id, secret: secret, as: operation)
+        }
+        switch outcome {
+        case .done(let activated): return activated
+        case .refused: throw new.approvedBy == nil ? .notFound : Self.noApproval
+        case .limited(let oldest):
+            metrics.reached(.login)
+            log.notice("activation.limited", [.website: website.name, .user: new.user.text])
+            throw .limited(retryAfter: oldest + ActivationMail.window - new.createdAt)
+        }
     }
 
     func activation(
@@ -131,7 +163,7 @@ extension Relay {
 
 extension Policy {
     /// The approval that an activation has without asking the user; nil if it has none.
-    var activationApproval: Approval? {
+    public var activationApproval: Approval? {
         furtherFactors == .website || answers == .website ? .website : nil
     }
 }

@@ -15,6 +15,12 @@ public struct Address: Sendable, Equatable {
 
     init(_ kind: Factor, _ text: String) { (self.kind, self.text) = (kind, text) }
 
+    /// An address in a form that its owner recognises, and that does not reveal it to others.
+    static func masked(_ text: String) -> String {
+        if let at = text.lastIndex(of: "@") { return "\(text.prefix(1))…\(text[at...])" }
+        return "\(text.prefix(3))…\(text.suffix(2))"
+    }
+
     /// The request parameter that contains an address of this kind.
     static func parameter(_ kind: Factor) -> String { kind == .mail ? "email" : "phone" }
     var parameter: String { Self.parameter(kind) }

@@ -16,6 +16,7 @@ extension Relay {
             try await store.user(token: token, of: website.id)
         }
         guard let user else { throw .notFound }
+        try requireIdentity(of: user, website)
         try requireUsable(pushToken, of: .other)
         let device = NewDevice(
             id: operations.fixed("website phone", user.id.bytes).identifier("device"), user: user.id, name: nil,

@@ -170,6 +170,7 @@ extension Relay {
         for kind: Factor, address: String? = nil, approval: ChallengeID?, _ user: UserRow, _ website: Website,
         _ operation: Operation
     ) async throws(Refusal) -> Approved? {
+        if !kind.isSent { try requireIdentity(of: user, website) }
         guard user.isProved, website.policy.activationApproval == nil else { return nil }
         return try await approved(
             .code(kind, of: user.id, address: address), by: approval, user, website, operation)
@@ -251,9 +252,5 @@ extension CodeFactor {
     }
 
     /// The address in a form that its owner recognises, and that does not reveal it to others.
-    public var maskedAddress: String? {
-        guard let address else { return nil }
-        if let at = address.lastIndex(of: "@") { return "\(address.prefix(1))…\(address[at...])" }
-        return "\(address.prefix(3))…\(address.suffix(2))"
-    }
+    public var maskedAddress: String? { address.map(Address.masked) }
 }

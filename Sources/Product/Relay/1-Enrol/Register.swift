@@ -4,7 +4,8 @@ import World
 
 /// The store port for users (verb Enrol): a website registers a user, reads it and deletes it.
 public protocol RegisterStore: Sendable {
-    func register(_ user: NewUser, activation: NewActivation, secret: StoredSecret?, as operation: Operation)
+    /// - Parameter activation: nil if the user gets a code only later.
+    func register(_ user: NewUser, activation: NewActivation?, secret: StoredSecret?, as operation: Operation)
         async throws(StoreFailure) -> RegisterOutcome
     /// Counts the users of the website, up to `most`.
     func countUsers(of website: WebsiteID, upTo most: Int) async throws(StoreFailure) -> Int
@@ -66,6 +67,8 @@ public struct UserRow: Sendable, Equatable {
     public let state: UserState
     /// Whether a factor of the user was ever bound, so that a further one needs approval.
     public let isProved: Bool
+    /// Whether an operator confirmed the identity of the person.
+    public let isIdentityConfirmed: Bool
     /// The user's newest challenge.
     public let challenge: ChallengeID?
     /// The author of the lock or freeze; nil if the user is active.
@@ -74,8 +77,8 @@ public struct UserRow: Sendable, Equatable {
 
     public init(
         id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?,
-        language: String?, state: UserState, isProved: Bool, challenge: ChallengeID?,
-        stoppedBy: ChangeAuthor?, codes: CodeLockout
+        language: String?, state: UserState, isProved: Bool, isIdentityConfirmed: Bool,
+        challenge: ChallengeID?, stoppedBy: ChangeAuthor?, codes: CodeLockout
     ) {
         self.id = id
         self.token = token
@@ -86,6 +89,7 @@ public struct UserRow: Sendable, Equatable {
         self.language = language
         self.state = state
         self.isProved = isProved
+        self.isIdentityConfirmed = isIdentityConfirmed
         self.challenge = challenge
         self.stoppedBy = stoppedBy
         self.codes = codes
@@ -114,10 +118,14 @@ extension Relay {
         }
     }
 
-    /// Registers a user, and creates the activation code for the first phone.
+    /// Registers a user, and creates the activation code for the first phone, unless the user's
+    /// identity must be confirmed first.
+    ///
+    /// - Parameter language: the language of a mail with the code if the registration has none.
     public func register(
-        _ registration: Registration, by website: Website, as operation: Operation
-    ) async throws(Refusal) -> (token: UserToken, activation: Activation) {
+        _ registration: Registration, language: String? = nil, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> (token: UserToken, activation: IssuedActivation) {
+        try requireMail(to: registration.email, website)
         try await keepUserQuota(of: website)
         let now = time.now()
         let id: UserID = operation.identifier("user")
@@ -133,8 +141,7 @@ extension Relay {
         let user = NewUser(
             id: id, token: UserToken(secret), website: website.id, registration: registration, factors: factors,
             createdAt: now)
-        let activation = NewActivation(
-            ActivationCode(secret), for: user.id, approval: website.policy.activationApproval, at: now)
+        let activation = try firstActivation(secret, of: user, by: website, language, as: operation)
         let use = OperationSecret.Use(.registration, user: id, website: website.id)
         let stored = try stored(secret, for: use, of: operation, at: now)
         let outcome = try await withStore("register") { () async throws(StoreFailure) in
@@ -146,8 +153,9 @@ extension Relay {
             log.info("user.registered", [.website: website.name, .user: user.id.text])
             if !isVouched { await sendFirstCodes(to: registration, by: website, as: operation) }
             let settled = try settled(secret, for: use, of: operation, found: found)
-            let (token, code) = (UserToken(settled), ActivationCode(settled))
-            return (token, self.activation(code, token: token, website: website, expiresAt: expiresAt))
+            let token = UserToken(settled)
+            if let mail = activation?.mail { startDelivery(mail.entry) }
+            return (token, issued(settled, token: token, registration, by: website, expiresAt: expiresAt))
         case .taken(let username, let email, let phone):
             var faults: [FieldFault] = []
             if username { faults.append(FieldFault("username", .taken, "is already a user of this website")) }
@@ -155,6 +163,32 @@ extension Relay {
             if phone { faults.append(FieldFault("phone", .taken, "belongs to another user of this website")) }
             throw .conflict(faults)
         case .websiteGone: throw .unauthenticated
+        }
+    }
+
+    /// Returns the activation that is stored with a new user; nil if an operator must confirm the
+    /// user's identity first.
+    private func firstActivation(
+        _ secret: OperationSecret, of user: NewUser, by website: Website, _ language: String?, as operation: Operation
+    ) throws(Refusal) -> NewActivation? {
+        guard website.policy.enrolment != .confirmed else { return nil }
+        var activation = NewActivation(
+            ActivationCode(secret), for: user.id, approval: website.policy.activationApproval, at: user.createdAt)
+        guard website.policy.enrolment == .letter else { return activation }
+        activation.mail = try activationMail(
+            secret, for: user.id, of: website, language: language, at: user.createdAt, as: operation)
+        return activation
+    }
+
+    private func issued(
+        _ secret: OperationSecret, token: UserToken, _ registration: Registration, by website: Website,
+        expiresAt: Timestamp
+    ) -> IssuedActivation {
+        switch website.policy.enrolment {
+        case .open:
+            .shown(activation(ActivationCode(secret), token: token, website: website, expiresAt: expiresAt))
+        case .letter: .mailed(to: Address.masked(registration.email ?? ""), expiresAt: expiresAt)
+        case .confirmed: .awaitsIdentity
         }
     }
 

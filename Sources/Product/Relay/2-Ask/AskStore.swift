@@ -100,18 +100,22 @@ public struct AskSubject: Sendable, Equatable {
     public let codes: [Factor]
     /// Whether all codes of the user are refused because of a code lock.
     public let areCodesLocked: Bool
+    /// How far the user's enrolment has come.
+    public let enrolment: EnrolmentState
     /// When the login limit is reached: the time of the challenge that must no longer count before
     /// there is room for another. Otherwise nil.
     public let limitedBy: Timestamp?
 
     public init(
-        user: UserID, username: String, phones: [Phone], codes: [Factor], areCodesLocked: Bool, limitedBy: Timestamp?
+        user: UserID, username: String, phones: [Phone], codes: [Factor], areCodesLocked: Bool,
+        enrolment: EnrolmentState, limitedBy: Timestamp?
     ) {
         self.user = user
         self.username = username
         self.phones = phones
         self.codes = codes
         self.areCodesLocked = areCodesLocked
+        self.enrolment = enrolment
         self.limitedBy = limitedBy
     }
 }

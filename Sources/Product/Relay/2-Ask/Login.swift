@@ -92,6 +92,8 @@ public struct OpenedChallenge: Sendable, Equatable {
     public let expiresAt: Timestamp
     /// Whether all codes of the user are refused, so that only a phone can answer.
     public let areCodesLocked: Bool
+    /// The unfinished steps of the user's enrolment.
+    public let missing: [EnrolmentStep]
 }
 
 extension Relay {
@@ -162,7 +164,8 @@ extension Relay {
         }
         return OpenedChallenge(
             challenge: challenge.id, verified: !subject.phones.isEmpty, number: isShown ? stored.number : nil,
-            factor: factor, expiresAt: stored.life.expiresAt, areCodesLocked: subject.areCodesLocked)
+            factor: factor, expiresAt: stored.life.expiresAt, areCodesLocked: subject.areCodesLocked,
+            missing: subject.enrolment.missing(under: website.policy))
     }
 
     private func limited(by blocker: Timestamp, _ subject: AskSubject, _ website: Website) -> Refusal {

@@ -7,6 +7,7 @@ import World
 public struct Message: Sendable {
     public enum Content: Sendable {
         case code(Code)
+        case activation(Activation)
         case announcement(AccountEvent, device: String?, at: Timestamp)
     }
 
@@ -28,6 +29,18 @@ public struct Message: Sendable {
             self.service = service
             self.ip = ip
             self.place = place
+        }
+    }
+
+    /// The code with which a user binds a phone. A courier does not print either value.
+    public struct Activation: Sendable {
+        public let code: Secret
+        /// The URI that the phone's app opens, or that it scans as a QR code.
+        public let link: Secret
+
+        public init(code: Secret, link: Secret) {
+            self.code = code
+            self.link = link
         }
     }
 

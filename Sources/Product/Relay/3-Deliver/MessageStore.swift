@@ -42,6 +42,10 @@ public struct MessageRow: Sendable {
         /// - Parameter context: the context of the challenge.
         case code(CodeFactor, counter: Int64, context: [UInt8]?)
         case announcement(AccountEvent, device: String?)
+        /// - Parameters:
+        ///   - website: the name in the URI.
+        ///   - sealed: the secret of the code.
+        case activation(UserToken, website: String, sealed: [UInt8])
         /// The content no longer exists: its factor was removed.
         case nothing
     }
@@ -108,6 +112,8 @@ public struct MessageSettlement: Sendable {
     public let reason: String?
     /// Whether the entry is kept as a dead letter for an operator.
     public let isDead: Bool
+    /// Whether the secret that is stored for the entry is deleted.
+    public let dropsSecret: Bool
     public let at: Timestamp
 
     init(of row: MessageRow, _ step: StepState, _ reason: String?, isDead: Bool, at: Timestamp) {
@@ -117,6 +123,7 @@ public struct MessageSettlement: Sendable {
         self.step = step
         self.reason = reason.map(PushSettlement.printable)
         self.isDead = isDead
+        dropsSecret = if case .activation = row.content { true } else { false }
         self.at = at
     }
 }

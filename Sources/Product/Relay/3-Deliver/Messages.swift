@@ -82,6 +82,8 @@ extension Relay {
         case .nothing: return nil
         case .announcement(let announcement, let device):
             return .announcement(announcement, device: device, at: row.createdAt)
+        case .activation(let token, let website, let sealed):
+            return activation(of: row, token: token, website: website, sealed: sealed).map { .activation($0) }
         case .code(let factor, let counter, let context):
             guard let secret = try? secret(of: factor, user: row.user, website: row.website),
                 let counter = UInt64(exactly: counter), OTP.digits.contains(factor.digits)
@@ -94,6 +96,17 @@ extension Relay {
                     digits: Secret(Array(code.utf8)), purpose: row.challenge == nil ? .address : .login,
                     service: shown?.service, ip: shown?.ip, place: shown?.place))
         }
+    }
+
+    private func activation(
+        of row: MessageRow, token: UserToken, website: String, sealed: [UInt8]
+    ) -> Message.Activation? {
+        let use = OperationSecret.Use(.activationMail, user: row.user, website: row.website)
+        guard let secret = try? opened(sealed, for: use, of: ActivationMail.row(of: row.id)) else { return nil }
+        let activation = Activation(
+            ActivationCode(secret), token: token, website: website, origin: settings.origin, pin: settings.pin,
+            expiresAt: row.expiresAt)
+        return Message.Activation(code: Secret(utf8: activation.code), link: Secret(utf8: activation.uri))
     }
 
     private func settle(_ row: MessageRow, _ step: StepState, _ reason: String?, by gateway: String? = nil) async {
@@ -214,6 +227,7 @@ extension MessageRow.Content {
     fileprivate var label: String {
         switch self {
         case .code: "code"
+        case .activation: ActivationMail.event
         case .announcement(let announcement, _): announcement.rawValue
         case .nothing: "nothing"
         }

@@ -51,11 +51,13 @@ public struct WebsitePolicy: Sendable {
     /// The policies in order. `isOwn` is true if the website's own policy applies, and false if the
     /// settings' one does.
     public let rows: [(key: String, text: String, isOwn: Bool)]
+    public let policy: Policy
 
     public init(_ traits: Websites.Traits, settings: Settings) throws(Failure) {
         guard let own = traits.ownPolicies else { throw WebsiteChange.broken }
         do throws(Policy.Fault) {
             let policy = try settings.policy.changed(by: traits.policy)
+            self.policy = policy
             rows = Policy.keys.map { ($0, policy.text(of: $0) ?? "", own[$0] != nil) }
         } catch {
             throw WebsiteChange.broken

@@ -49,10 +49,11 @@ final class ActiveCouriers: Sendable {
     private let loop: EventLoop
     private let time: any TimeSource
     private let log: Log
+    private let drawing: QRThread
 
     init(
         catalog: CurrentCatalog, usage: any SMSUsageStore, backgroundWork: BackgroundWork, loop: EventLoop,
-        time: any TimeSource, log: Log,
+        time: any TimeSource, log: Log, drawing: QRThread,
         _ registry: Registry
     ) {
         metrics = SMSMetrics(registry)
@@ -64,6 +65,7 @@ final class ActiveCouriers: Sendable {
         self.loop = loop
         self.time = time
         self.log = log
+        self.drawing = drawing
     }
 
     /// Creates the couriers for the files that were read. Everything in a reload of couriers that
@@ -75,7 +77,8 @@ final class ActiveCouriers: Sendable {
             if let post = now.mail, post.material.isSame(as: mail) {
                 next.mail = post
             } else {
-                next.mail = Active(material: mail, courier: mail.courier(catalog, time: time, log: log))
+                let courier = mail.courier(catalog, time: time, log: log) { [drawing] in await drawing.png(of: $0) }
+                next.mail = Active(material: mail, courier: courier)
             }
         }
         let texts = files.texts

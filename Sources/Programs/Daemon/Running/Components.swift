@@ -98,8 +98,7 @@ final class Components: Sendable {
             drawing = try QRThread()
             couriers = ActiveCouriers(
                 catalog: catalog, usage: store, backgroundWork: backgroundWork, loop: group.loops[0], time: time,
-                log: log,
-                registry)
+                log: log, drawing: drawing, registry)
             let first = try couriers.successors(files)
             couriers.activate(first)
             relay = Relay(

@@ -11,8 +11,8 @@ import Synchronization
 /// once would delay every other request of that loop. Tested in `QRThreadTests.swift`.
 final class QRThread: QRDrawing {
     private struct Job {
-        let text: String
-        let drawn: @Sendable (String?) -> Void
+        /// Draws, and passes the drawing on.
+        let draw: @Sendable () -> Void
     }
 
     private let orders = Mutex(FairQueue<Tenant, Job>())
@@ -25,10 +25,17 @@ final class QRThread: QRDrawing {
     /// Ends the thread. Must be called after the last request.
     func close() { (worker as? WorkerThread)?.stop() }
 
-    func svg(of text: String) async -> String? {
+    func svg(of text: String) async -> String? { await drawing(of: text) { $0.svg() } }
+
+    /// Draws a PNG image, for mails. Returns nil if the text is too long for a code.
+    func png(of text: String) async -> [UInt8]? { await drawing(of: text) { $0.png() } }
+
+    private func drawing<Drawing: Sendable>(
+        of text: String, _ draw: @escaping @Sendable (QRCode) -> Drawing
+    ) async -> Drawing? {
         let tenant = Tenant.current
         return await withUnsafeContinuation { continuation in
-            let order = Job(text: text) { continuation.resume(returning: $0) }
+            let order = Job { continuation.resume(returning: (try? QRCode(text)).map(draw)) }
             orders.withLock { $0.append(order, of: tenant) }
             worker.post { self.drawNext() }
         }
@@ -36,6 +43,6 @@ final class QRThread: QRDrawing {
 
     private func drawNext() {
         guard let order = orders.withLock({ $0.popFirst() }) else { return }
-        order.drawn(try? QRCode(order.text).svg())
+        order.draw()
     }
 }

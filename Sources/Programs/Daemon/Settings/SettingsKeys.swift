@@ -245,6 +245,9 @@ public enum SettingsKeys {
             + "code by mail or text message follows a wrong one of an app or token; a wrong one of these ends the "
             + "login).",
         "devices": "The maximum number of phones of a user, 1 to 50.",
+        "enrolment":
+            "How the activation code of a phone reaches its user: open (the website shows it), letter (the relay mails "
+            + "it) or confirmed (the relay mails it after an operator confirmed the user's identity).",
         "factors":
             "The factors with which users may answer, in the order in which they are tried: any of push, totp, hotp, "
             + "sms, mail, recovery.",

@@ -99,7 +99,9 @@ public final class Website: Sendable {
         let token: String
         do throws(CallFault) {
             let registered = try await relay.register(username, email: email, phone: phone, language: language)
-            (token, activation) = (registered.token, registered.activation)
+            // The shop's policy is enrolment: open, so there is an activation.
+            guard let shown = registered.activation else { throw .odd("the relay mails the activation") }
+            (token, activation) = (registered.token, shown)
         } catch  where error.problem?.code == .shownOnce {
             // The registration succeeded, but its answer was lost.
             token = try await relay.user(username).token

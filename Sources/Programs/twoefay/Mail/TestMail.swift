@@ -90,7 +90,7 @@ extension Tool {
 
 /// The mails that the command can send.
 private enum SampleMail: String, CaseIterable {
-    case login, address
+    case login, address, activation
     case deviceBound = "device.bound"
     case deviceUnbound = "device.unbound"
     case userFrozen = "user.frozen"
@@ -127,6 +127,10 @@ private enum SampleMail: String, CaseIterable {
         switch self {
         case .login: return code(.login)
         case .address: return code(.address)
+        case .activation:
+            return .activation(
+                Message.Activation(
+                    code: Secret(utf8: "123456"), link: Secret(utf8: "twoefay://enrol?website=Example&code=123456")))
         case .deviceBound: return .announcement(.deviceBound, device: "Phone", at: now)
         case .deviceUnbound: return .announcement(.deviceUnbound, device: "Phone", at: now)
         case .userFrozen: return .announcement(.userFrozen, device: nil, at: now)

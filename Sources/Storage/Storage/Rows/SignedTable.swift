@@ -65,7 +65,10 @@ extension SignedTable {
 
     static let user = SignedTable(
         "user", key: ["id"],
-        granting: ["token", "website_id", "username", "email", "phone", "display_name", "challenge_id"],
+        granting: [
+            "token", "website_id", "username", "email", "phone", "display_name", "challenge_id",
+            "identity_confirmed_at",
+        ],
         rights: [
             "state = 'active'", "state <> 'frozen'", byOthers, "codes_locked_at IS NULL", "proved_at IS NULL",
         ])

@@ -63,6 +63,9 @@ enum SchemaText {
             code_failed_at datetime(3),
             codes_locked_at datetime(3),            -- no code is accepted since then; signed approvals are
             proved_at datetime(3),                  -- the first factor was bound then: a further one needs approval
+            identity_confirmed_at datetime(3),      -- an operator confirmed then that the person's identity was checked
+            identity_by varchar(64),                -- the person who checked it
+            identity_document varchar(256),         -- the document that was checked
             challenge_id binary(16),                -- the newest challenge; its row is deleted after retention.logins
             created_at datetime(3) NOT NULL,
             operation binary(16) NOT NULL,
@@ -79,7 +82,7 @@ enum SchemaText {
             user_id binary(16) NOT NULL,
             created_at datetime(3) NOT NULL,
             expires_at datetime(3) NOT NULL,
-            used_at datetime(3),
+            used_at datetime(3),                    -- used, or made void by a newer code
             approval varchar(16),                   -- who approved the further phone: user, website (its policy), operator
             operation binary(16) NOT NULL,
             mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
@@ -238,7 +241,7 @@ enum SchemaText {
         CREATE TABLE IF NOT EXISTS outbox (
             id binary(16) NOT NULL PRIMARY KEY,     -- of a push: the apns-id; of a webhook: the webhook-id
             kind varchar(16) NOT NULL,              -- push, mail, sms, webhook, next (the next factor begins), expiry
-            event varchar(32),                      -- of a webhook or mail: the event type
+            event varchar(32),                      -- of a webhook or mail: the event type; activation: a code for a phone
             user_id binary(16),                     -- of a webhook or mail: the subject
             website_id binary(16),                  -- of a webhook: the recipient
             ordinal int,                            -- of a webhook: its order among those of one challenge
@@ -301,7 +304,7 @@ enum SchemaText {
         -- repetition shows the same ones. A row is deleted when its answer was shown, or at expires_at: a day after the request, or
         -- ten minutes after a phone was bound (its revocation code). A secret is sealed for its operation, verb, user and website.
         CREATE TABLE IF NOT EXISTS operation_secret (
-            operation binary(16) NOT NULL PRIMARY KEY,      -- of a phone: the operation that used the activation code
+            operation binary(16) NOT NULL PRIMARY KEY,      -- of a phone: the operation that used the activation code; of a mail: its outbox id
             sealed blob NOT NULL,
             sealed_by varchar(64) NOT NULL,         -- the id of the sealing key
             expires_at datetime(3) NOT NULL
@@ -323,7 +326,7 @@ enum SchemaText {
             device_id binary(16),
             outcome varchar(32),
             proof varchar(16),
-            note varchar(512),                      -- of an adopted row: its name and the operator's reason
+            note varchar(512),                      -- an operator's words: why a row was adopted, how an identity was checked
             UNIQUE (operation)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
@@ -356,7 +359,7 @@ enum SchemaText {
         -- For people: the audit with readable ids. ORDER BY at, id.
         CREATE VIEW IF NOT EXISTS AuditTrail AS
         SELECT a.at, a.id, a.event, w.name AS website, lower(hex(a.user_id)) AS user,
-            lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof
+            lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof, a.note
         FROM audit a LEFT JOIN website w ON w.id = a.website_id;
         """#
 }

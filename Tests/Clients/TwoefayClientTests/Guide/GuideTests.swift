@@ -157,7 +157,7 @@ import World
                 try BuiltProgram.twoefay.path, ["phone"] + arguments + ["--keys", directory("phone")])
             try #require(ended.status == 0, "\(ended.errors)")
         }
-        try await phone("enrol", try await shop.register("ada"))
+        try await phone("enrol", try #require(try await shop.register("ada")))
         try await shop.pinPhones(of: "ada")
         let login = try await shop.ask("ada", ip: "203.0.113.7")
         async let isLetIn = shop.isLetIn(login)

@@ -44,7 +44,7 @@ struct Person: Sendable {
                 Registration(username: username, email: email, phone: nil, displayName: nil, language: nil),
                 by: website, as: relay.operations.new())
         }
-        return Person(rig: rig, website: website, username: username, token: token, code: activation.code)
+        return Person(rig: rig, website: website, username: username, token: token, code: try activation.code)
     }
 
     /// Requests another activation code, without an approval if none is needed.

@@ -34,6 +34,7 @@ struct SignedRowsFixture {
             Column("id", id), Column("token", id), Column("website_id", id), Column("username", "'stranger'"),
             Column("email", "'stranger@example.com'"), Column("phone", "'+4366099999'"),
             Column("display_name", "'Stranger'"), Column("proved_at", "NULL"), Column("challenge_id", id),
+            Column("identity_confirmed_at", moment),
         ],
         "activation": [
             Column("digest", digest), Column("user_id", id), Column("expires_at", moment),
@@ -83,7 +84,7 @@ struct SignedRowsFixture {
         "website_key": ["created_at", "mac"],
         "user": [
             "language", "state", "stopped_by", "code_failures", "code_failures_kept", "code_failed_at",
-            "codes_locked_at", "created_at", "operation", "mac",
+            "codes_locked_at", "identity_by", "identity_document", "created_at", "operation", "mac",
         ],
         "activation": ["created_at", "operation", "mac"],
         "device": [

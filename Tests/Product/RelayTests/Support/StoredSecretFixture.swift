@@ -23,7 +23,7 @@ enum SecretVerb: CaseIterable {
                 Registration(
                     username: "bob", email: "bob@example.com", phone: nil, displayName: nil, language: nil),
                 by: website, as: operation)
-            return [given.token.text, given.activation.code]
+            return [given.token.text, try given.activation.code]
         case .activate:
             return [try await relay.activate(username: username, by: website, as: operation).code]
         case .totp:

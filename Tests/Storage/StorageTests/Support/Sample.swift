@@ -51,7 +51,7 @@ enum Sample {
     private static let insertUser = Statement(
         """
         INSERT INTO user VALUES (:user, :token, :website, :username, :email, :phone, NULL, NULL, 'active', NULL, 0, 0,
-        NULL, NULL, NULL, :challenge, :now, :operation, NULL)
+        NULL, NULL, NULL, NULL, NULL, NULL, :challenge, :now, :operation, NULL)
         """)
     private static let insertDevice = Statement(
         """
@@ -143,7 +143,8 @@ enum Sample {
     ) async throws {
         _ = try await store.activate(
             NewActivation(
-                digest: digest, user: id(number), approval: nil, approvedBy: nil, createdAt: now, expiresAt: later),
+                digest: digest, user: id(number), approval: nil, approvedBy: nil, createdAt: now, expiresAt: later,
+                mail: nil),
             website: website, secret: nil, as: operation)
     }
 
@@ -193,6 +194,13 @@ enum Sample {
         }
         _ = try await store.run(Activations.subject("user-11", of: "shop"))
         _ = try await store.run(Activations.byOperator(activation(9009, of: 11), as: operation()))
+        let (mailing, confirming) = (operation(), operation())
+        _ = try await store.activate(
+            try mailed(9010, of: 11, as: mailing), website: website, secret: nil, as: mailing)
+        _ = try await store.run(
+            Identities.confirm(
+                Identities.Check(user: id(11), by: "Ben", document: "passport", at: now),
+                activation: try mailed(9011, of: 11, as: confirming), as: confirming))
         _ = try await store.enrolment(of: id(12))
         _ = try await store.progress(of: id(9003), user: id(12), code: key(12), binding: id(12), at: now)
         _ = try await store.bind(
@@ -433,7 +441,18 @@ enum Sample {
 
     private static func activation(_ number: Int, of user: Int, approvedBy approved: Approved? = nil) -> NewActivation {
         NewActivation(
-            digest: key(number), user: id(user), approval: nil, approvedBy: approved, createdAt: now, expiresAt: later)
+            digest: key(number), user: id(user), approval: nil, approvedBy: approved, createdAt: now, expiresAt: later,
+            mail: nil)
+    }
+
+    private static func mailed(_ number: Int, of user: Int, as operation: Domain.Operation) throws -> NewActivation {
+        var new = activation(number, of: user)
+        new.mail = try ActivationMail(
+            OperationSecret(drawnFrom: SystemRandomness()), for: id(user), of: website, language: "de", sender: relay,
+            at: now, as: operation,
+            by: try Sealer(keys: [Sealer.Key(id: "1", key: Secret([UInt8](repeating: 1, count: 32)))]),
+            SystemRandomness())
+        return new
     }
 
     private static func secret(_ number: Int) -> StoredSecret {

@@ -5,13 +5,22 @@ import World
 extension Store: ActivateStore {
     public func activate(
         _ activation: NewActivation, website: WebsiteID, secret: StoredSecret?, as operation: Operation
-    ) async throws(StoreFailure) -> Activated? {
+    ) async throws(StoreFailure) -> ActivateOutcome {
         var writes = [markUser(operation: .id(operation), user: .id(activation.user), website: .id(website))]
         writes += OperationSecrets.onlyOnce(activation.user, as: operation)
+        writes += activation.limits(operation)
         if let approved = activation.approvedBy {
             writes.append(Approvals.use(approved, of: activation.user, as: operation))
         }
-        return try await run(Activations.query(activation, writes, secret, as: operation))
+        let change = Activations.change(
+            activation, writes, secret, as: operation, reads: [activation.blocker])
+        return try await run(
+            Query(change: change) { rows throws(StoreFailure) in
+                if let activated = try Activations.activated(rows) { return .done(activated) }
+                return try rows[2].first.map { row throws(StoreFailure) in .limited(by: try row.timestamp("created_at"))
+                }
+                    ?? .refused
+            })
     }
 }
 
@@ -46,27 +55,29 @@ public enum Activations {
     /// users who have no factor left with which to approve. The answer has the expiry of the code;
     /// it is nil if there is no such user.
     public static func byOperator(_ activation: NewActivation, as operation: Operation) -> Query<Activated?> {
-        query(
+        let change = change(
             activation, [markAnyUser(operation: .id(operation), user: .id(activation.user))], nil, as: operation)
+        return Query(change: change) { rows throws(StoreFailure) in try activated(rows) }
     }
 
     private static let markAnyUser = Statement("UPDATE user SET operation = :operation WHERE id = :user")
 
-    fileprivate static func query(
-        _ activation: NewActivation, _ before: [BoundStatement], _ secret: StoredSecret?, as operation: Operation
-    ) -> Query<Activated?> {
-        let change = Change(
+    fileprivate static func change(
+        _ activation: NewActivation, _ before: [BoundStatement], _ secret: StoredSecret?, as operation: Operation,
+        reads: [BoundStatement] = []
+    ) -> Change {
+        Change(
             "activation", operation, rows: activation.rows,
-            before + [
-                activation.insertion(operation),
+            before + activation.insertions(operation) + [
                 auditActivation(
                     operation: .id(operation), now: .timestamp(activation.createdAt),
-                    approval: .word(activation.approval), digest: .blob(activation.digest)),
-            ] + OperationSecrets.stored(secret, as: operation), reads: [OperationSecrets.read(operation.id)])
-        return Query(change: change) { rows throws(StoreFailure) in
-            guard let at = try rows.happenedAt else { return nil }
-            return Activated(expiresAt: at + NewActivation.lifetime, secret: try rows[1].operationSecret)
-        }
+                    approval: .word(activation.approval), digest: .blob(activation.digest))
+            ] + OperationSecrets.stored(secret, as: operation), reads: [OperationSecrets.read(operation.id)] + reads)
+    }
+
+    fileprivate static func activated(_ rows: [Rows]) throws(StoreFailure) -> Activated? {
+        guard let at = try rows.happenedAt else { return nil }
+        return Activated(expiresAt: at + NewActivation.lifetime, secret: try rows[1].operationSecret)
     }
 
     private static let auditActivation = Statement(
@@ -83,12 +94,30 @@ extension NewActivation {
     /// comes first, because other changes of the user wait for it.
     fileprivate var rows: [SignedRows] {
         [.user(user).signed] + (approvedBy.map { [.challenge($0.challenge).signed] } ?? [])
-            + [.activation(digest).signed]
+            + writtenRows
     }
+
+    /// The rows that `insertions` writes.
+    var writtenRows: [SignedRows] {
+        [.activation(digest).signed] + (mail.map { [.entry($0.entry).signed] } ?? [])
+    }
+
+    /// Inserts the activation, and its mail if it has one, for a user whose row this operation has
+    /// marked.
+    func insertions(_ operation: Operation) -> [BoundStatement] {
+        [insertion(operation)] + (mail.map { ActivationMails.written($0, of: self, as: operation) } ?? [])
+    }
+
+    /// Removes the mark of the user's row if too many codes were mailed to the user.
+    fileprivate func limits(_ operation: Operation) -> [BoundStatement] {
+        mail == nil ? [] : [ActivationMails.unmarkLimited(user, at: createdAt, as: operation)]
+    }
+
+    fileprivate var blocker: BoundStatement { ActivationMails.blocker(user, at: createdAt, isMailed: mail != nil) }
 
     /// Inserts the activation for a user whose row this operation has marked. An activation with an
     /// approval is inserted only if this operation has used the approval.
-    func insertion(_ operation: Operation) -> BoundStatement {
+    private func insertion(_ operation: Operation) -> BoundStatement {
         guard let approvedBy else {
             return insertActivation(
                 digest: .blob(digest), now: .timestamp(createdAt), expiresAt: .timestamp(expiresAt),

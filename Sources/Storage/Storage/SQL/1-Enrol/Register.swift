@@ -4,11 +4,11 @@ import World
 
 extension Store: RegisterStore {
     public func register(
-        _ user: NewUser, activation: NewActivation, secret: StoredSecret?, as operation: Operation
+        _ user: NewUser, activation: NewActivation?, secret: StoredSecret?, as operation: Operation
     ) async throws(StoreFailure) -> RegisterOutcome {
         let fields = user.registration
         let rows =
-            [.website(user.website), .user(user.id).signed, .activation(activation.digest).signed]
+            [.website(user.website), .user(user.id).signed] + (activation?.writtenRows ?? [])
             + user.factors.flatMap { Factors.rows($0) }
         let change = Change(
             "register", operation, rows: rows,
@@ -18,11 +18,10 @@ extension Store: RegisterStore {
                     email: .text(fields.email), phone: .text(fields.phone), displayName: .text(fields.displayName),
                     language: .text(fields.language), now: .timestamp(user.createdAt), operation: .id(operation),
                     website: .id(user.website))
-            ] + OperationSecrets.onlyOnce(user.id, as: operation) + [
-                activation.insertion(operation)
-            ] + user.factors.flatMap { Factors.written($0, as: operation) } + [
-                auditUser(operation: .id(operation), now: .timestamp(user.createdAt), user: .id(user.id))
-            ] + OperationSecrets.stored(secret, as: operation),
+            ] + OperationSecrets.onlyOnce(user.id, as: operation) + (activation?.insertions(operation) ?? [])
+                + user.factors.flatMap { Factors.written($0, as: operation) } + [
+                    auditUser(operation: .id(operation), now: .timestamp(user.createdAt), user: .id(user.id))
+                ] + OperationSecrets.stored(secret, as: operation),
             reads: [
                 OperationSecrets.read(operation.id),
                 active(website: .id(user.website)),

@@ -21,12 +21,18 @@ extension Store {
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let user = rows[0].first else { return nil }
-                var codes: [Factor] = []
-                for row in rows[2] { codes.append(try row.word("kind")) }
+                var (codes, waiting): ([Factor], [Factor]) = ([], [])
+                for row in rows[2] {
+                    let (kind, state): (Factor, FactorState) = (try row.word("kind"), try row.word("state"))
+                    if state == .active { codes.append(kind) } else { waiting.append(kind) }
+                }
                 return AskSubject(
                     user: try user.id("id"), username: try user.text("username"),
                     phones: try AskablePhones.read(rows[1]), codes: codes,
                     areCodesLocked: try user.bool("are_codes_locked"),
+                    enrolment: EnrolmentState(
+                        isIdentityConfirmed: try user.bool("is_identity_confirmed"),
+                        isProved: try user.bool("is_proved"), active: codes, waiting: waiting),
                     limitedBy: try rows[3].first?.timestamp("asked_at"))
             })
     }
@@ -71,7 +77,10 @@ private let ofName = "u.website_id = :website AND u.username = :subject"
 
 private let userByToken = Statement("\(userColumns) WHERE \(ofToken)")
 private let userByName = Statement("\(userColumns) WHERE \(ofName)")
-private let userColumns = "SELECT u.id, u.username, u.codes_locked_at IS NOT NULL AS are_codes_locked FROM user u"
+private let userColumns = """
+    SELECT u.id, u.username, u.codes_locked_at IS NOT NULL AS are_codes_locked, u.proved_at IS NOT NULL AS is_proved,
+    u.identity_confirmed_at IS NOT NULL AS is_identity_confirmed FROM user u
+    """
 
 private let phonesByToken = Statement("\(phoneColumns) AND \(ofToken) \(AskablePhones.order)")
 private let phonesByName = Statement("\(phoneColumns) AND \(ofName) \(AskablePhones.order)")
@@ -79,7 +88,11 @@ private let phoneColumns = "\(AskablePhones.columns) JOIN user u ON u.id = d.use
 
 private let codesByToken = Statement("\(codeColumns) AND \(ofToken)")
 private let codesByName = Statement("\(codeColumns) AND \(ofName)")
-private let codeColumns = "SELECT f.kind FROM factor f JOIN user u ON u.id = f.user_id WHERE f.state = 'active'"
+/// Reads the active factors, and the addresses that wait for a code.
+private let codeColumns = """
+    SELECT f.kind, f.state FROM factor f JOIN user u ON u.id = f.user_id
+    WHERE (f.state = 'active' OR f.kind IN ('mail', 'sms') AND f.address IS NOT NULL)
+    """
 
 private let blockerByToken = Statement("\(blockerColumns) WHERE \(ofToken) AND \(Blocker.window)")
 private let blockerByName = Statement("\(blockerColumns) WHERE \(ofName) AND \(Blocker.window)")

@@ -28,11 +28,12 @@ private let messageOfEntry = Statement(
     SELECT o.kind, u.id AS user_id, u.website_id, o.challenge_id, w.display_name AS website_name,
     u.display_name AS user_name, coalesce(o.language, u.language) AS language, o.event, d.name AS device_name, c.context,
     coalesce(o.address, m.address, CASE o.kind WHEN 'mail' THEN u.email END) AS address,
-    o.created_at, o.expires_at, o.attempts, o.reason, o.ambiguous_at, o.counter, \(CodeFactors.columns),
+    o.created_at, o.expires_at, o.attempts, o.reason, o.ambiguous_at, o.counter, u.token, w.name AS website_key,
+    s.sealed AS activation_secret, \(CodeFactors.columns),
     (SELECT min(n.due_at) FROM outbox n WHERE n.challenge_id = o.challenge_id AND n.kind = 'next') AS deadline
     FROM outbox o JOIN user u ON u.id = o.user_id JOIN website w ON w.id = u.website_id
     LEFT JOIN challenge c ON c.id = o.challenge_id LEFT JOIN device d ON d.id = o.device_id
-    LEFT JOIN factor f ON f.id = o.factor_id
+    LEFT JOIN factor f ON f.id = o.factor_id LEFT JOIN operation_secret s ON s.operation = o.id
     LEFT JOIN factor m ON m.user_id = o.user_id AND m.kind = o.kind AND m.state = 'active'
     WHERE o.id = :entry AND o.dead_at IS NULL AND c.decided_at IS NULL
     """)
@@ -43,7 +44,9 @@ extension Row {
         let content: MessageRow.Content
         let counter = try optionalInteger("counter")
         let lacksFactor = try isNull("factor_id")
-        if let announcement: AccountEvent = try optionalWord("event") {
+        if try optionalText("event") == ActivationMail.event {
+            content = try activation()
+        } else if let announcement: AccountEvent = try optionalWord("event") {
             content = .announcement(announcement, device: try optionalText("device_name"))
         } else if let counter, !lacksFactor {
             content = .code(try CodeFactors.read(self), counter: counter, context: try optionalBlob("context"))
@@ -61,6 +64,13 @@ extension Row {
     }
 }
 
+extension Row {
+    fileprivate func activation() throws(StoreFailure) -> MessageRow.Content {
+        guard let sealed = try optionalBlob("activation_secret") else { return .nothing }
+        return .activation(try id("token"), website: try text("website_key"), sealed: sealed)
+    }
+}
+
 extension Store {
     public func settle(_ settlement: MessageSettlement, as operation: Operation) async throws(StoreFailure) -> Bool {
         let entry = SQLValue.id(settlement.entry)
@@ -75,6 +85,9 @@ extension Store {
             writes += StepSettlement.came(
                 of: settlement.entry, settlement.kind == .mail ? .mail : .sms, settlement.step, settlement.reason,
                 in: challenge, at: settlement.at, as: operation)
+        }
+        if settlement.dropsSecret {
+            writes.append(OperationSecrets.dropped(ActivationMail.row(of: settlement.entry)))
         }
         writes.append(
             settlement.isDead

@@ -17,6 +17,8 @@ public enum Accounts {
         public let stoppedBy: ChangeAuthor?
         /// The time since which the user has proved a factor; nil if there is none.
         public let provedAt: Timestamp?
+        /// The check of the person's identity; nil if no operator confirmed it.
+        public let identity: Identities.Confirmation?
         public let createdAt: Timestamp
         /// The newest challenge.
         public let challenge: Challenge?
@@ -64,7 +66,8 @@ extension Accounts {
                 email: try row.optionalText("email"), phone: try row.optionalText("phone"),
                 displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
                 state: try row.word("state"), stoppedBy: try row.optionalWord("stopped_by"),
-                provedAt: try row.optionalTimestamp("proved_at"), createdAt: try row.timestamp("created_at"),
+                provedAt: try row.optionalTimestamp("proved_at"), identity: try Identities.read(row),
+                createdAt: try row.timestamp("created_at"),
                 challenge: try rows[1].first.map(challenge), devices: devices, factors: factors,
                 codes: try row.codeLockout())
         }
@@ -73,7 +76,7 @@ extension Accounts {
     private static let userByName = Statement(
         """
         SELECT u.id, u.username, w.name AS website_name, u.email, u.phone, u.display_name, u.language, u.state,
-        u.stopped_by, u.proved_at, u.created_at, \(CodeLockout.columns("u.")) \(users) WHERE \(hasName)
+        u.stopped_by, u.proved_at, u.created_at, \(Identities.columns), \(CodeLockout.columns("u.")) \(users) WHERE \(hasName)
         """)
 
     private static let users = "FROM user u JOIN website w ON w.id = u.website_id"

@@ -1,0 +1,90 @@
+import Domain
+import Relay
+import World
+
+/// The statements for activation codes that the relay mails to users.
+enum ActivationMails {
+    /// Writes the outbox entry and the sealed secret of a mail, and makes earlier codes void. The
+    /// statements must follow the insertion of the activation.
+    static func written(
+        _ mail: ActivationMail, of activation: NewActivation, as operation: Operation
+    ) -> [BoundStatement] {
+        let (user, digest, entry) = (
+            SQLValue.id(activation.user), SQLValue.blob(activation.digest), SQLValue.id(mail.entry)
+        )
+        return [
+            voidEarlier(now: .timestamp(activation.createdAt), operation: .id(operation), user: user, digest: digest),
+            dropEarlierMails(user: user, operation: .id(operation), entry: entry),
+            insertEntry(
+                entry: entry, language: .text(mail.language), now: .timestamp(activation.createdAt),
+                expiresAt: .timestamp(activation.expiresAt), dueAt: .timestamp(mail.dueAt), relay: .id(mail.holder),
+                user: user, operation: .id(operation), digest: digest),
+            insertSecret(
+                row: .id(mail.secret.operation), sealed: .blob(mail.secret.sealed.bytes),
+                key: .text(mail.secret.sealed.key), expiresAt: .timestamp(mail.secret.expiresAt), entry: entry,
+                user: user, operation: .id(operation)),
+        ]
+    }
+
+    /// Makes the earlier codes void, as if they were used. A phone that already waits for its
+    /// approval has used its code, and goes on waiting.
+    private static let voidEarlier = Statement(
+        """
+        UPDATE activation SET used_at = :now, operation = :operation
+        WHERE user_id = :user AND used_at IS NULL AND digest <> :digest AND \(Guards.userMarked)
+        """)
+
+    private static let dropEarlierMails = Statement(
+        """
+        DELETE FROM outbox WHERE user_id = :user AND kind = 'mail' AND event = '\(ActivationMail.event)' AND id <> :entry
+        AND \(Guards.userMarked)
+        """)
+
+    private static let insertEntry = Statement(
+        into: .outbox, once: true,
+        """
+        INSERT INTO outbox
+        (id, kind, event, user_id, address, language, created_at, expires_at, due_at, attempts, holder)
+        SELECT :entry, 'mail', '\(ActivationMail.event)', u.id, u.email, coalesce(u.language, :language), :now, :expiresAt,
+        :dueAt, 0, :relay
+        FROM user u JOIN activation a ON a.user_id = u.id
+        WHERE u.id = :user AND u.operation = :operation AND u.email IS NOT NULL
+        AND a.digest = :digest AND a.operation = :operation AND a.used_at IS NULL
+        """)
+
+    private static let insertSecret = Statement(
+        """
+        INSERT INTO operation_secret (operation, sealed, sealed_by, expires_at)
+        SELECT :row, :sealed, :key, :expiresAt FROM outbox o JOIN user u ON u.id = o.user_id
+        WHERE o.id = :entry AND u.id = :user AND u.operation = :operation
+        /*M! ON DUPLICATE KEY UPDATE operation = operation_secret.operation */ /*S! ON CONFLICT DO NOTHING */
+        """)
+}
+
+/// The limit on mailed codes.
+extension ActivationMails {
+    static func unmarkLimited(_ user: UserID, at now: Timestamp, as operation: Operation) -> BoundStatement {
+        unmark(
+            user: .id(user), operation: .id(operation), since: .timestamp(now - ActivationMail.window),
+            most: .integer(Int64(ActivationMail.most)))
+    }
+
+    private static let unmark = Statement(
+        """
+        UPDATE user SET operation = id WHERE id = :user AND operation = :operation
+        AND (SELECT count(*) FROM activation a WHERE a.user_id = :user AND a.created_at > :since) >= :most
+        """)
+
+    /// Reads the code that must leave the window before another one is mailed.
+    static func blocker(_ user: UserID, at now: Timestamp, isMailed: Bool) -> BoundStatement {
+        oldestCounted(
+            user: .id(user), since: .timestamp(now - ActivationMail.window), isMailed: .bool(isMailed),
+            others: .integer(Int64(ActivationMail.most - 1)))
+    }
+
+    private static let oldestCounted = Statement(
+        """
+        SELECT a.created_at FROM activation a WHERE a.user_id = :user AND a.created_at > :since AND :isMailed = 1
+        ORDER BY a.created_at DESC LIMIT 1 OFFSET :others
+        """)
+}
