@@ -83,6 +83,7 @@ let base = layer(
     module("JSON"),
     module("Metrics"),
     module("YAML", ["CYAML"]),
+    module("CSV"),
     module("QR", ["CQREncode"]),
     module("Crypto", ["Bytes", "COpenSSL", "JSON", "World"]),
     module("Log", ["CLinux", "World"]),
@@ -222,7 +223,7 @@ let security = layer(
     "Security",
     module("Hardening", ["CLinux", "CSeccomp"]),
     module("PKCS11", ["Bytes", "CPKCS11", "Crypto"]),
-    module("TokenFiles", ["Bytes", "CExpat", "Crypto", "World"]),
+    module("TokenFiles", ["Bytes", "CExpat", "CSV", "Crypto", "World"]),
     module("KeyService", ["Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]),
 
     tests("Hardening", ["CLinux", "Hardening", "TestSupport"]),

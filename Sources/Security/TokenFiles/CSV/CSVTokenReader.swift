@@ -1,4 +1,5 @@
 import Bytes
+import CSV
 
 /// Reads seeds from a table: a line of column names, then one token on each line.
 public enum CSVTokenReader {
@@ -14,8 +15,8 @@ public enum CSVTokenReader {
                 throw SeedFault(line: 1, "larger than \(mostBytes >> 20) MiB; split it into several files")
             }
             var reader = CSVReader(bytes)
-            let header = try Header(try reader.next(), known: columns, needed: ["kind", "secret"])
-            while let record = try reader.next() {
+            let header = try Header(try reader.nextOfTokens(), known: columns, needed: ["kind", "secret"])
+            while let record = try reader.nextOfTokens() {
                 do throws(SeedFault) {
                     harvest.add(try seed(try header.row(record)))
                 } catch {
@@ -34,8 +35,9 @@ public enum CSVTokenReader {
         var users: [String: String] = [:]
         do throws(SeedFault) {
             var reader = CSVReader(bytes)
-            let header = try Header(try reader.next(), known: ["serial", "username"], needed: ["serial", "username"])
-            while let record = try reader.next() {
+            let header = try Header(
+                try reader.nextOfTokens(), known: ["serial", "username"], needed: ["serial", "username"])
+            while let record = try reader.nextOfTokens() {
                 let row = try header.row(record)
                 guard let serial = row["serial"], let username = row["username"] else {
                     throw row.fault("both serial and username must be given")
@@ -181,6 +183,17 @@ public enum CSVTokenReader {
                 let last = bytes.lastIndex(where: { $0 != 0x20 && $0 != 0x09 })
             else { return "" }
             return String(decoding: bytes[first...last], as: UTF8.self)
+        }
+    }
+}
+
+extension CSVReader {
+    /// Returns the next record, with a fault as that of a token file.
+    fileprivate mutating func nextOfTokens() throws(SeedFault) -> Record? {
+        do throws(CSVFault) {
+            return try next()
+        } catch {
+            throw SeedFault(line: error.line, error.message)
         }
     }
 }
