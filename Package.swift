@@ -72,6 +72,7 @@ let c = layer(
     library("CMicroHTTPD"),
     library("CCurl"),
     library("CExpat"),
+    library("CLDAP"),
     library("CSeccomp"),
     library("CPKCS11"))
 
@@ -138,8 +139,10 @@ let product = layer(
         [
             "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "GSM", "JSON", "Log", "Metrics", "Webhooks", "World",
         ]),
+    module("Directory", ["Domain", "JSON"]),
     module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
 
+    tests("Directory", ["Directory", "Domain"]),
     tests("Domain", ["Bytes", "Crypto", "Domain", "GSM", "JSON", "TestSupport", "World"]),
     tests(
         "Relay",
@@ -158,6 +161,7 @@ let product = layer(
 let storage = layer(
     "Storage",
     module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
+    module("DirectorySources", ["Bytes", "CLDAP", "CSV", "Directory", "World"]),
     module(
         "Storage",
         [
@@ -166,6 +170,7 @@ let storage = layer(
         ]),
 
     tests("Geo", ["Geo", "TestSupport", "World"]),
+    tests("DirectorySources", ["Bytes", "CSV", "Crypto", "Directory", "DirectorySources", "TestSupport", "World"]),
     tests(
         "Storage",
         [

@@ -55,12 +55,13 @@ C_USERS = {
     "CMicroHTTPD": ["Sources/Network/HTTP1/"],
     "CCurl": ["Sources/Network/Curl/"],
     "CExpat": ["Sources/Security/TokenFiles/"],
+    "CLDAP": ["Sources/Storage/DirectorySources/LDAP/"],
     "CSeccomp": ["Sources/Security/Hardening/"],
     "CPKCS11": ["Sources/Security/PKCS11/"],
 }
 
 # The product knows no socket, no SQL and no C: whatever the page allows, these may not appear among its dependencies.
-PRODUCT = ["Domain", "Relay", "API"]
+PRODUCT = ["Domain", "Relay", "Directory", "API"]
 FOREIGN_TO_PRODUCT = [
     "EventLoop", "TLS", "Curl", "HTTP1", "HTTP2", "Geo", "Storage", "WebPush", "Couriers", "YAML",
     "CLinux", *C_USERS,

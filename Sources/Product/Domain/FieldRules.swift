@@ -7,9 +7,7 @@ public enum FieldRule {
         if text.isEmpty { return "must not be empty" }
         if text.unicodeScalars.count > limit { return "must have at most \(limit) characters" }
         guard let hidden = text.unicodeScalars.first(where: isUnshowable) else { return nil }
-        let number = String(hidden.value, radix: 16, uppercase: true)
-        let name = "U+" + String(repeating: "0", count: max(0, 4 - number.count)) + number
-        return "must not contain control, text-direction or invisible characters: it contains \(name)"
+        return "must not contain control, text-direction or invisible characters: it contains \(name(of: hidden))"
     }
 
     public static func username(_ text: String) -> String? { line(text, limit: 64) }
@@ -107,6 +105,21 @@ public enum FieldRule {
                 return group.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 255
             }
         return right ? nil : message
+    }
+
+    /// Returns the text with each character that a person cannot see replaced by its number, such as
+    /// `U+001B`, and with at most 256 characters. So a text from outside cannot control a terminal.
+    public static func visible(_ text: String) -> String {
+        var shown = ""
+        for scalar in text.unicodeScalars.prefix(256) {
+            if isUnshowable(scalar) { shown += name(of: scalar) } else { shown.unicodeScalars.append(scalar) }
+        }
+        return shown
+    }
+
+    private static func name(of scalar: Unicode.Scalar) -> String {
+        let number = String(scalar.value, radix: 16, uppercase: true)
+        return "U+" + String(repeating: "0", count: max(0, 4 - number.count)) + number
     }
 
     /// Characters that a person cannot see: two texts that differ in these alone look the same.

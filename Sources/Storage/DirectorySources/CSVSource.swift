@@ -1,0 +1,97 @@
+import CSV
+import Directory
+
+/// The users of a CSV file. Its first line names the columns; a column `groups` lists the groups of
+/// a user, separated by semicolons.
+public struct CSVSource: DirectorySource {
+    public static let mostBytes = 64 << 20
+
+    /// A group whose members get a policy. The first group of a user counts.
+    public struct Group: Sendable, Equatable {
+        public let name: String
+        /// The policy as JSON.
+        public let policy: String
+
+        public init(name: String, policy: String) {
+            self.name = name
+            self.policy = policy
+        }
+    }
+
+    private let mapping: DirectoryMapping
+    private let groups: [Group]
+    private let user: String?
+    private let limit: Int
+    private let load: @Sendable () throws(DirectoryFailure) -> [UInt8]
+
+    /// The column with the groups.
+    private static let groupColumn = "groups"
+
+    /// - Parameters:
+    ///   - user: the username of a single user to read; nil reads all.
+    ///   - load: reads the file.
+    public init(
+        mapping: DirectoryMapping, groups: [Group] = [], user: String? = nil, limit: Int = 200_000,
+        load: @escaping @Sendable () throws(DirectoryFailure) -> [UInt8]
+    ) {
+        self.mapping = mapping
+        self.groups = groups
+        self.user = user
+        self.limit = limit
+        self.load = load
+    }
+
+    public func read() throws(DirectoryFailure) -> DirectoryContent {
+        let bytes = try load()
+        do throws(CSVFault) {
+            guard bytes.count <= Self.mostBytes else {
+                throw CSVFault(line: 1, "larger than \(Self.mostBytes >> 20) MiB")
+            }
+            return try read(bytes)
+        } catch {
+            throw DirectoryFailure(
+                "line \(error.line): \(error.message)", next: "Nothing of the file was used. Correct the line.")
+        }
+    }
+
+    private func read(_ bytes: [UInt8]) throws(CSVFault) -> DirectoryContent {
+        var reader = CSVReader(bytes)
+        let columns = try columns(try reader.next())
+        var content = DirectoryContent()
+        while let record = try reader.next() {
+            guard record.fields.count == columns.count else {
+                throw CSVFault(
+                    line: record.line,
+                    "has \(record.fields.count) fields, but the first line names \(columns.count) columns")
+            }
+            guard content.count < limit else {
+                throw CSVFault(line: record.line, "the file has more than \(limit) users")
+            }
+            var values: [String: [[UInt8]]] = [:]
+            for (column, field) in zip(columns, record.fields) { values[column] = [Array(field.utf8)] }
+            if let user, values[mapping.username.lowercased()] != [Array(user.utf8)] { continue }
+            let policy = policy(values[Self.groupColumn]?.first ?? [])
+            content.add(DirectoryEntry(name: "line \(record.line)", values: values), as: mapping) { _ in policy }
+        }
+        return content
+    }
+
+    private func columns(_ record: CSVReader.Record?) throws(CSVFault) -> [String] {
+        guard let record else { throw CSVFault(line: 1, "the file is empty; line 1 must name the columns") }
+        let columns = record.fields.map { $0.lowercased() }
+        guard Set(columns).count == columns.count else { throw CSVFault(line: record.line, "a column appears twice") }
+        for name in mapping.attributes where !columns.contains(name.lowercased()) {
+            throw CSVFault(
+                line: record.line, "the column \(name) is missing; name it, or map its value to another column")
+        }
+        return columns
+    }
+
+    private func policy(_ field: [UInt8]) -> String? {
+        let named = field.split(separator: UInt8(ascii: ";")).map { part in
+            let blank = UInt8(ascii: " ")
+            return Array(part.drop { $0 == blank }.reversed().drop { $0 == blank }.reversed())
+        }
+        return groups.first { named.contains(Array($0.name.utf8)) }?.policy
+    }
+}

@@ -1,0 +1,24 @@
+import Testing
+
+@testable import DirectorySources
+
+@Suite struct LDAPFilterTests {
+    /// RFC 4515 §4 has these examples of escaped values.
+    @Test(arguments: [
+        ("Parens R Us (for all your parenthetical needs)", "Parens R Us \\28for all your parenthetical needs\\29"),
+        ("*", "\\2a"), ("C:\\MyFile", "C\\3a\\5cMyFile"), ("Lučić", "Lu\\c4\\8di\\c4\\87"), ("\u{0}", "\\00"),
+        ("cn=a,dc=example", "cn=a,dc=example"), ("", ""),
+    ])
+    func valueCannotLeaveItsComparison(value: String, escaped: String) {
+        #expect(LDAPFilter.escaped(value) == escaped)
+    }
+
+    @Test func urlWithMoreThanHostAndPortIsRefused() {
+        for url in ["ldaps://dc1.example.com", "ldap://[::1]:389", "ldaps://10.0.0.1:636"] {
+            #expect(LDAPServer.fault(of: url) == nil)
+        }
+        for url in ["http://x", "ldap://", "ldapi:///", "ldap://x/dc=a??sub?(a=b)", "ldap://x ldap://y", "ldap://u@x"] {
+            #expect(LDAPServer.fault(of: url) != nil, "\(url)")
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import Bytes
+import Crypto
+import Directory
+import TestSupport
+import Testing
+import World
+
+@testable import DirectorySources
+
+/// The users of a real slapd.
+@Suite(.timeLimit(.minutes(10)), .mayBlock, .enabled(if: Slapd.canRun)) struct LDAPSourceTests {
+    private static let admin = LDAPServer.Account(dn: Slapd.admin, password: Secret(Array(Slapd.password.utf8)))
+    private static let reader = LDAPServer.Account(
+        dn: "cn=reader,\(Slapd.suffix)", password: Secret(Array("reader".utf8)))
+
+    private func source(
+        _ slapd: Slapd, url: String? = nil, authority: String? = nil, isPlain: Bool = false,
+        as account: LDAPServer.Account? = admin, base: String = Slapd.suffix,
+        filter: String = "(objectClass=inetOrgPerson)",
+        groups: [LDAPSource.Group] = [], user: String? = nil, pageSize: Int = 500, limits: LDAPLimits = LDAPLimits()
+    ) -> LDAPSource {
+        LDAPSource(
+            LDAPServer(
+                urls: [url ?? slapd.secureURL], authority: authority ?? slapd.authority, isPlain: isPlain,
+                account: account), base: base, filter: filter, mapping: .standard, groups: groups, user: user,
+            pageSize: pageSize, limits: limits, time: SystemTime())
+    }
+
+    private func failure(_ source: LDAPSource) -> DirectoryFailure? {
+        do throws(DirectoryFailure) {
+            _ = try source.read()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func names(_ content: DirectoryContent) -> [String] { content.records.map(\.username).sorted() }
+
+    @Test func usersAreReadOverTLSAndStartTLS() async throws {
+        let slapd = try await Slapd()
+        try await slapd.add(
+            "ada",
+            [
+                ("mail", "ada@example.org"), ("mobile", "+49 151 12345678"), ("displayName", "Ada Lovelace"),
+                ("preferredLanguage", "en"),
+            ])
+        for url in [slapd.secureURL, slapd.url] {
+            let record = try #require(try source(slapd, url: url).read().records.first)
+            #expect(record.username == "ada" && record.email == "ada@example.org" && record.phone == "+4915112345678")
+            #expect(record.displayName == "Ada Lovelace" && record.language == "en")
+            // RFC 4530 §2.1: a UUID in its text form.
+            #expect(record.id.split(separator: "-").map(\.count) == [8, 4, 4, 4, 12])
+        }
+        #expect(slapd.log.contains("STARTTLS"))
+        #expect(try source(slapd, url: slapd.url, isPlain: true).read().count == 1)
+    }
+
+    @Test func manyUsersAreReadInPages() async throws {
+        // Without pages, this server returns at most ten entries.
+        let slapd = try await Slapd(limits: "sizelimit size.soft=10 size.hard=10 size.pr=10 size.prtotal=unlimited")
+        let expected = (0..<35).map { "user\($0 + 100)" }
+        try await slapd.apply(
+            expected.map { "dn: uid=\($0),\(Slapd.people)\nobjectClass: inetOrgPerson\nuid: \($0)\ncn: x\nsn: x\n" }
+                .joined(separator: "\n"))
+        #expect(names(try source(slapd, as: Self.reader, pageSize: 10).read()) == expected)
+        let refused = failure(source(slapd, as: Self.reader, pageSize: 10, limits: LDAPLimits(entries: 34)))
+        #expect(refused?.message == "the directory has more than 34 entries")
+    }
+
+    @Test func answerThatTheServerCutsOffIsRefused() async throws {
+        let slapd = try await Slapd(limits: "sizelimit size.soft=3 size.hard=3 size.pr=3 size.prtotal=3")
+        for name in ["a", "b", "c", "d", "e"] { try await slapd.add(name) }
+        let refused = failure(source(slapd, as: Self.reader, pageSize: 2))
+        #expect(
+            refused?.message.hasPrefix("the server returned only a part of the entries") == true, "\(refused as Any)")
+    }
+
+    @Test func serverThatDiesBetweenTwoPagesReturnsNothing() async throws {
+        let slapd = try await Slapd()
+        for name in ["a", "b", "c", "d"] { try await slapd.add(name) }
+        let server = LDAPServer(urls: [slapd.secureURL], authority: slapd.authority, account: Self.admin)
+        let connection = try LDAPConnection(server, limits: LDAPLimits(), time: SystemTime())
+        var seen = 0
+        #expect(throws: LDAPFailure.self) {
+            try connection.search(
+                "(uid=*)", below: Slapd.suffix, attributes: ["uid"], pageSize: 2
+            ) { _ in
+                seen += 1
+                if seen == 2 { slapd.killAndWait() }
+            }
+        }
+        #expect(seen == 2)
+    }
+
+    @Test func groupsAreComparedByTheServer() async throws {
+        let slapd = try await Slapd()
+        for name in ["ada", "bob", "carl"] { try await slapd.add(name) }
+        try await slapd.apply(
+            """
+            dn: cn=admins,\(Slapd.suffix)
+            objectClass: groupOfNames
+            cn: admins
+            member: uid=ada,\(Slapd.people)
+
+            dn: cn=staff \\28all\\29,\(Slapd.suffix)
+            objectClass: groupOfNames
+            cn: staff (all)
+            member: uid=ada,\(Slapd.people)
+            member: uid=bob,\(Slapd.people)
+
+            """)
+        // The server ignores case and blanks of a DN, and escapes within it.
+        let groups = [
+            LDAPSource.Group(filter: LDAPSource.Group.members(of: "CN=Admins, dc=example,dc=org"), policy: "admins"),
+            LDAPSource.Group(filter: LDAPSource.Group.members(of: "cn=staff (all),\(Slapd.suffix)"), policy: "staff"),
+        ]
+        let policies = try source(slapd, groups: groups).read().records.sorted { $0.username < $1.username }
+        #expect(policies.map(\.policy) == ["admins", "staff", nil])
+    }
+
+    @Test func valuesThatCannotBeUsedLeaveOutTheirEntry() async throws {
+        let slapd = try await Slapd()
+        try await slapd.add("ada", [("mail", "ada@example.org")])
+        try await slapd.add("bob", [("displayName", "\u{1B}[2J\u{202E}")])
+        try await slapd.add("carl", [("displayName", String(repeating: "x", count: 1025))])
+        try await slapd.apply(
+            """
+            dn: uid=dora,\(Slapd.people)
+            objectClass: inetOrgPerson
+            cn: dora
+            sn: dora
+            preferredLanguage: en
+            jpegPhoto:: /9j/
+
+            """)
+        let content = try source(slapd).read()
+        #expect(names(content) == ["ada", "dora"])
+        #expect(content.conflicts.count == 2 && content.unusableIDs.count == 2 && !content.hasUnknownIDs)
+    }
+
+    // MARK: Attacks
+
+    /// Each would match other entries, or end the filter, if it were not escaped.
+    @Test(arguments: [
+        "*", "a*", "ada)(uid=*", "*)(|(uid=*", "ada)(objectClass=*))(&(uid=ada", "\\61da", "ada\u{0}", ")", "(",
+        "ada\\",
+        "a\u{301}",
+    ])
+    func usernameCannotChangeTheSearch(name: String) async throws {
+        let slapd = try await Self.shared.slapd()
+        let content = try source(slapd, user: name).read()
+        #expect(content.count == 0)
+        #expect(names(try source(slapd, user: "ada").read()) == ["ada"])
+    }
+
+    /// A server for tests that only read.
+    private static let shared = SharedSlapd()
+
+    // MARK: Failures
+
+    @Test func certificateOfAnotherAuthorityIsRefused() async throws {
+        let slapd = try await Slapd()
+        let other = slapd.directory("other.pem")
+        try TextFile.write(TestCertificates().websites.certificatePEM(), to: other)
+        for url in [slapd.secureURL, slapd.url] {
+            let refused = failure(source(slapd, url: url, authority: other))
+            #expect(refused?.next.hasPrefix("Check that 'ca' names") == true, "\(refused as Any)")
+        }
+        #expect(failure(source(slapd, authority: slapd.directory("none.pem")))?.message.contains("none.pem") == true)
+        // The password was sent to nobody.
+        #expect(!slapd.log.contains("BIND dn"))
+    }
+
+    @Test func certificateOfAnotherHostIsRefused() async throws {
+        let slapd = try await Slapd(names: ["ldap.example.org"])
+        for url in [slapd.secureURL, slapd.url] {
+            let refused = failure(source(slapd, url: url))
+            #expect(refused?.next.contains("the host in 'url' is a name in it") == true, "\(refused as Any)")
+        }
+        #expect(!slapd.log.contains("BIND dn"))
+    }
+
+    @Test func wrongAccountIsRefused() async throws {
+        let slapd = try await Self.shared.slapd()
+        for (dn, password) in [(Slapd.admin, "wrong"), ("cn=nobody", Slapd.password), (Slapd.admin, "")] {
+            let account = LDAPServer.Account(dn: dn, password: Secret(Array(password.utf8)))
+            let refused = failure(source(slapd, as: account))
+            #expect(refused?.message.hasPrefix("the bind failed") == true, "\(dn): \(refused as Any)")
+        }
+    }
+
+    @Test func wrongBaseAndFilterAreRefused() async throws {
+        let slapd = try await Self.shared.slapd()
+        #expect(failure(source(slapd, base: "dc=nowhere"))?.message.hasPrefix("the search failed") == true)
+        #expect(failure(source(slapd, filter: "(uid="))?.message.hasPrefix("the search cannot be sent") == true)
+    }
+
+    @Test func serverThatIsGoneIsReported() async throws {
+        let slapd = try await Slapd()
+        await slapd.stop()
+        #expect(failure(source(slapd))?.next.contains("accepts connections") == true)
+    }
+}
+
+/// One server for several tests.
+private actor SharedSlapd {
+    private var made: Slapd?
+
+    func slapd() async throws -> Slapd {
+        if let made { return made }
+        let slapd = try await Slapd()
+        try await slapd.add("ada")
+        try await slapd.add("bob")
+        made = slapd
+        return slapd
+    }
+}
