@@ -165,7 +165,7 @@ let storage = layer(
     module(
         "Storage",
         [
-            "Bytes", "CMariaDB", "CSQLite", "Crypto", "Domain", "EventLoop", "GSM", "JSON", "Log", "Relay", "Webhooks",
+            "Bytes", "CMariaDB", "CSQLite", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "JSON", "Log", "Relay", "Webhooks",
             "World",
         ]),
 
@@ -174,7 +174,7 @@ let storage = layer(
     tests(
         "Storage",
         [
-            "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "GSM", "Log", "Relay", "Storage", "TestSupport",
+            "Bytes", "CLinux", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "Log", "Relay", "Storage", "TestSupport",
             "Webhooks", "World",
         ]))
 

@@ -53,8 +53,12 @@ CREATE TABLE IF NOT EXISTS user (
     phone varchar(16),
     display_name varchar(128),
     language varchar(256),                  -- a BCP 47 tag, or a whole Accept-Language
-    state varchar(16) NOT NULL,             -- active, locked (too many wrong numbers), frozen (a fraud report)
+    state varchar(16) NOT NULL,             -- active, locked (too many wrong numbers), frozen (a fraud report), disabled (left the directory)
     stopped_by varchar(16),                 -- of a locked or frozen user: phone, or operator, who alone can undo it
+    prior_state varchar(16),                -- of a disabled user: the state before, which returns with the user
+    directory varchar(32),                  -- the source of users that owns the user; null: the website does
+    directory_id varchar(64),               -- the id of the user's entry in that source
+    policy text,                            -- JSON: the policies of the user's group that differ from the website's
     code_failures int NOT NULL DEFAULT 0,   -- wrong codes in a row, over all code factors
     code_failures_kept int NOT NULL DEFAULT 0,  -- of these, at removed factors: a right code does not clear them
     code_failed_at datetime(3),
@@ -70,7 +74,8 @@ CREATE TABLE IF NOT EXISTS user (
     UNIQUE (token),
     UNIQUE (website_id, username),
     UNIQUE (website_id, email),
-    UNIQUE (website_id, phone)
+    UNIQUE (website_id, phone),
+    UNIQUE (website_id, directory, directory_id)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- Activation codes, as digests: nobody can bind a phone with a row.
@@ -274,9 +279,24 @@ CREATE TABLE IF NOT EXISTS relay (
     started_at datetime(3) NOT NULL
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
--- Tasks that one relay does for all: retention, the deletion of old rows.
+-- The syncs of each source of users: the newest one, and how the last ones ended.
+CREATE TABLE IF NOT EXISTS directory_sync (
+    name varchar(32) NOT NULL PRIMARY KEY,  -- the source, as the settings name it
+    run binary(16) NOT NULL,                -- the newest sync; an older one that still runs changes nothing more
+    started_at datetime(3) NOT NULL,
+    ended_at datetime(3),                   -- null: it runs, or its process has died
+    error varchar(512),                     -- why it failed; null: it did not
+    succeeded_at datetime(3),               -- the end of the last sync that did not fail; the counts are of that one
+    users int NOT NULL DEFAULT 0,           -- enabled users of the source
+    added int NOT NULL DEFAULT 0,
+    changed int NOT NULL DEFAULT 0,
+    disabled int NOT NULL DEFAULT 0,
+    conflicts int NOT NULL DEFAULT 0
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+-- Tasks that one relay does for all: retention, the deletion of old rows; and the sync of each source of users.
 CREATE TABLE IF NOT EXISTS task_lease (
-    name varchar(32) NOT NULL PRIMARY KEY,  -- retention
+    name varchar(64) NOT NULL PRIMARY KEY,  -- retention, or directory and the name of the source
     holder binary(16)                       -- the relay that does it; null or dead: another takes it
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 

@@ -2,7 +2,7 @@ import World
 
 /// The reason why a challenge did not succeed, with the values of the wire format.
 public enum Reason: String, Sendable, CaseIterable {
-    case denied, fraud, expired, cancelled, superseded, locked, frozen, undeliverable
+    case denied, fraud, expired, cancelled, superseded, locked, frozen, disabled, undeliverable
     case wrongNumber = "wrong_number"
     case wrongCode = "wrong_code"
 }

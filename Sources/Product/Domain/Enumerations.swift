@@ -85,6 +85,8 @@ public enum UserState: String, Sendable, CaseIterable {
     case locked
     /// Blocked after the user reported a login as fraud.
     case frozen
+    /// Blocked because the user left the directory. The state before it returns with the user.
+    case disabled
 }
 
 /// The party that approved a further phone before its activation was created.
@@ -97,6 +99,8 @@ public enum ChangeAuthor: String, Sendable, CaseIterable {
     case phone, website, `operator`
     /// A person with the revocation code or a recovery code.
     case code
+    /// A sync of users from a directory.
+    case directory
 }
 
 /// A change of a user or phone that websites and users are notified of.

@@ -63,8 +63,10 @@ extension Accounts.User {
     func json(at now: Timestamp) -> JSONValue {
         .object([
             "user": .string(username), "website": .string(website), "id": .string(id.text),
-            "state": .string(state.rawValue), "stopped_by": .text(stoppedBy?.rawValue), "email": .text(email),
-            "phone": .text(phone), "codes": .string(codes.isLocked ? "locked" : "open"),
+            "state": .string(state.rawValue), "stopped_by": .text(stoppedBy?.rawValue),
+            "prior_state": .text(priorState?.rawValue), "directory": .text(directory),
+            "directory_id": .text(directoryID), "policy": .text(policy), "email": .text(email), "phone": .text(phone),
+            "codes": .string(codes.isLocked ? "locked" : "open"),
             "code_failures": .integer(Int64(codes.failures)), "code_failed_at": .text(codes.failedAt?.rfc3339),
             "codes_locked_at": .text(codes.lockedAt?.rfc3339),
             "display_name": .text(displayName), "language": .text(language),

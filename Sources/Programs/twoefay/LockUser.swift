@@ -19,8 +19,13 @@ extension Tool {
                 .conflict, "\(user.fullName) is \(state.rawValue) already, by an operator",
                 next: "Nothing was changed. 'twoefay user unlock' lifts a lock and a freeze.")
         }
-        // A user who reported fraud stays frozen.
-        let state: UserState = user.state == .frozen ? .frozen : .locked
+        // A user who reported fraud stays frozen, and one who left the directory stays disabled.
+        let state: UserState = [.frozen, .disabled].contains(user.state) ? user.state : .locked
+        guard state != .disabled else {
+            return Report(
+                "\(user.fullName) is still disabled, and is locked by an operator on return.",
+                json: user.changed(to: state))
+        }
         return Report(
             """
             \(user.fullName) is \(state.rawValue). Every login fails with the reason \(state.rawValue), and no phone gets a challenge.
@@ -40,6 +45,11 @@ extension Tool {
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
         let user = try store.user(invocation)
+        guard user.state != .disabled else {
+            throw Failure(
+                .conflict, "\(user.fullName) is disabled: the user has left the directory \(user.directory ?? "")",
+                next: "Nothing was changed. A sync enables the user on return; 'twoefay user enable' does it now.")
+        }
         guard try store.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: store.now, as: $0) })
         else {
             throw Failure(

@@ -25,6 +25,8 @@ extension Accounts.User {
             ("Display name", displayName), ("Language", language), ("E-mail", email), ("Phone number", phone),
             ("First factor confirmed at", provedAt?.rfc3339), ("Identity confirmed", identity?.text),
             ("Id in log and audit", id.text),
+            ("From the directory", directory.map { "\($0), entry \(directoryID ?? "")" }),
+            ("Policy of the group", policy),
         ] {
             if let value { lines.append("\(name): \(value)") }
         }
@@ -47,19 +49,26 @@ extension Accounts.User {
             let last = codes.failedAt?.rfc3339 ?? "at an unknown time"
             lines.append("\nConsecutive wrong codes: \(codes.failures), the last one \(last).")
         }
-        switch state {
-        case .active: break
-        case .locked:
-            lines.append(
-                stoppedBy == .operator
-                    ? "\nAn operator locked the user, and only an operator can lift this: \(unlocking)"
-                    : "\nThe user is locked after too many wrong answers. The website can lift this, or: \(unlocking)")
-        case .frozen:
-            lines.append(
-                "\nThe user reported a fraudulent login: somebody else knows the password. After it is changed: \(unlocking)"
-            )
-        }
+        if let blocked { lines.append("\n\(blocked)") }
         return lines.joined(separator: "\n")
+    }
+
+    /// The explanation of the state; nil for an active user.
+    private var blocked: String? {
+        switch state {
+        case .active: nil
+        case .locked:
+            stoppedBy == .operator
+                ? "An operator locked the user, and only an operator can lift this: \(unlocking)"
+                : "The user is locked after too many wrong answers. The website can lift this, or: \(unlocking)"
+        case .frozen:
+            "The user reported a fraudulent login: somebody else knows the password. After it is changed: \(unlocking)"
+        case .disabled:
+            "The user has left the directory \(directory ?? ""). A sync enables the user on return"
+                + (priorState == .active ? "" : ", and the user is then \(priorState?.rawValue ?? "active")")
+                + ". To give the user to the website instead: twoefay user enable \(username.asShellWord) "
+                + "--website \(website)"
+        }
     }
 
     private var unlocking: String { "twoefay user unlock \(username.asShellWord) --website \(website)" }

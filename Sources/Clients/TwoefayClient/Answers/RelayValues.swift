@@ -89,6 +89,8 @@ public struct Reason: RelayWord {
     public static let locked = Reason(rawValue: "locked")
     /// The user is frozen after a fraud report.
     public static let frozen = Reason(rawValue: "frozen")
+    /// The user has left the directory with which the relay syncs.
+    public static let disabled = Reason(rawValue: "disabled")
 }
 
 /// An unfinished step of a user's enrolment, which the website can resume.
@@ -123,4 +125,6 @@ public struct AccountState: RelayWord {
     public static let locked = AccountState(rawValue: "locked")
     /// A user that is frozen after a fraud report, or a factor of this user.
     public static let frozen = AccountState(rawValue: "frozen")
+    /// A user who has left the directory with which the relay syncs, or a factor of this user.
+    public static let disabled = AccountState(rawValue: "disabled")
 }

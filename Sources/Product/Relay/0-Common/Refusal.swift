@@ -35,6 +35,13 @@ extension Refusal {
     }
 }
 
+extension Refusal {
+    /// The refusal to unlock a user who left the directory.
+    static let disabled = Refusal.forbidden(
+        "The user has left the directory that the relay syncs with. A sync enables the user on return, or an operator "
+            + "does: twoefay user enable")
+}
+
 /// A fault in one parameter of a request.
 public struct FieldFault: Sendable, Equatable {
     public enum Code: String, Sendable {

@@ -225,7 +225,9 @@ extension Relay {
     }
 
     static func barred(_ state: UserState) -> Refusal {
-        .forbidden("The user is \(state.rawValue) and cannot get a factor: unlock the user first, POST /user/…/unlock")
+        guard state != .disabled else { return .disabled }
+        return .forbidden(
+            "The user is \(state.rawValue) and cannot get a factor: unlock the user first, POST /user/…/unlock")
     }
 }
 

@@ -102,7 +102,7 @@ extension Relay {
 
 extension OperationSecret {
     /// Derives the secret of a factor: 160 bits, as RFC 4226 §4 recommends.
-    func factorSecret(_ kind: Factor) -> Secret { Secret(derive("\(kind.rawValue) secret", count: 20)) }
+    public func factorSecret(_ kind: Factor) -> Secret { Secret(derive("\(kind.rawValue) secret", count: 20)) }
 }
 
 extension CodeFactor {

@@ -95,6 +95,9 @@ public struct AskSubject: Sendable, Equatable {
 
     public let user: UserID
     public let username: String
+    /// The policy of the user's group in a directory: JSON of the keys that differ from the
+    /// website's; nil for none.
+    public let policy: String?
     public let phones: [Phone]
     /// The kinds of the user's active code factors.
     public let codes: [Factor]
@@ -107,11 +110,12 @@ public struct AskSubject: Sendable, Equatable {
     public let limitedBy: Timestamp?
 
     public init(
-        user: UserID, username: String, phones: [Phone], codes: [Factor], areCodesLocked: Bool,
+        user: UserID, username: String, policy: String? = nil, phones: [Phone], codes: [Factor], areCodesLocked: Bool,
         enrolment: EnrolmentState, limitedBy: Timestamp?
     ) {
         self.user = user
         self.username = username
+        self.policy = policy
         self.phones = phones
         self.codes = codes
         self.areCodesLocked = areCodesLocked

@@ -15,7 +15,7 @@ import World
 /// as expired (`ChallengeLife.seen`), even if no relay has recorded the expiry yet. The life is
 /// asked → sent → one of the ends, and an end never changes. A challenge may begin with an end. The
 /// reason is `undeliverable` if no factor can answer it, and `locked` if codes are locked and no
-/// phone can answer. If the user is locked or frozen, that state is the reason.
+/// phone can answer. If the user is locked, frozen or disabled, that state is the reason.
 ///
 /// A new challenge supersedes the user's open ones. But a login from an unknown browser supersedes
 /// none from a known browser.
@@ -103,11 +103,13 @@ extension Relay {
         _ request: LoginRequest, by website: Website, as operation: Operation
     ) async throws(Refusal) -> OpenedChallenge {
         let now = time.now()
-        let limits = limits(website.policy, isKnown: request.isKnown, at: now)
+        let websitesLimits = limits(website.policy, isKnown: request.isKnown, at: now)
         let subject = try await withStore("login") { () async throws(StoreFailure) in
-            try await store.subject(request.subject, of: website.id, within: limits)
+            try await store.subject(request.subject, of: website.id, within: websitesLimits)
         }
         guard let subject else { throw .notFound }
+        let website = try self.website(website, withPolicyOf: subject)
+        let limits = limits(website.policy, isKnown: request.isKnown, at: now)
         // Compare bytes, as the store does: Swift treats different encodings of a character as
         // equal.
         if let name = request.username, !name.utf8.elementsEqual(subject.username.utf8) {
@@ -127,6 +129,20 @@ extension Relay {
         }
     }
 
+    /// Returns the website with the policy for this user: its own, changed by that of the user's
+    /// group. If the latter cannot be read, no challenge is opened.
+    private func website(_ website: Website, withPolicyOf subject: AskSubject) throws(Refusal) -> Website {
+        guard let changes = subject.policy else { return website }
+        do throws(Policy.Fault) {
+            return Website(
+                id: website.id, name: website.name, displayName: website.displayName,
+                policy: try website.policy.changed(by: changes))
+        } catch {
+            log.error("user.policy", [.website: website.name, .user: subject.user.text, .reason: error.message])
+            throw .broken
+        }
+    }
+
     func limits(_ policy: Policy, isKnown: Bool, at now: Timestamp) -> AskLimits {
         AskLimits(
             since: now - Policy.limitWindow, logins: policy.loginLimit, pushes: policy.pushLimit, isKnown: isKnown)
@@ -143,7 +159,7 @@ extension Relay {
         if plan.beginsWithMessage, factor == nil, !stored.life.state.isEnd {
             factor = await advance(challenge.id, because: .asked)
         }
-        let isRefused = stored.life.reason == .locked || stored.life.reason == .frozen
+        let isRefused = [.locked, .frozen, .disabled].contains(stored.life.reason)
         // Without a phone there is nowhere to enter the number. The challenge keeps it, so that a phone
         // that is bound meanwhile cannot approve without it.
         let isShown = !isRefused && !subject.phones.isEmpty && plan.takesPhones

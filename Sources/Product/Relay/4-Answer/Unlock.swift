@@ -17,6 +17,7 @@ extension Relay {
         as operation: Operation
     ) async throws(Refusal) {
         let row = try await user(named: username, of: website)
+        guard row.state != .disabled else { throw .disabled }
         let mayThaw = website.policy.furtherFactors == .website
         let unlocked = try await withStore("unlock") { () async throws(StoreFailure) in
             try await store.unlock(

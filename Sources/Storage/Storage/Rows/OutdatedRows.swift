@@ -32,7 +32,9 @@ public struct OutdatedRow: Sendable {
     /// The events of each table that are written together with the row, under the same operation.
     private static let searches = [
         search("website", "website_id", ["website.edited", "website.disabled", "website.enabled"]),
-        search("user", "user_id", ["user.changed", "user.locked", "user.frozen", "user.unlocked"]),
+        search(
+            "user", "user_id",
+            ["user.changed", "user.locked", "user.frozen", "user.unlocked", "user.disabled", "user.enabled"]),
         search("device", "device_id", ["device.bound", "device.suspended", "device.resumed", "device.unbound"]),
         search("challenge", "challenge_id", ["challenge.answered", "challenge.ended"]),
     ]

@@ -66,11 +66,12 @@ extension SignedTable {
     static let user = SignedTable(
         "user", key: ["id"],
         granting: [
-            "token", "website_id", "username", "email", "phone", "display_name", "challenge_id",
-            "identity_confirmed_at",
+            "token", "website_id", "username", "email", "phone", "display_name", "challenge_id", "prior_state",
+            "directory", "directory_id", "policy", "identity_confirmed_at",
         ],
         rights: [
-            "state = 'active'", "state <> 'frozen'", byOthers, "codes_locked_at IS NULL", "proved_at IS NULL",
+            "state = 'active'", "state <> 'frozen'", "state <> 'disabled'", byOthers, "codes_locked_at IS NULL",
+            "proved_at IS NULL",
         ])
 
     static let activation = SignedTable(

@@ -35,6 +35,8 @@ struct SignedRowsFixture {
             Column("email", "'stranger@example.com'"), Column("phone", "'+4366099999'"),
             Column("display_name", "'Stranger'"), Column("proved_at", "NULL"), Column("challenge_id", id),
             Column("identity_confirmed_at", moment),
+            Column("prior_state", "'locked'"), Column("directory", "'stranger'"), Column("directory_id", "'stranger'"),
+            Column("policy", "'{\"number\":\"0\"}'"),
         ],
         "activation": [
             Column("digest", digest), Column("user_id", id), Column("expires_at", moment),

@@ -50,8 +50,8 @@ enum Sample {
     private static let insertRelay = Statement("INSERT INTO relay VALUES (:relay, 0, :now)")
     private static let insertUser = Statement(
         """
-        INSERT INTO user VALUES (:user, :token, :website, :username, :email, :phone, NULL, NULL, 'active', NULL, 0, 0,
-        NULL, NULL, NULL, NULL, NULL, NULL, :challenge, :now, :operation, NULL)
+        INSERT INTO user VALUES (:user, :token, :website, :username, :email, :phone, NULL, NULL, 'active', NULL, NULL, NULL,
+        NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, :challenge, :now, :operation, NULL)
         """)
     private static let insertDevice = Statement(
         """
@@ -306,6 +306,7 @@ enum Sample {
             _ = try await store.run(Websites.revokeKeys(of: id(2), thumbprint, at: now, as: operation()))
         }
         try await runEndpoints(on: store, operation)
+        try await runDirectory(on: store, operation)
         for count in [-1, nil] as [Int64?] { try await store.removeDeadRelay(relay, at: count, now: now) }
     }
 

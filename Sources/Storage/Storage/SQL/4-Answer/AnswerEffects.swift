@@ -107,11 +107,14 @@ extension AnswerEffects {
     }
 }
 
-/// Freezes the user. If an operator has locked the user, only an operator can unlock the user.
+/// Freezes the user. If an operator has locked the user, only an operator can unlock the user. A
+/// disabled user stays disabled, and is frozen on return. MariaDB assigns from left to right, so
+/// the prior state comes first.
 private let frozen = """
-    UPDATE user SET state = 'frozen', operation = :own,
+    UPDATE user SET prior_state = CASE state WHEN 'disabled' THEN 'frozen' END,
+    state = CASE state WHEN 'disabled' THEN state ELSE 'frozen' END, operation = :own,
     stopped_by = CASE stopped_by WHEN 'operator' THEN stopped_by ELSE 'phone' END
-    WHERE id = :user AND state <> 'frozen' AND
+    WHERE id = :user AND state <> 'frozen' AND coalesce(prior_state, '') <> 'frozen' AND
     """
 
 private let freeze = Statement("\(frozen) \(Guards.challengeWritten)")

@@ -110,10 +110,14 @@ extension Locks {
         \(Audit.once)
         """)
 
-    /// Locks the user, or takes over a freeze. A freeze after a fraud report stays a freeze.
+    /// Locks the user, or takes over a freeze. A freeze after a fraud report stays a freeze. A
+    /// disabled user stays disabled, and is locked on return. MariaDB assigns from left to right, so
+    /// the prior state comes first.
     private static let lockByHand = Statement(
         """
-        UPDATE user SET state = CASE state WHEN 'frozen' THEN state ELSE 'locked' END, stopped_by = 'operator',
+        UPDATE user SET prior_state =
+        CASE state WHEN 'disabled' THEN CASE prior_state WHEN 'frozen' THEN prior_state ELSE 'locked' END END,
+        state = CASE state WHEN 'frozen' THEN state WHEN 'disabled' THEN state ELSE 'locked' END, stopped_by = 'operator',
         operation = :operation
         WHERE id = :user AND coalesce(stopped_by, '') <> 'operator' AND \(Guards.audited)
         """)

@@ -15,6 +15,14 @@ public enum Accounts {
         public let state: UserState
         /// The author of the lock or freeze; nil if the user is active.
         public let stoppedBy: ChangeAuthor?
+        /// The state that returns when a disabled user is enabled.
+        public let priorState: UserState?
+        /// The source of users that owns the user; nil if the website does.
+        public let directory: String?
+        /// The id of the user's entry in that source.
+        public let directoryID: String?
+        /// The policy of the user's group: JSON of the keys that differ from the website's.
+        public let policy: String?
         /// The time since which the user has proved a factor; nil if there is none.
         public let provedAt: Timestamp?
         /// The check of the person's identity; nil if no operator confirmed it.
@@ -66,6 +74,8 @@ extension Accounts {
                 email: try row.optionalText("email"), phone: try row.optionalText("phone"),
                 displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
                 state: try row.word("state"), stoppedBy: try row.optionalWord("stopped_by"),
+                priorState: try row.optionalWord("prior_state"), directory: try row.optionalText("directory"),
+                directoryID: try row.optionalText("directory_id"), policy: try row.optionalText("policy"),
                 provedAt: try row.optionalTimestamp("proved_at"), identity: try Identities.read(row),
                 createdAt: try row.timestamp("created_at"),
                 challenge: try rows[1].first.map(challenge), devices: devices, factors: factors,
@@ -76,7 +86,8 @@ extension Accounts {
     private static let userByName = Statement(
         """
         SELECT u.id, u.username, w.name AS website_name, u.email, u.phone, u.display_name, u.language, u.state,
-        u.stopped_by, u.proved_at, u.created_at, \(Identities.columns), \(CodeLockout.columns("u.")) \(users) WHERE \(hasName)
+        u.stopped_by, u.prior_state, u.directory, u.directory_id, u.policy, u.proved_at, u.created_at,
+        \(Identities.columns), \(CodeLockout.columns("u.")) \(users) WHERE \(hasName)
         """)
 
     private static let users = "FROM user u JOIN website w ON w.id = u.website_id"

@@ -1,0 +1,164 @@
+import Directory
+import Domain
+import Relay
+import World
+
+/// The changes that a sync makes to users. Each is one script under its own operation, so a sync
+/// that dies leaves every user as it was or as it should be.
+public struct DirectoryWrites: Sendable {
+    let source: String
+    let website: WebsiteID
+    let run: OperationID
+    public let now: Timestamp
+
+    public init(source: String, website: WebsiteID, run: OperationID, at now: Timestamp) {
+        self.source = source
+        self.website = website
+        self.run = run
+        self.now = now
+    }
+}
+
+// MARK: Adding
+
+extension DirectoryWrites {
+    /// Adds a user with the factors of its addresses. The answer is false if another user has the
+    /// username or an address by now, or if a newer sync has begun.
+    public func add(
+        _ record: DirectoryRecord, token: UserToken, factors: [NewFactor], as operation: Operation
+    ) -> Query<Bool> {
+        let user: UserID = operation.identifier("user")
+        return Query(
+            change: Change(
+                "directory add", operation,
+                rows: [.website(website), .user(user).signed] + factors.flatMap { Factors.rows($0) },
+                [
+                    insertUser(
+                        user: .id(user), token: .id(token), username: .text(record.username),
+                        email: .text(record.email), phone: .text(record.phone), displayName: .text(record.displayName),
+                        language: .text(record.language), policy: .text(record.policy), source: .text(source),
+                        id: .text(record.id), now: .timestamp(now), operation: .id(operation), website: .id(website),
+                        run: .id(run))
+                ] + factors.flatMap { Factors.written($0, as: operation) } + [
+                    auditAdded(operation: .id(operation), now: .timestamp(now), user: .id(user))
+                ])
+        ) { rows in rows.happened }
+    }
+}
+
+private let insertUser = Statement(
+    into: .user, once: true,
+    """
+    INSERT INTO user
+    (id, token, website_id, username, email, phone, display_name, language, policy, directory, directory_id, created_at,
+    operation, state)
+    SELECT :user, :token, w.id, :username, :email, :phone, :displayName, :language, :policy, :source, :id, :now,
+    :operation, 'active'
+    FROM website w WHERE w.id = :website AND w.state = 'active' AND \(DirectoryRuns.isNewest)
+    """)
+
+private let auditAdded = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
+    SELECT :operation, :now, 'user.registered', u.website_id, u.id, 'directory' FROM user u
+    WHERE u.id = :user AND u.operation = :operation
+    \(Audit.once)
+    """)
+
+// MARK: Updating
+
+extension DirectoryWrites {
+    /// Writes the record's values to a user, who is enabled if disabled. The answer is false if the
+    /// user has changed hands since it was read, if another user has the username or an address by
+    /// now, or if a newer sync has begun.
+    ///
+    /// - Parameter factors: the factors of the new addresses. The former factors of changed
+    ///   addresses are removed.
+    public func update(_ update: DirectoryUpdate, factors: [NewFactor], as operation: Operation) -> Query<Bool> {
+        let (user, own) = (SQLValue.id(update.user.user), SQLValue.id(operation))
+        let removed = update.changedAddresses
+        var writes = [
+            Locks.hold(user: user),
+            markUser(
+                operation: own, user: user, website: .id(website), source: .text(source), id: .text(update.record.id),
+                isAdopted: .bool(update.adopts), username: .text(update.user.username), run: .id(run)),
+            unmarkTaken(
+                user: user, operation: own, username: .text(update.record.username), email: .text(update.newEmail),
+                phone: .text(update.newPhone)),
+            update.write(source: source, as: operation),
+            unmarkUnwritten(
+                user: user, operation: own, username: .text(update.record.username), email: .text(update.newEmail),
+                phone: .text(update.newPhone)),
+            auditUpdated(
+                operation: own, now: .timestamp(now),
+                event: .text(update.enables ? "user.enabled" : "user.changed"), user: user),
+        ]
+        for kind in removed { writes += Factors.takenAway(kind, of: update.user.user, at: now, as: operation) }
+        writes += factors.flatMap { Factors.written($0, as: operation) }
+        let rows =
+            [.user(update.user.user).signed]
+            + removed.flatMap { Factors.rows(takingAway: $0, of: update.user.user) }
+            + factors.flatMap { Factors.rows($0) }
+        return Query(change: Change("directory update", operation, rows: rows, writes)) { rows in rows.happened }
+    }
+}
+
+extension DirectoryUpdate {
+    /// The addresses that change, with those that are removed.
+    public var changedAddresses: [Factor] {
+        changes.compactMap { $0.field == "email" ? .mail : $0.field == "phone" ? .sms : nil }
+    }
+
+    /// The address after the change. An attribute that is not mapped leaves it as it is.
+    fileprivate var newEmail: String? { mapping.email == nil ? user.email : record.email }
+    fileprivate var newPhone: String? { mapping.phone == nil ? user.phone : record.phone }
+
+    fileprivate func write(source: String, as operation: Operation) -> BoundStatement {
+        writeUser(
+            username: .text(record.username), email: .text(newEmail), phone: .text(newPhone),
+            displayName: .text(mapping.displayName == nil ? user.displayName : record.displayName),
+            language: .text(mapping.language == nil ? user.language : record.language),
+            policy: .text(record.policy), source: .text(source), id: .text(record.id), isEnabled: .bool(enables),
+            user: .id(user.user), operation: .id(operation))
+    }
+}
+
+/// Marks the row of a user that the source owns, or that it adopts under the same username.
+private let markUser = Statement(
+    """
+    UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website
+    AND (directory = :source AND directory_id = :id OR :isAdopted = 1 AND directory IS NULL AND username = :username)
+    AND \(DirectoryRuns.isNewest)
+    """)
+
+private let unmarkTaken = Statement(
+    """
+    \(TakenAddresses.unmarkIf) EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id
+    AND (o.username = :username OR o.email = :email OR o.phone = :phone))
+    """)
+
+/// Writes the values. Another user may get one of them at the same time. In that case nothing is
+/// written. The state before `disabled` returns with the user; MariaDB assigns from left to right,
+/// so the prior state is removed after it was used.
+private let writeUser = Statement(
+    """
+    UPDATE /*M! IGNORE */ user SET username = :username, email = :email, phone = :phone, display_name = :displayName,
+    language = :language, policy = :policy, directory = :source, directory_id = :id,
+    state = CASE WHEN :isEnabled = 1 AND state = 'disabled' THEN coalesce(prior_state, 'active') ELSE state END,
+    prior_state = CASE WHEN :isEnabled = 1 THEN NULL ELSE prior_state END
+    WHERE id = :user AND operation = :operation
+    """)
+
+private let unmarkUnwritten = Statement(
+    """
+    \(TakenAddresses.unmarkIf) (username <> :username OR coalesce(email, '') <> coalesce(:email, '')
+    OR coalesce(phone, '') <> coalesce(:phone, ''))
+    """)
+
+private let auditUpdated = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
+    SELECT :operation, :now, :event, u.website_id, u.id, 'directory' FROM user u
+    WHERE u.id = :user AND u.operation = :operation
+    \(Audit.once)
+    """)
