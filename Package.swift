@@ -165,7 +165,8 @@ let storage = layer(
     module(
         "Storage",
         [
-            "Bytes", "CMariaDB", "CSQLite", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "JSON", "Log", "Relay", "Webhooks",
+            "Bytes", "CMariaDB", "CSQLite", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "JSON", "Log", "Relay",
+            "Webhooks",
             "World",
         ]),
 
@@ -174,7 +175,8 @@ let storage = layer(
     tests(
         "Storage",
         [
-            "Bytes", "CLinux", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "Log", "Relay", "Storage", "TestSupport",
+            "Bytes", "CLinux", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "Log", "Relay", "Storage",
+            "TestSupport",
             "Webhooks", "World",
         ]))
 
@@ -272,8 +274,9 @@ let programs = layer(
     module(
         "Daemon",
         [
-            "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop",
-            "GSM", "Geo", "HTTP", "HTTP1", "HTTP2", "Hardening", "JSON", "KeyService", "Log", "Metrics", "PKCS11", "QR",
+            "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Directory",
+            "DirectorySources", "Domain", "EventLoop", "GSM", "Geo", "HTTP", "HTTP1", "HTTP2", "Hardening", "JSON",
+            "KeyService", "Log", "Metrics", "PKCS11", "QR",
             "Relay", "SMPP", "SMS", "Storage", "TLS", "Templates", "WebPush", "Webhooks", "World", "YAML",
         ]),
     module(
@@ -289,7 +292,8 @@ let programs = layer(
     program(
         "twoefay",
         [
-            "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo", "Domain",
+            "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo", "Directory",
+            "Domain",
             "EventLoop", "FakeAPNs", "GSM", "HTTP", "JSON", "Log", "Phone", "QR", "Relay", "SMS", "Storage", "TLS",
             "Templates", "TokenFiles", "Webhooks", "World",
         ]),
@@ -297,8 +301,8 @@ let programs = layer(
     tests(
         "Daemon",
         [
-            "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Domain", "EventLoop", "GSM", "HTTP", "Hardening",
-            "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TestSupport", "World",
+            "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain", "EventLoop", "GSM", "HTTP",
+            "Hardening", "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TestSupport", "World",
         ]),
     tests(
         "Demo",

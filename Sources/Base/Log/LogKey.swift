@@ -40,6 +40,8 @@ public enum LogKey: String, Sendable, CaseIterable {
     case gateway
     case environment
 
+    /// The counts of a sync of users.
+    case users, added, changed, disabled, conflicts
     case milliseconds
     case days
     case count

@@ -177,6 +177,16 @@ extension Registry {
         declare(name, .gauge, about, labels: [label], series)
     }
 
+    /// Declares a gauge for label values that change while the process runs. They must be few, and
+    /// chosen by the operator. `read` is called for each scrape, on any thread.
+    public func growingGauges(
+        _ name: String, _ about: String, by label: String, read: @escaping @Sendable () -> [String: Int64]
+    ) {
+        declare(name, .gauge, about, labels: [label]) {
+            read().sorted { $0.key < $1.key }.map { word, value in Series(values: [word]) { String(value) } }
+        }
+    }
+
     /// Declares a gauge of a duration in seconds. `read` is called for each scrape; if it returns
     /// nil, the series is omitted.
     public func duration(_ name: String, _ about: String, read: @escaping @Sendable () -> Duration?) {

@@ -51,6 +51,9 @@ extension Tool {
             members.set("store", status.work.json)
             lines += status.texts.lines
             members.set("sms", status.texts.json)
+            let directories = settings.directories.all
+            lines += directories.map { $0.line(status.syncs[$0.name]) }
+            members.set("directories", .array(directories.map { $0.json(status.syncs[$0.name]) }))
         case .failure(let failure):
             lines.append(failure.text)
             members.set("store", failure.json)
@@ -65,19 +68,36 @@ extension Tool {
 
     private static func storeStatus(
         _ settings: Settings, at now: Timestamp
-    ) -> Result<(work: StoreStatus, texts: SMSUsageReport), Failure> {
+    ) -> Result<StoreReport, Failure> {
         do throws(Failure) {
             let store = try settings.openStore()
             defer { store.close() }
             do throws(StoreFailure) {
                 return .success(
-                    (try store.runBlocking(StoreStatus.query), try store.runBlocking(SMSUsageReport.query(of: now))))
+                    StoreReport(
+                        work: try store.runBlocking(StoreStatus.query),
+                        texts: try store.runBlocking(SMSUsageReport.query(of: now)),
+                        syncs: try store.runBlocking(DirectoryRuns.all)))
             } catch {
                 return .failure(Failure(store: error))
             }
         } catch {
             return .failure(error)
         }
+    }
+}
+
+/// The part of the status that is read from the store.
+private struct StoreReport {
+    let work: StoreStatus
+    let texts: SMSUsageReport
+    let syncs: [String: DirectoryRuns.Last]
+}
+
+extension Settings.DirectorySettings {
+    fileprivate func line(_ last: DirectoryRuns.Last?) -> String {
+        "Directory \(name): last synced \(last?.succeededAt.map { "at \($0.rfc3339)" } ?? "never")"
+            + (last.map { ", \($0.state)" } ?? "") + "."
     }
 }
 

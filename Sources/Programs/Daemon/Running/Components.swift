@@ -42,6 +42,7 @@ final class Components: Sendable {
     let group: LoopGroup
     let relay: Relay
     let backgroundWork = BackgroundWork()
+    let directories: DirectoryWork
     let geolocation: Geolocation
     let certificates: Certificates
     let hardening: Hardening?
@@ -113,6 +114,9 @@ final class Components: Sendable {
                 locate: { [geolocation] ip in geolocation.place(of: ip) },
                 later: { work in if let loop = EventLoop.current { loop.post(work) } else { work() } },
                 spawn: { [backgroundWork] work in backgroundWork.spawn(work) })
+            directories = try DirectoryWork(
+                settings, store: store, relay: relay.id, operationsKey: operationsKey, sealer: try files.keys.sealer(),
+                randomness: randomness, time: time, log: log, registry)
         } catch let failure as Failure {
             store.close()
             throw failure
@@ -143,6 +147,7 @@ final class Components: Sendable {
     }
 
     func close() {
+        directories.stop()
         push?.close()
         webPush?.close()
         couriers.mail?.close()

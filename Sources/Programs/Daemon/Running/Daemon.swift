@@ -39,6 +39,7 @@ public final class Daemon: Sendable {
     private let presence: PeriodicWork
     private let work: PeriodicWork
     private let backgroundWork: BackgroundWork
+    let directories: DirectoryWork
     private let remoteCertificates: RemoteCertificates?
     let certificates: Certificates
     /// Restrictions on this process; nil if the settings turn hardening off.
@@ -91,6 +92,7 @@ public final class Daemon: Sendable {
         group = components.group
         relay = components.relay
         backgroundWork = components.backgroundWork
+        directories = components.directories
         remoteCertificates = components.remoteCertificates
         api = components.api
         geolocation = components.geolocation
@@ -108,7 +110,8 @@ public final class Daemon: Sendable {
         (servers, port) = try await Self.listen(settings, tls, components, log: log)
         relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
         presence = PeriodicWork.presence(components.relay, components.api, on: components.group.loops[0])
-        work = PeriodicWork.work(components.relay, components.certificates, on: components.group.loops[0])
+        work = PeriodicWork.work(
+            components.relay, components.certificates, components.directories, on: components.group.loops[0])
         // Connects to the push service now, so that the first login does not wait for it.
         for loop in group.loops { loop.post { [push] in push?.connectEagerly() } }
         log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
@@ -158,6 +161,7 @@ public final class Daemon: Sendable {
     public func stop() async {
         log.notice("daemon.stopping")
         work.stop()
+        directories.stop()
         // Requests end first. Every held request gets its answer before anything that it needs is
         // closed.
         await withTaskGroup(of: Void.self) { drains in

@@ -39,9 +39,11 @@ final class PeriodicWork: Sendable {
     }
 
     /// The periodic work that starts new work. It processes due outbox entries, sends webhooks,
-    /// deletes old rows, reseals secrets after a key rotation, and checks the end dates of
-    /// certificates.
-    static func work(_ relay: Relay, _ certificates: Certificates, on loop: EventLoop) -> PeriodicWork {
+    /// deletes old rows, reseals secrets after a key rotation, checks the end dates of certificates,
+    /// and syncs users from directories.
+    static func work(
+        _ relay: Relay, _ certificates: Certificates, _ directories: DirectoryWork, on loop: EventLoop
+    ) -> PeriodicWork {
         let work = PeriodicWork(on: loop)
         loop.post {
             work.every(.seconds(1)) { await relay.processDueEntries() }
@@ -49,6 +51,7 @@ final class PeriodicWork: Sendable {
             work.every(.seconds(60)) { await relay.deleteExpiredRows() }
             work.every(.seconds(60)) { await relay.reseal() }
             work.every(.seconds(60)) { certificates.look() }
+            work.every(.seconds(1)) { await directories.syncDue() }
         }
         return work
     }

@@ -54,6 +54,7 @@ extension Daemon {
             geolocation.replace(materials.geolocation)
             relay.replace(sealer)
             relay.replace(materials.statements)
+            directories.replace(now, sealer)
             store.use(rows)
             if !Secret.matches(materials.keys.relay.operations.reveal(), operationsKey.reveal()) {
                 log.warning("daemon.restart", [.reason: "the key of operation ids has changed, and needs a restart"])
@@ -72,8 +73,8 @@ extension Daemon {
 
     /// Returns the settings for a reload, and whether other settings have changed, too.
     ///
-    /// They are the settings of the start, with the new webhooks, mail, templates and text
-    /// messages. The push credential is taken as a whole, because a new key has a new key id, which
+    /// They are the settings of the start, with the new webhooks, mail, templates, text messages and
+    /// directories. The push credential is taken as a whole, because a new key has a new key id, which
     /// is a setting.
     private func settingsNow() throws(Failure) -> (Settings, isLeft: Bool) {
         var now = settings
@@ -82,6 +83,7 @@ extension Daemon {
         now.mail = new.mail
         now.templates = new.templates
         now.texts = new.texts
+        now.directories = new.directories
         if now.push.credential != nil, new.push.credential != nil {
             now.push.key = new.push.key
             now.push.keyID = new.push.keyID

@@ -35,6 +35,8 @@ public struct Settings: Sendable, Equatable {
     /// A directory with templates in other languages, or with other texts.
     public var templates: FileName?
     public var texts = SMSSettings()
+    /// The sources of users.
+    public var directories = DirectoryList()
     /// The geolocation database; nil if places are not looked up.
     public var geolocation: FileName?
     /// The policy of websites that set nothing else.

@@ -94,7 +94,7 @@ public enum SettingsKeys {
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
                 "Revocation lists (CRL) of the authorities of websites and phones. Revoking a website or a phone in "
                     + "the store does not need them."),
-        ] + push + webhooks + mail + texts + [
+        ] + push + webhooks + mail + texts + directories + [
             .optional(
                 "templates.directory", \.templates, example: "templates",
                 "A directory of PO files, such as fr.po, with the texts in other languages. `twoefay templates show` "
