@@ -170,7 +170,7 @@ let storage = layer(
             "World",
         ]),
 
-    tests("Geo", ["Geo", "TestSupport", "World"]),
+    tests("Geo", ["Domain", "Geo", "TestSupport", "World"]),
     tests("DirectorySources", ["Bytes", "CSV", "Crypto", "Directory", "DirectorySources", "TestSupport", "World"]),
     tests(
         "Storage",

@@ -213,6 +213,8 @@ CREATE TABLE IF NOT EXISTS challenge (
     device_id binary(16),                   -- the phone that decided
     receipt text,                           -- the JWS that the phone signed, for the website to verify
     uv varchar(16),                         -- how the phone verified its owner: none, passcode, biometric
+    place_check varchar(16),                -- the phone's place against the login's: near, far, unknown; null: not compared
+    place_distance int,                     -- between them at least, in kilometres
     approves binary(32),                    -- of an approval: the digest of the change that it approves
     used_by binary(16),                     -- of an approval: the operation that used it
     language varchar(256),                  -- Accept-Language of the request, for a user without a language

@@ -11,6 +11,8 @@ public struct ChallengePrompt: Sendable {
     public let context: ShownContext
     /// The time left for an answer, by the relay's clock.
     public let timeLeft: Duration
+    /// Whether the website wants to know the coarse place of the phone.
+    public let asksPlace: Bool
 
     /// A challenge that this phone must not answer, with the reason.
     public struct Refused: Error, Sendable, Equatable {
@@ -49,5 +51,6 @@ public struct ChallengePrompt: Sendable {
         self.nonce = nonce
         self.bytes = bytes
         timeLeft = expiresAt - now
+        asksPlace = object["asks_place"]?.bool == true
     }
 }

@@ -124,14 +124,17 @@ public final class Responder: Sendable {
     ///   - decision: the person's decision.
     ///   - question: the challenge.
     ///   - uv: the method by which the phone verified its owner.
+    ///   - place: the coarse place of the phone, if the person agrees to report it. It is sent only if
+    ///     the website asks for it.
     /// - Returns: the result at the relay, `success` or `failure`.
     public func answer(
-        _ decision: SignedStatement.Decision, to question: ChallengePrompt, uv: SignedStatement.UserVerification = .none
+        _ decision: SignedStatement.Decision, to question: ChallengePrompt,
+        uv: SignedStatement.UserVerification = .none, place: PhonePlace? = nil
     ) async throws(CallFailure) -> String {
         let statement: String
         do {
             statement = try SignedStatement.decision(
-                decision, about: question, by: enrolment, device: device, uv: uv, at: time.now())
+                decision, about: question, by: enrolment, device: device, uv: uv, place: place, at: time.now())
         } catch {
             throw .unable(error.description)
         }

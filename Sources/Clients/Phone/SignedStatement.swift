@@ -59,7 +59,7 @@ public enum SignedStatement {
     /// showed.
     static func decision(
         _ decision: Decision, about question: ChallengePrompt, by enrolment: Enrolment, device: String,
-        uv: UserVerification,
+        uv: UserVerification, place: PhonePlace? = nil,
         at now: Timestamp
     ) throws(CryptoFailure) -> String {
         var claims: JSONObject = [
@@ -72,6 +72,8 @@ public enum SignedStatement {
         claims.set("context", .string(Base64URL.encode(SHA256.hash(question.bytes))))
         claims.set("nonce", .string(question.nonce))
         claims.set("uv", .string(uv.rawValue))
+        // A website that has not asked for the place does not get it.
+        if question.asksPlace, let place { claims.set("place", .string(place.text)) }
         claims.set("iat", .integer(now.seconds))
         return try sign("twoefay-decision+jwt", ("kid", .string(device)), claims, enrolment.key)
     }

@@ -3,6 +3,8 @@ import World
 /// The reason why a challenge did not succeed, with the values of the wire format.
 public enum Reason: String, Sendable, CaseIterable {
     case denied, fraud, expired, cancelled, superseded, locked, frozen, disabled, undeliverable
+    /// The phone that approved is far from the login, and the policy refuses that.
+    case place
     case wrongNumber = "wrong_number"
     case wrongCode = "wrong_code"
 }
@@ -38,6 +40,8 @@ public struct ChallengeLife: Equatable, Sendable {
         /// A valid answer. `numberMatches` is false if a number was required and another one was
         /// entered.
         case answer(Decision, numberMatches: Bool)
+        /// An approval of a phone that the policy refuses because of the phone's place.
+        case refusePlace
         case cancel
         case supersede
         case expire
@@ -81,6 +85,7 @@ public struct ChallengeLife: Equatable, Sendable {
         case .answer(.approve, _): return become(.answered, decision: .approve)
         case .answer(.deny, _): return become(.answered, decision: .deny, reason: .denied)
         case .answer(.fraud, _): return become(.answered, decision: .fraud, reason: .fraud)
+        case .refusePlace: return become(.failed, reason: .place)
         case .cancel: return become(.cancelled, reason: .cancelled)
         case .supersede: return become(.cancelled, reason: .superseded)
         case .giveUp(let reason): return become(.failed, reason: reason)

@@ -85,6 +85,11 @@ extension Context {
         return (object?["service"]?.string, object?["ip"]?.string, object?["place"]?.string)
     }
 
+    /// Returns the address of the login in a stored context.
+    public static func ip(in bytes: [UInt8]) -> String? {
+        (try? JSONReader.read(bytes))?.object?["ip"]?.string
+    }
+
     /// Returns the website's own nonce in a stored context.
     static func request(in bytes: [UInt8]) -> String? {
         (try? JSONReader.read(bytes))?.object?["request"]?.string

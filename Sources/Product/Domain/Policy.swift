@@ -86,6 +86,10 @@ public struct Policy: Equatable, Sendable {
     public var minAssurance: Assurance = .low
     public var addresses: Addresses = .vouched
     public var enrolment: Ceremony = .open
+    /// The use of the place that phones report.
+    public var phonePlace: PhonePlaceUse = .ignore
+    /// The distance in kilometres from which the phone counts as far from the login.
+    public var phonePlaceDistance = 500
 
     public init() {}
 }

@@ -11,6 +11,7 @@ extension Policy {
     public static let deviceSlots = 1...50
     public static let pushDeadlines = 5...300
     public static let codeDeadlines = 10...600
+    public static let phonePlaceDistances = 50...20_000
     /// The time window of `push-limit` and `login-limit`.
     public static let limitWindow = Duration.seconds(300)
 
@@ -20,15 +21,15 @@ extension Policy {
 
     public static let keys = [
         "addresses", "answers", "code-deadline", "code-retries", "devices", "enrolment", "factors", "further-factors",
-        "guesses", "lifetime", "login-limit", "min-assurance", "min-uv", "number", "number-below", "push-deadline",
-        "push-detail", "push-limit",
+        "guesses", "lifetime", "login-limit", "min-assurance", "min-uv", "number", "number-below", "phone-place",
+        "phone-place-distance", "push-deadline", "push-detail", "push-limit",
     ]
 
     /// The policies that a group of users may have of its own. They apply when a challenge is
     /// opened. The others belong to the website as a whole, or apply without a challenge.
     public static let groupKeys = [
-        "code-deadline", "factors", "lifetime", "min-assurance", "min-uv", "number", "number-below", "push-deadline",
-        "push-detail", "push-limit",
+        "code-deadline", "factors", "lifetime", "min-assurance", "min-uv", "number", "number-below", "phone-place",
+        "phone-place-distance", "push-deadline", "push-detail", "push-limit",
     ]
 
     /// Sets a policy from its text. The message of a fault says which values are valid.
@@ -59,6 +60,8 @@ extension Policy {
                     message: "number-below must be none or an amount with its currency, such as 30 EUR or 49.90 CHF")
             }
             numberBelow = amount
+        case "phone-place": phonePlace = try Self.word(key, text)
+        case "phone-place-distance": phonePlaceDistance = try Self.number(key, text, Self.phonePlaceDistances)
         case "push-deadline": pushDeadline = try Self.number(key, text, Self.pushDeadlines)
         case "push-detail": pushDetail = try Self.word(key, text)
         case "push-limit": pushLimit = try Self.number(key, text, Self.pushLimits)
@@ -84,6 +87,8 @@ extension Policy {
         case "min-uv": minUV.rawValue
         case "number": String(number)
         case "number-below": numberBelow?.text ?? "none"
+        case "phone-place": phonePlace.rawValue
+        case "phone-place-distance": String(phonePlaceDistance)
         case "push-deadline": String(pushDeadline)
         case "push-detail": pushDetail.rawValue
         case "push-limit": String(pushLimit)

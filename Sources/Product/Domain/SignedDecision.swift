@@ -28,6 +28,8 @@ public struct SignedDecision: Sendable, Equatable {
     /// looking it up.
     public let number: String?
     public let uv: UserVerification
+    /// The coarse place of the phone; nil if the phone did not report one.
+    public let place: CoarsePlace?
     /// The time by the phone's clock in seconds; stored for the record and never checked.
     public let issuedAt: Int64
 
@@ -85,6 +87,12 @@ public struct SignedDecision: Sendable, Equatable {
         if let number = claims["number"], number.string == nil { throw .malformed }
         let number = claims["number"]?.string
         if decision == .approve, (number != nil) != subject.asksNumber { throw .number }
+        if let place = claims["place"] {
+            guard let place = place.string.flatMap({ CoarsePlace($0) }) else { throw .malformed }
+            self.place = place
+        } else {
+            place = nil
+        }
         self.decision = decision
         self.number = number
         self.uv = uv
@@ -119,7 +127,7 @@ public struct SignedDecision: Sendable, Equatable {
     /// The permitted claims. Others are refused, since an unknown claim could change the meaning of
     /// the rest.
     private static let required = ["v", "aud", "challenge", "decision", "context", "nonce", "uv", "iat"]
-    private static let optional = ["request", "number"]
+    private static let optional = ["request", "number", "place"]
 
     /// Compares by bytes, since Swift treats canonically equivalent strings as equal.
     private static func same(_ value: JSONValue?, _ text: String) -> Bool {

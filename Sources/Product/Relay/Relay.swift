@@ -61,6 +61,9 @@ public final class Relay: Sendable {
     let metrics: RelayMetrics
     /// Returns the place of an IP address as text for people; nil if it is unknown.
     let locate: @Sendable (String) -> String?
+    /// Returns the least distance in kilometres between an IP address and a place; nil if the place of
+    /// the address is not known.
+    let distance: @Sendable (String, CoarsePlace) -> Int?
     /// Starts background work, for which no request waits, on the loop of the caller.
     let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
     public let id: RelayID
@@ -105,6 +108,7 @@ public final class Relay: Sendable {
         keys: RelayKeys, sealer: Sealer, statements: StatementSigner? = nil, time: any TimeSource,
         randomness: any Randomness, log: Log,
         metrics: RelayMetrics = RelayMetrics(), locate: @escaping @Sendable (String) -> String? = { _ in nil },
+        distance: @escaping @Sendable (String, CoarsePlace) -> Int? = { _, _ in nil },
         later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() },
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) {
@@ -121,6 +125,7 @@ public final class Relay: Sendable {
         self.log = log
         self.metrics = metrics
         self.locate = locate
+        self.distance = distance
         self.spawn = spawn
         heldRequests = HeldRequests(later: later)
         quotaUse = QuotaUse(settings.quotas)

@@ -61,6 +61,30 @@ public final class PlaceFinder: @unchecked Sendable {
         }
     }
 
+    /// Returns the area of an address: the circle in which the database places it.
+    func area(of ip: String) -> (latitude: Double, longitude: Double, radius: Double)? {
+        guard var address = InternetAddress(ip) else { return nil }
+        var status = MMDB_SUCCESS
+        var found = address.withPointer { MMDB_lookup_sockaddr(database, $0, &status) }
+        guard status == MMDB_SUCCESS, found.found_entry,
+            let latitude = Self.number("latitude", in: &found.entry), (-90...90).contains(latitude),
+            let longitude = Self.number("longitude", in: &found.entry), (-180...180).contains(longitude)
+        else { return nil }
+        let radius = Self.number("accuracy_radius", in: &found.entry) ?? Self.usualRadius
+        return (latitude, longitude, radius)
+    }
+
+    /// Returns a number of the record's location; nil if the record has none or is corrupt.
+    private static func number(_ what: String, in record: inout MMDB_entry_s) -> Double? {
+        var value = MMDB_entry_data_s()
+        guard cmaxmind_location(&record, &value, what) == MMDB_SUCCESS, value.has_data else { return nil }
+        switch value.type {
+        case UInt32(MMDB_DATA_TYPE_DOUBLE): return value.double_value.isFinite ? value.double_value : nil
+        case UInt32(MMDB_DATA_TYPE_UINT16): return Double(value.uint16)
+        default: return nil
+        }
+    }
+
     // MARK: Records
 
     private struct Corrupt: Error {

@@ -27,6 +27,7 @@ private func ended(
         Row(event: .answer(.deny, numberMatches: true), life: ended(.answered, .deny, .denied), result: .failure),
         Row(event: .answer(.fraud, numberMatches: true), life: ended(.answered, .fraud, .fraud), result: .failure),
         Row(event: .answer(.approve, numberMatches: false), life: ended(.failed, nil, .wrongNumber), result: .failure),
+        Row(event: .refusePlace, life: ended(.failed, nil, .place), result: .failure),
         Row(event: .cancel, life: ended(.cancelled, nil, .cancelled), result: .failure),
         Row(event: .supersede, life: ended(.cancelled, nil, .superseded), result: .failure),
         Row(event: .giveUp(.undeliverable), life: ended(.failed, nil, .undeliverable), result: .failure),

@@ -107,6 +107,8 @@ import World
         try policy.set("min-assurance", to: "restricted")
         try policy.set("addresses", to: "confirmed")
         try policy.set("enrolment", to: "letter")
+        try policy.set("phone-place", to: "refuse")
+        try policy.set("phone-place-distance", to: "50")
         #expect(policy.factors == [.totp, .push, .mail] && policy.codeDeadline == nil)
         #expect(try Policy().changed(by: policy.json) == policy)
         #expect(Policy.keys.allSatisfy { policy.text(of: $0) != nil })
@@ -114,7 +116,7 @@ import World
 
     @Test(arguments: [
         ("answers", "trusted"), ("answers", ""), ("lifetime", "59"), ("lifetime", "601"), ("lifetime", "x"),
-        ("number", "3"),
+        ("number", "3"), ("phone-place", "no"), ("phone-place-distance", "49"), ("phone-place-distance", "20001"),
         ("guesses", "0"), ("push-detail", "FULL"), ("number-below", "1,000 EUR"), ("number-below", "30"),
         ("number-below", ""), ("min-uv", "face"),
         ("devices", "0"), ("push-limit", "-1"), ("login-limit", "1001"), ("further-factors", "anything"),

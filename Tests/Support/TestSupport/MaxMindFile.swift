@@ -9,6 +9,7 @@ public struct MaxMindFile {
         case number16(UInt16)
         case number32(UInt32)
         case number64(UInt64)
+        case double(Double)
         case array([Value])
         case map([(String, Value)])
     }
@@ -119,6 +120,9 @@ private struct Encoder {
         case .number16(let number): self.number(5, Int(number))
         case .number32(let number): self.number(6, Int(number))
         case .number64(let number): self.number(9, Int(number))
+        case .double(let number):
+            control(3, 8)
+            bytes += (0..<8).map { UInt8(truncatingIfNeeded: number.bitPattern >> (56 - 8 * $0)) }
         case .array(let values):
             control(11, values.count)
             for value in values { append(value) }
@@ -173,12 +177,19 @@ extension MaxMindFile.Value {
     /// Returns a record as in databases of cities, or with only a country as in databases of
     /// countries.
     public static func place(
-        city: String? = nil, subdivision: String? = nil, country: String? = nil
+        city: String? = nil, subdivision: String? = nil, country: String? = nil, latitude: Double? = nil,
+        longitude: Double? = nil, radius: UInt16? = nil
     ) -> MaxMindFile.Value {
         var members: [(String, MaxMindFile.Value)] = [("continent", .map([("code", .text("EU"))]))]
         if let city { members.append(("city", named(city))) }
         if let country { members.append(("country", named(country))) }
         if let subdivision { members.append(("subdivisions", .array([named(subdivision)]))) }
+        if let latitude, let longitude {
+            var location: [(String, MaxMindFile.Value)] = []
+            if let radius { location.append(("accuracy_radius", .number16(radius))) }
+            location += [("latitude", .double(latitude)), ("longitude", .double(longitude))]
+            members.append(("location", .map(location)))
+        }
         return .map(members)
     }
 

@@ -29,6 +29,15 @@ public struct LoginOutcome: Sendable, Equatable {
         public let reason: String?
     }
 
+    /// The place of the phone in comparison with that of the login's address, as the relay judges it.
+    /// Both can be forged, so it is a hint.
+    public struct PhonePlace: Sendable, Equatable {
+        /// `near`, `far`, or `unknown` if one of the places is not known.
+        public let check: String
+        /// The least distance in kilometres.
+        public let distance: Int64?
+    }
+
     /// The state of the challenge.
     public let login: Login
     /// The id of the challenge.
@@ -43,6 +52,8 @@ public struct LoginOutcome: Sendable, Equatable {
     public let reason: Reason?
     /// The factors that the challenge has tried, as the relay lists them.
     public let steps: [Step]
+    /// The place of the phone; nil unless the policy `phone-place` asks for it.
+    public let phonePlace: PhonePlace?
     /// The whole answer, as the relay sent it.
     public let json: JSONObject
 
@@ -56,6 +67,9 @@ public struct LoginOutcome: Sendable, Equatable {
         proof = json.word(ifAny: "proof")
         assurance = json.word(ifAny: "assurance")
         reason = json.word(ifAny: "reason")
+        phonePlace = json["phone_place"]?.object.flatMap { place in
+            place["check"]?.string.map { PhonePlace(check: $0, distance: place["distance"]?.integer) }
+        }
         var steps: [Step] = []
         for step in json["steps"] == nil ? [] : try json.objects("steps") {
             steps.append(

@@ -77,6 +77,8 @@ public struct Reason: RelayWord {
     public static let wrongNumber = Reason(rawValue: "wrong_number")
     /// The user entered a wrong code, and the policy `code-retries` permits no further one.
     public static let wrongCode = Reason(rawValue: "wrong_code")
+    /// The phone that approved is far from the login, and the policy `phone-place` refuses that.
+    public static let place = Reason(rawValue: "place")
     /// Nobody answered within the lifetime of the challenge.
     public static let expired = Reason(rawValue: "expired")
     /// The website cancelled the challenge.

@@ -15,7 +15,7 @@ enum PendingList {
             "Returns the pending challenges; with `Prefer: wait=N` it waits until they differ from `known`",
             Form(
                 .phone(pending), [P.known.optional],
-                answers: [(200, "pending: [{challenge, nonce, context, expires_at}], time")]))
+                answers: [(200, "pending: [{challenge, nonce, context, expires_at, asks_place?}], time")]))
     ]
 
     @Sendable static func pending(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
@@ -59,10 +59,12 @@ enum PendingList {
 
     private static func answer(_ pending: [Pending], _ call: VerbCall) -> APIResponse {
         let list = pending.map { each -> JSONValue in
-            [
+            var object: JSONObject = [
                 "challenge": .string(each.challenge.text), "nonce": .string(Base64URL.encode(each.nonce)),
                 "context": .string(Base64URL.encode(each.context)), "expires_at": .timestamp(each.expiresAt),
             ]
+            if each.asksPlace { object.set("asks_place", true) }
+            return .object(object)
         }
         var answer = APIResponse(200, ["pending": .array(list), "time": .timestamp(call.api.time.now())])
         if let patience = call.waitLimit { answer.add("preference-applied", "wait=\(patience)") }

@@ -11,6 +11,7 @@ public struct RelayMetrics: Sendable {
     private let begun: Counters<Factor>
     private let codes: Counters<CodeOutcome>
     let proofs: Counters<ProofCost>
+    private let places: Counters<PlaceCheck>
     private let limits: Counters<Limit>
     private let ended: Counters<End>
     private let pushes: Counters<PushOutcomeLabel>
@@ -62,6 +63,9 @@ public struct RelayMetrics: Sendable {
             "twoefay_proofs_total",
             "Work done for well-formed DPoP proofs, by step: lookup, signature, unknown (key not found) or "
                 + "limited (429).", by: "step")
+        places = registry.counters(
+            "twoefay_phone_places_total",
+            "Phone answers whose place was compared with the login's, by result: near, far or unknown.", by: "result")
         limits = registry.counters(
             "twoefay_limits_reached_total",
             "Requests and messages over a limit, by limit: login, push, guess, sending, code, sms, requests, "
@@ -136,6 +140,8 @@ extension RelayMetrics {
         guard reason != nil || proof != nil else { return }
         ended.add(End(reason: reason, proof: proof))
     }
+
+    func compared(_ check: PlaceCheck) { places.add(check) }
 
     func pushed(_ outcome: DeliveryOutcome) { pushes.add(PushOutcomeLabel(outcome)) }
 

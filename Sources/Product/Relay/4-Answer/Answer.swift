@@ -71,13 +71,16 @@ public struct ChallengeRow: Sendable, Equatable {
     /// The operation of the last change.
     public let operation: OperationID
     public let steps: [Step]
+    /// The phone's place in comparison with the login's; nil if they were not compared.
+    public let place: PlaceComparison?
 
     public init(
         id: ChallengeID, user: UserID, token: UserToken, life: ChallengeLife, policy: String, context: [UInt8],
         nonce: [UInt8], number: String?, factor: Factor?, proof: Proof?, device: DeviceID?, receipt: String?,
         uv: UserVerification?, approves: [UInt8]?, decidedAt: Timestamp?,
-        operation: OperationID, steps: [Step]
+        operation: OperationID, steps: [Step], place: PlaceComparison? = nil
     ) {
+        self.place = place
         self.id = id
         self.user = user
         self.token = token
@@ -116,6 +119,8 @@ public struct ChallengeEnd: Sendable {
     /// The number of the phone's failures at which the user is locked; set only if the answer has a
     /// wrong number.
     public var guesses: Int?
+    /// The phone's place in comparison with the login's.
+    public var place: PlaceComparison?
     /// The event name in the log and the audit.
     public let event: StaticString
     public let at: Timestamp
@@ -123,8 +128,9 @@ public struct ChallengeEnd: Sendable {
     public init(
         challenge: ChallengeID, life: ChallengeLife, factor: Factor? = nil, proof: Proof? = nil,
         device: PhoneCredential? = nil, receipt: String? = nil, uv: UserVerification? = nil, code: UsedCode? = nil,
-        guesses: Int? = nil, event: StaticString, at: Timestamp
+        guesses: Int? = nil, place: PlaceComparison? = nil, event: StaticString, at: Timestamp
     ) {
+        self.place = place
         self.challenge = challenge
         self.life = life
         self.factor = factor
@@ -196,6 +202,7 @@ extension Relay {
         }
         guard let closed else { return false }
         metrics.ended(closing.life.reason, closing.proof)
+        if let place = closing.place { metrics.compared(place.check) }
         log.info(
             closing.event,
             [

@@ -28,7 +28,8 @@ public struct PhoneAnswer: Sendable, Equatable {
 ///   is checked by `SignedDecision`: the signature, the audience, the nonce, the context and the
 ///   challenge must all match. An answer by certificate needs the phone's certificate.
 /// - `decide` checks what only an approval needs: an allowed factor, the user verification, the
-///   delay after failures, and the number. A denial or a report of fraud needs none of them.
+///   delay after failures, the number, and the place of the phone if the policy refuses far ones. A
+///   denial or a report of fraud needs none of them.
 /// - `end` writes the end of the challenge. Its guards repeat what was read: the challenge is open,
 ///   its lifetime is not over, the phone is active and has the same failure count.
 ///
@@ -74,6 +75,7 @@ extension Relay {
         let proof: Proof
         let receipt: String?
         let uv: UserVerification?
+        var place: CoarsePlace?
     }
 
     private func read(
@@ -94,7 +96,7 @@ extension Relay {
                     asksNumber: row.number != nil, approves: answer.approves))
             return Content(
                 decision: decision.decision, number: decision.number, proof: .signed, receipt: signed,
-                uv: decision.uv)
+                uv: decision.uv, place: decision.place)
         case .certificate:
             // The website will see that the answer was authenticated by a certificate.
             guard answer.signed == nil, phone.isCertified else { throw .policy }
@@ -149,18 +151,28 @@ extension Relay {
             throw await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait))
         }
         let matches = !approves || isRight(content.number, for: row)
+        let place = content.proof == .signed ? compare(content.place, row, policy) : nil
+        let isRefused = approves && matches && place?.isRefused(by: policy) == true
         let life: ChallengeLife
         do {
-            life = try row.life.after(.answer(content.decision, numberMatches: matches), at: now)
+            life = try row.life.after(
+                isRefused ? .refusePlace : .answer(content.decision, numberMatches: matches), at: now)
         } catch {
             throw try await tooLate(try await settled(row), content, by: phone)
         }
         let closing = ChallengeEnd(
             challenge: row.id, life: life, factor: row.phoneFactor, proof: content.proof, device: phone,
             receipt: content.receipt, uv: content.uv, guesses: matches ? nil : policy.guesses,
-            event: "challenge.answered", at: now)
+            place: place, event: "challenge.answered", at: now)
         guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, content, by: phone) }
         return life.result
+    }
+
+    /// Compares the place of the phone with that of the login; nil if the policy ignores it.
+    private func compare(_ place: CoarsePlace?, _ row: ChallengeRow, _ policy: Policy) -> PlaceComparison? {
+        guard policy.phonePlace != .ignore else { return nil }
+        let distance = place.flatMap { place in Context.ip(in: row.context).flatMap { self.distance($0, place) } }
+        return PlaceComparison(distance: distance, by: policy)
     }
 
     static func named(_ policy: Policy) -> String { policy.factors.map(\.rawValue).joined(separator: ", ") }

@@ -21,6 +21,8 @@ public struct ChallengeResult: Sendable, Equatable {
     public let steps: [ChallengeRow.Step]
     public let context: [UInt8]
     public let expiresAt: Timestamp
+    /// The phone's place in comparison with the login's.
+    public var place: PlaceComparison?
 }
 
 extension Relay {
@@ -93,7 +95,7 @@ extension ChallengeResult {
             challenge: row.id, user: row.user, result: life.result, reason: life.reason, factor: row.factor,
             assurance: life.result == .success ? row.factor.map { Self.assurance(row, $0) } : nil,
             proof: row.proof, device: row.device, receipt: row.receipt, steps: row.steps, context: row.context,
-            expiresAt: row.life.expiresAt)
+            expiresAt: row.life.expiresAt, place: row.place)
     }
 
     private static func assurance(_ row: ChallengeRow, _ factor: Factor) -> Assurance {

@@ -23,6 +23,11 @@ extension ChallengeResult {
         object.set("context", .string(Base64URL.encode(context)))
         if let receipt { object.set("receipt", .string(receipt)) }
         if let device { object.set("device", .string(device.text)) }
+        if let place {
+            var shown: JSONObject = ["check": .word(place.check)]
+            if let distance = place.distance { shown.set("distance", .integer(Int64(distance))) }
+            object.set("phone_place", .object(shown))
+        }
         return object
     }
 }

@@ -23,6 +23,8 @@ public struct Pending: Sendable, Equatable {
     public let policy: String
     /// The current factor if no phone has shown the challenge yet; nil otherwise.
     public let unseen: Factor?
+    /// Whether the website wants to know the coarse place of the phone.
+    public internal(set) var asksPlace = false
 
     public init(
         challenge: ChallengeID, nonce: [UInt8], context: [UInt8], askedAt: Timestamp, expiresAt: Timestamp,
@@ -50,8 +52,12 @@ extension Relay {
         }
         // If the website accepts no answer by phone, a challenge is not shown, because the phone
         // could not answer it.
-        let pending = open.filter { each in
-            (try? settings.policy.changed(by: each.policy))?.factors.contains(.push) != false
+        let pending = open.compactMap { each -> Pending? in
+            guard let policy = try? settings.policy.changed(by: each.policy) else { return each }
+            guard policy.factors.contains(.push) else { return nil }
+            var each = each
+            each.asksPlace = policy.phonePlace != .ignore && policy.answers == .signed
+            return each
         }
         for each in pending {
             guard let factor = each.unseen else { continue }

@@ -112,6 +112,7 @@ final class Components: Sendable {
                 keys: files.keys.relay, sealer: try files.keys.sealer(), statements: files.statements, time: time,
                 randomness: randomness, log: log, metrics: RelayMetrics(registry),
                 locate: { [geolocation] ip in geolocation.place(of: ip) },
+                distance: { [geolocation] ip, place in geolocation.distance(of: ip, to: place) },
                 later: { work in if let loop = EventLoop.current { loop.post(work) } else { work() } },
                 spawn: { [backgroundWork] work in backgroundWork.spawn(work) })
             directories = try DirectoryWork(

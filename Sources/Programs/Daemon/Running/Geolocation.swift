@@ -1,3 +1,4 @@
+import Domain
 import Geo
 import Synchronization
 
@@ -10,4 +11,8 @@ final class Geolocation: Sendable {
     func replace(_ finder: PlaceFinder?) { self.finder.withLock { $0 = finder } }
 
     func place(of ip: String) -> String? { finder.withLock { $0 }?.place(of: ip) }
+
+    func distance(of ip: String, to place: CoarsePlace) -> Int? {
+        finder.withLock { $0 }?.distance(of: ip, to: place)
+    }
 }

@@ -267,6 +267,10 @@ public enum SettingsKeys {
         "number-below":
             "The amount below which the user need not transfer a number, with its currency, such as 30 EUR or 49.90 "
             + "CHF, or none. Amounts in other currencies always need the number.",
+        "phone-place":
+            "The use of the coarse place that phones report with an answer: ignore (phones are not asked), flag (the "
+            + "website learns whether it is far from the login's address) or refuse (an approval from far away fails).",
+        "phone-place-distance": "The distance in kilometres from which a phone counts as far, 50 to 20000.",
         "push-deadline": "Seconds that a push may go unseen before the next factor begins, 5 to 300.",
         "push-detail":
             "What a push shows on a locked screen: full (website, service, place, address) or minimal (a fixed text).",

@@ -9,7 +9,8 @@ extension Tool {
         command: Command(
             "phone approve", "Approves the pending challenge.",
             options: [
-                Keyring.option, Keyring.choice, challenge, PhoneOptions.number, PhoneOptions.uv, PhoneOptions.dpop,
+                Keyring.option, Keyring.choice, challenge, PhoneOptions.number, PhoneOptions.uv, PhoneOptions.place,
+                PhoneOptions.dpop,
             ],
             notes: """
                 At a terminal, it shows the challenge and prompts before it signs. Without a terminal, and with --json,
@@ -65,7 +66,7 @@ extension Tool {
     private static let challenge = Command.Option(
         "challenge", .one("ID"), "The id of the challenge; required if several are pending.")
     private static let refusing = [
-        Keyring.option, Keyring.choice, challenge, PhoneOptions.uv, PhoneOptions.dpop,
+        Keyring.option, Keyring.choice, challenge, PhoneOptions.uv, PhoneOptions.place, PhoneOptions.dpop,
     ]
 
     private static func answerOnce(
@@ -83,6 +84,7 @@ extension Tool {
         _ decide: @escaping @Sendable (ChallengePrompt) throws(Failure) -> SignedStatement.Decision
     ) throws(Failure) -> Report {
         let uv = try PhoneOptions.presence(invocation)
+        let place = try PhoneOptions.place(invocation)
         let identity = PhoneOptions.identity(invocation)
         let wanted = invocation.value(challenge.name)
         let keyring = try Keyring(invocation)
@@ -110,7 +112,7 @@ extension Tool {
             let (phone, question) = try only(of: found, wanted: wanted)
             let decision = try decide(question)
             do throws(CallFailure) {
-                let login = try await phone.answer(decision, to: question, uv: uv)
+                let login = try await phone.answer(decision, to: question, uv: uv, place: place)
                 phone.close()
                 return report(decision, login, phone.device, question)
             } catch {

@@ -15,6 +15,24 @@ enum PhoneOptions {
     static let number = Command.Option(
         "number", .one("DIGITS"), "The number that the website shows, if it shows one.")
 
+    static let place = Command.Option(
+        "place", .one("LAT,LON"),
+        "The place of the phone in degrees. It is rounded to a tenth, and sent only if the website asks for it.")
+
+    /// Returns the coarse place, if the option is given.
+    static func place(_ invocation: Invocation) throws(Failure) -> PhonePlace? {
+        guard let text = invocation.value(place.name) else { return nil }
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
+        guard parts.count == 2, let latitude = parts[0], let longitude = parts[1],
+            let place = PhonePlace(latitude: latitude, longitude: longitude)
+        else {
+            throw Failure(
+                .usage, "--place must be latitude and longitude, such as 52.5,13.4, not \(ScreenText.visible(text))",
+                next: "Run 'twoefay \(invocation.command.name) --help' for usage.")
+        }
+        return place
+    }
+
     static func identity(_ invocation: Invocation) -> Responder.Identity {
         invocation.has(dpop.name) ? .dpop : .certificate
     }

@@ -10,6 +10,7 @@ final class PhoneSession {
     struct Options: Sendable {
         let identity: Responder.Identity
         let uv: SignedStatement.UserVerification
+        let place: PhonePlace?
         /// The automatic decision; nil if a person decides.
         let auto: Auto?
         let number: String?
@@ -117,7 +118,7 @@ final class PhoneSession {
         case .broken(let failure): finish(.failure(failure))
         case .decision(let decision):
             do throws(CallFailure) {
-                let login = try await phone.answer(decision, to: question, uv: options.uv)
+                let login = try await phone.answer(decision, to: question, uv: options.uv, place: options.place)
                 answered += 1
                 phone.emit(
                     "\(decision.label): the relay says \(login).", "answered",

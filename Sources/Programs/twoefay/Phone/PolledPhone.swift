@@ -58,9 +58,10 @@ final class PolledPhone {
     func isNew(_ question: ChallengePrompt) -> Bool { known.insert(question.challenge).inserted }
 
     func answer(
-        _ decision: SignedStatement.Decision, to question: ChallengePrompt, uv: SignedStatement.UserVerification
+        _ decision: SignedStatement.Decision, to question: ChallengePrompt, uv: SignedStatement.UserVerification,
+        place: PhonePlace?
     ) async throws(CallFailure) -> String {
-        try await responder.answer(decision, to: question, uv: uv)
+        try await responder.answer(decision, to: question, uv: uv, place: place)
     }
 
     private func watch() async {

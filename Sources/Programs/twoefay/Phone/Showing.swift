@@ -6,6 +6,7 @@ import World
 extension ChallengePrompt {
     var shown: String {
         var rows = context.lines.map { (label: $0.label, text: $0.value) }
+        if asksPlace { rows.append((label: "asks for", text: "the coarse place of this phone (--place)")) }
         rows.append((label: "time left", text: "\(max(0, timeLeft.wholeMilliseconds / 1000)) s"))
         return ScreenRows.text(
             "\(context.displayName) (\(context.website)) asks: is this you?", rows, columns: Keyboard.columns)
@@ -20,7 +21,7 @@ extension ChallengePrompt {
         let context = (try? JSONReader.read(bytes)) ?? .null
         return [
             "device": .string(device), "challenge": .string(challenge), "context": context,
-            "milliseconds_left": .integer(max(0, timeLeft.wholeMilliseconds)),
+            "milliseconds_left": .integer(max(0, timeLeft.wholeMilliseconds)), "asks_place": .bool(asksPlace),
         ]
     }
 

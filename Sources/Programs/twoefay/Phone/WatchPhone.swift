@@ -8,7 +8,7 @@ extension Tool {
         command: Command(
             "phone watch", "Shows each challenge, prompts you, signs your answer and sends it.",
             options: [
-                Keyring.option, Keyring.choice, PhoneOptions.dpop, PhoneOptions.uv,
+                Keyring.option, Keyring.choice, PhoneOptions.dpop, PhoneOptions.uv, PhoneOptions.place,
                 .init(
                     "auto", .one("WHAT"),
                     "Approve, deny, fraud or ignore every challenge without a prompt; for tests."),
@@ -50,6 +50,7 @@ extension PhoneSession.Options {
     init(_ invocation: Invocation) throws(Failure) {
         identity = PhoneOptions.identity(invocation)
         uv = try PhoneOptions.presence(invocation)
+        place = try PhoneOptions.place(invocation)
         number = invocation.value("number")
         isOnce = invocation.has("once")
         let help = "Run 'twoefay phone watch --help' for usage."

@@ -102,7 +102,10 @@ extension SignedTable {
             "website_id", "user_id", "policy", "context", "nonce", "number", "approves", "used_by", "known",
             "expires_at",
         ]
-            + ["factor", "proof", "device_id", "receipt", "uv", "decided_at", "operation"].map {
+            + [
+                "factor", "proof", "device_id", "receipt", "uv", "place_check", "place_distance", "decided_at",
+                "operation",
+            ].map {
                 "CASE WHEN decision = 'approve' THEN \($0) END"
             },
         rights: ["decided_at IS NULL", "decision = 'approve'"])

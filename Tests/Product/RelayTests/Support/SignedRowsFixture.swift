@@ -62,7 +62,7 @@ struct SignedRowsFixture {
             Column("context", "x'7b7d'"), Column("nonce", id), Column("number", "'999999'"), Column("approves", digest),
             Column("known", "1 - known"), Column("expires_at", moment), Column("factor", "'totp'"),
             Column("proof", "'code'"), Column("device_id", id), Column("receipt", "'other'"),
-            Column("uv", "'biometric'"),
+            Column("uv", "'biometric'"), Column("place_check", "'near'"), Column("place_distance", "1"),
             Column("used_by", id), Column("decided_at", moment), Column("operation", id),
         ],
         "idempotency": [

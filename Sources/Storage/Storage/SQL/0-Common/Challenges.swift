@@ -11,13 +11,16 @@ enum Challenges {
         c.factor AS challenge_factor, c.proof AS challenge_proof, c.device_id AS challenge_device_id,
         c.decided_at AS challenge_decided_at, c.operation AS challenge_operation, u.token AS challenge_token,
         c.nonce AS challenge_nonce, c.receipt AS challenge_receipt, c.uv AS challenge_uv,
-        c.approves AS challenge_approves
+        c.approves AS challenge_approves, c.place_check AS challenge_place_check,
+        c.place_distance AS challenge_place_distance
         """
 
     static func read(_ row: Row, _ steps: [ChallengeRow.Step]) throws(StoreFailure) -> ChallengeRow {
         let life = ChallengeLife(
             state: try row.word("challenge_state"), decision: try row.optionalWord("challenge_decision"),
             reason: try row.optionalWord("challenge_reason"), expiresAt: try row.timestamp("challenge_expires_at"))
+        let check: PlaceCheck? = try row.optionalWord("challenge_place_check")
+        let distance = try row.optionalInteger("challenge_place_distance").map { Int($0) }
         return ChallengeRow(
             id: try row.id("challenge_id"), user: try row.id("challenge_user_id"), token: try row.id("challenge_token"),
             life: life, policy: try row.text("challenge_policy"), context: try row.blob("challenge_context"),
@@ -26,6 +29,7 @@ enum Challenges {
             device: try row.optionalID("challenge_device_id"), receipt: try row.optionalText("challenge_receipt"),
             uv: try row.optionalWord("challenge_uv"), approves: try row.optionalBlob("challenge_approves"),
             decidedAt: try row.optionalTimestamp("challenge_decided_at"),
-            operation: try row.id("challenge_operation"), steps: steps)
+            operation: try row.id("challenge_operation"), steps: steps,
+            place: check.map { PlaceComparison(check: $0, distance: distance) })
     }
 }

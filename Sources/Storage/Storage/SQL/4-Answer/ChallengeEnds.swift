@@ -82,13 +82,17 @@ extension CloseScript {
             return closeByPhone(
                 state: .word(life.state), decision: .word(life.decision), reason: .word(life.reason),
                 factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
-                device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv), challenge: challenge,
+                device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv),
+                placeCheck: .word(closing.place?.check),
+                placeDistance: .integer((closing.place?.distance).map { Int64($0) }), challenge: challenge,
                 key: .blob(phone.key))
         }
         return approveByPhone(
             state: .word(life.state), decision: .word(life.decision), reason: .word(life.reason),
             factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
-            device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv), challenge: challenge,
+            device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv),
+            placeCheck: .word(closing.place?.check),
+            placeDistance: .integer((closing.place?.distance).map { Int64($0) }), challenge: challenge,
             key: .blob(phone.key), failures: .integer(Int64(phone.failures)))
     }
 }
@@ -112,7 +116,10 @@ private let expire = Statement("\(ChallengeEnds.end) WHERE \(ChallengeEnds.isUnd
 private let closeOpen = Statement("\(ChallengeEnds.end) WHERE \(ChallengeEnds.isOpen)")
 
 private let endByPhone =
-    "\(ChallengeEnds.end), device_id = :device, receipt = :receipt, uv = :uv WHERE \(ChallengeEnds.isOpen)"
+    """
+    \(ChallengeEnds.end), device_id = :device, receipt = :receipt, uv = :uv, place_check = :placeCheck,
+    place_distance = :placeDistance WHERE \(ChallengeEnds.isOpen)
+    """
 
 private let closeByPhone = Statement(
     """
@@ -151,7 +158,7 @@ extension ChallengeLife {
         switch state {
         case .answered: .answered
         case .expired: .expired
-        case .failed: reason == .wrongNumber ? .answered : .skipped
+        case .failed: reason == .wrongNumber || reason == .place ? .answered : .skipped
         case .asked, .sent, .cancelled: .skipped
         }
     }
