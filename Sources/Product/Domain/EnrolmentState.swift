@@ -8,6 +8,8 @@ public enum EnrolmentStep: String, Sendable, CaseIterable {
     case email
     /// The phone number waits for its code.
     case phone
+    /// A recovery code must be typed back before the new ones count.
+    case recovery
 }
 
 /// The state of a user's enrolment.
@@ -35,6 +37,8 @@ public struct EnrolmentState: Sendable, Equatable {
             case .factor: !isProved
             case .email: isWaiting(.mail)
             case .phone: isWaiting(.sms)
+            // Until then the new codes are void, whether there are older ones or not.
+            case .recovery: waiting.contains(.recovery)
             }
         }
     }

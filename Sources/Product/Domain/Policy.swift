@@ -51,6 +51,11 @@ public enum Ceremony: String, Sendable, CaseIterable {
     case confirmed
 }
 
+/// Whether something happens.
+public enum Toggle: String, Sendable, CaseIterable {
+    case on, off
+}
+
 /// The rules of a website for its logins, copied into each challenge when it is opened.
 public struct Policy: Equatable, Sendable {
     public var answers: Answers = .signed
@@ -90,6 +95,8 @@ public struct Policy: Equatable, Sendable {
     public var phonePlace: PhonePlaceUse = .ignore
     /// The distance in kilometres from which the phone counts as far from the login.
     public var phonePlaceDistance = 500
+    /// Whether new recovery codes count only after one of them was typed back.
+    public var recoveryCheck: Toggle = .off
 
     public init() {}
 }

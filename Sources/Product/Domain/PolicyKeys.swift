@@ -22,7 +22,7 @@ extension Policy {
     public static let keys = [
         "addresses", "answers", "code-deadline", "code-retries", "devices", "enrolment", "factors", "further-factors",
         "guesses", "lifetime", "login-limit", "min-assurance", "min-uv", "number", "number-below", "phone-place",
-        "phone-place-distance", "push-deadline", "push-detail", "push-limit",
+        "phone-place-distance", "push-deadline", "push-detail", "push-limit", "recovery-check",
     ]
 
     /// The policies that a group of users may have of its own. They apply when a challenge is
@@ -64,6 +64,7 @@ extension Policy {
         case "phone-place-distance": phonePlaceDistance = try Self.number(key, text, Self.phonePlaceDistances)
         case "push-deadline": pushDeadline = try Self.number(key, text, Self.pushDeadlines)
         case "push-detail": pushDetail = try Self.word(key, text)
+        case "recovery-check": recoveryCheck = try Self.word(key, text)
         case "push-limit": pushLimit = try Self.number(key, text, Self.pushLimits)
         default:
             throw Fault(message: "\(key) is not a policy; the policies are \(Self.keys.joined(separator: ", "))")
@@ -92,6 +93,7 @@ extension Policy {
         case "push-deadline": String(pushDeadline)
         case "push-detail": pushDetail.rawValue
         case "push-limit": String(pushLimit)
+        case "recovery-check": recoveryCheck.rawValue
         default: nil
         }
     }

@@ -22,6 +22,12 @@ public enum RecoveryCode {
         (0..<count).map { text(secret.derive("recovery code \($0)", count: bytes)) }
     }
 
+    /// Returns the position, from 1, of the code that the user types back.
+    public static func checkedPosition(_ secret: OperationSecret) -> Int {
+        let drawn = secret.derive("recovery check", count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return Int(drawn % UInt64(count)) + 1
+    }
+
     /// Returns the digest that the store has, which depends on the user. Spaces, dashes and upper
     /// case are accepted. Returns nil if the text cannot be a recovery code.
     public static func digest(_ typed: String, user: UserID) -> [UInt8]? {

@@ -60,6 +60,18 @@ import World
             ])
     }
 
+    @Test func recoveryCodesAreTypedBack() async throws {
+        let carrier = ScriptedTransport(
+            .reply(201, ["codes": ["a", "b"], "position": 2]), .reply(200, ["confirmed": false]),
+            .reply(200, ["confirmed": true]))
+        let client = carrier.client()
+        let new = try await client.recoveryCodes(for: "ada")
+        #expect(new.codes == ["a", "b"] && new.position == 2)
+        #expect(try await !client.confirmRecoveryCodes(of: "ada", code: "a"))
+        #expect(try await client.confirmRecoveryCodes(of: "ada", code: "b"))
+        #expect(lines(carrier).last == #"POST /user/ada/recovery-codes/confirm {"otp":"b"}"#)
+    }
+
     @Test func mailedActivationsAreRead() async throws {
         let mailed: JSONObject = ["sent_to": "a…@example.com", "expires_at": "2026-11-21T08:32:34.123Z"]
         let carrier = ScriptedTransport(
@@ -177,7 +189,7 @@ import World
         try await client.addHOTP(for: "ada", secret: "GEZDGNBV", counter: 7)
         #expect(try await client.resynchroniseHOTP(of: "ada", codes: ("1", "2")))
         try await client.dropHOTP(of: "ada")
-        #expect(try await client.recoveryCodes(for: "ada") == ["a", "b"])
+        #expect(try await client.recoveryCodes(for: "ada").codes == ["a", "b"])
         #expect(
             lines(carrier) == [
                 "POST /user/ada/totp {}",

@@ -37,6 +37,7 @@ import Testing
         "/user/{username}": ["display_name": "x"], "/user/{username}/devices/{device}": ["name": "x"],
         "/challenge/{challenge}/factor": ["factor": "totp"], "/user/{username}/confirm": ["address": "x@example.com"],
         "/user/{username}/totp/confirm": ["otp": "123456"],
+        "/user/{username}/recovery-codes/confirm": ["otp": "abcd-efgh-2345-ijkl"],
         "/user/{username}/hotp": ["secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"],
         "/user/{username}/messages": ["title": "x", "text": "x"],
         "/user/{username}/hotp/resync": ["otps": ["123456", "123456"]],

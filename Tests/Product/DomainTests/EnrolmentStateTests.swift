@@ -24,6 +24,8 @@ import Testing
     @Test func firstAddressesThatWaitAreMissing() {
         #expect(missing(.open, proved: true, waiting: [.sms, .mail]) == [.email, .phone])
         #expect(missing(.open, proved: true, active: [.mail], waiting: [.sms, .mail]) == [.phone])
+        // New recovery codes are void until one was typed back, also beside older ones.
+        #expect(missing(.open, proved: true, active: [.recovery], waiting: [.recovery]) == [.recovery])
         // A new app is no part of the enrolment.
         #expect(missing(.open, proved: true, waiting: [.totp]) == [])
     }

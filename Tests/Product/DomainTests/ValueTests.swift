@@ -109,6 +109,7 @@ import World
         try policy.set("enrolment", to: "letter")
         try policy.set("phone-place", to: "refuse")
         try policy.set("phone-place-distance", to: "50")
+        try policy.set("recovery-check", to: "on")
         #expect(policy.factors == [.totp, .push, .mail] && policy.codeDeadline == nil)
         #expect(try Policy().changed(by: policy.json) == policy)
         #expect(Policy.keys.allSatisfy { policy.text(of: $0) != nil })
@@ -125,7 +126,7 @@ import World
         ("push-deadline", "none"), ("code-deadline", "9"), ("code-deadline", "601"), ("code-deadline", ""),
         ("code-retries", "3"),
         ("min-assurance", "some"), ("addresses", "all"),
-        ("enrolment", "mail"),
+        ("enrolment", "mail"), ("recovery-check", "yes"),
     ])
     func malformedPolicyIsRefused(key: String, text: String) {
         var policy = Policy()
@@ -137,6 +138,7 @@ import World
         #expect(Policy().factors == [.push, .totp, .hotp, .sms, .mail, .recovery])
         #expect(Policy().pushDeadline == 30 && Policy().codeDeadline == 90 && Policy().minAssurance == .low)
         #expect(Policy().addresses == .vouched && Policy().codeRetries == .keep && Policy().enrolment == .open)
+        #expect(Policy().recoveryCheck == .off)
         #expect(Assurance.low < .restricted && Assurance.restricted < .substantial && Assurance.substantial < .high)
     }
 

@@ -46,7 +46,10 @@ import World
         let typed = "ABCD-efgh 2345-ijkl"
         let digest = try #require(RecoveryCode.digest(typed, user: fixture.id))
         try fixture.rig.execute(
-            "INSERT INTO recovery_code (user_id, digest) VALUES (x'\(fixture.id)', x'\(Hex.encode(digest))')")
+            """
+            INSERT INTO recovery_code (user_id, digest, factor_id, position)
+            SELECT user_id, x'\(Hex.encode(digest))', id, 1 FROM factor WHERE kind = 'recovery'
+            """)
         let asked = try await fixture.login()
         let reported = try await fixture.handIn(typed, asked)
         #expect(reported.result == .success && reported.factor == .recovery && reported.assurance == .substantial)

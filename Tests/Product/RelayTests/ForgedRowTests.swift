@@ -42,7 +42,11 @@ import World
         #expect(await refusal { try await ada.unlock(by: codes[0]) } != nil)
         // It is useless for another user, too.
         try rig.forge("DELETE FROM recovery_code WHERE digest = x'\(used)'")
-        try rig.forge("INSERT INTO recovery_code (user_id, digest) SELECT id, x'\(used)' FROM user")
+        try rig.forge(
+            """
+            INSERT INTO recovery_code (user_id, digest, factor_id, position)
+            SELECT user_id, x'\(used)', id, 1 FROM factor WHERE kind = 'recovery'
+            """)
         #expect(await refusal { try await ada.unlock(by: codes[0]) } != nil)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 0)
     }

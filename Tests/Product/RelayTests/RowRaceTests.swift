@@ -79,7 +79,11 @@ private let zeros = String(repeating: "00", count: 16)
         let user = try #require(UserID(try rig.text("SELECT lower(hex(id)) FROM user")))
         let factor = try #require(FactorID(try rig.text("SELECT lower(hex(id)) FROM factor")))
         let store = try store(of: rig) {
-            try rig.forge("INSERT INTO recovery_code (user_id, digest) VALUES (x'\(user)', x'\(Hex.encode(digest))')")
+            try rig.forge(
+                """
+                INSERT INTO recovery_code (user_id, digest, factor_id, position)
+                VALUES (x'\(user)', x'\(Hex.encode(digest))', x'\(factor)', 11)
+                """)
         }
         defer { store.close() }
         await #expect(throws: StoreFailure.forged("recovery_code \(user):\(Hex.encode(digest))")) {

@@ -5,9 +5,12 @@ import Testing
 
 /// The decision which rows a transaction signs.
 struct RowCheckTests {
-    private let table = SignedTable.recoveryCode
+    /// A table without other columns.
+    private static let codes = SignedTable(
+        "recovery_code", key: ["user_id", "digest"], granting: [], rights: ["used_at IS NULL"])
+    private let table = codes
     private let authenticator: RowAuthenticator
-    private let search = RowSearch(.recoveryCode, where: "1 = 1")()
+    private let search = RowSearch(codes, where: "1 = 1")()
 
     init() throws {
         authenticator = try RowAuthenticator(keys: [RowAuthenticator.Key(id: "1", secret: Secret(utf8: "secret"))])

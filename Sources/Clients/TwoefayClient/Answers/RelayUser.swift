@@ -14,6 +14,8 @@ public struct RelayUser: Sendable, Equatable {
         public let address: String?
         /// The number of consecutive failures of this factor.
         public let failures: Int64
+        /// The position of the recovery code that must be typed back, if recovery codes wait.
+        public let position: Int64?
     }
 
     /// The opaque id of the user, as `/register` returned it.
@@ -53,7 +55,8 @@ public struct RelayUser: Sendable, Equatable {
             factors.append(
                 OwnFactor(
                     kind: try factor.word("kind"), state: try factor.word("state"),
-                    address: factor["address"]?.string, failures: factor["failures"]?.integer ?? 0))
+                    address: factor["address"]?.string, failures: factor["failures"]?.integer ?? 0,
+                    position: factor["position"]?.integer))
         }
         self.factors = factors
         var devices: [Device] = []

@@ -108,6 +108,8 @@ public struct EnrolmentStep: RelayWord {
     public static let email = EnrolmentStep(rawValue: "email")
     /// The phone number waits for its code.
     public static let phone = EnrolmentStep(rawValue: "phone")
+    /// A recovery code must be typed back before the new ones count.
+    public static let recovery = EnrolmentStep(rawValue: "recovery")
 }
 
 /// The state of a phone, of another factor, or of a user.

@@ -97,9 +97,29 @@ extension RelayClient {
         try await call("DELETE", Self.path(username, "hotp"))
     }
 
+    /// New recovery codes.
+    public struct RecoveryCodes: Sendable, Equatable {
+        /// Ten codes for the user to print.
+        public let codes: [String]
+        /// The position, from 1, of the code that the user must type back before the codes count; nil
+        /// if they count at once. See `confirmRecoveryCodes`.
+        public let position: Int64?
+    }
+
     /// Creates ten recovery codes for the user to print. The relay shows them only once, and
-    /// earlier recovery codes become invalid.
-    public func recoveryCodes(for username: String, approval: String? = nil) async throws(CallFault) -> [String] {
-        try await call("POST", Self.path(username, "recovery-codes"), Self.body(approval)).texts("codes")
+    /// earlier recovery codes become invalid: at once, or under the policy `recovery-check` when the
+    /// new ones are confirmed.
+    public func recoveryCodes(for username: String, approval: String? = nil) async throws(CallFault) -> RecoveryCodes {
+        let answer = try await call("POST", Self.path(username, "recovery-codes"), Self.body(approval))
+        return RecoveryCodes(codes: try answer.texts("codes"), position: answer["position"]?.integer)
+    }
+
+    /// Confirms that the user wrote the recovery codes down.
+    ///
+    /// - Parameter code: the code at the asked position, as the user types it. It stays usable.
+    /// - Returns: false for a wrong code, which the relay adds to the failure count.
+    public func confirmRecoveryCodes(of username: String, code: String) async throws(CallFault) -> Bool {
+        try await call("POST", Self.path(username, "recovery-codes", "confirm"), ["otp": .string(code)])
+            .flag("confirmed")
     }
 }

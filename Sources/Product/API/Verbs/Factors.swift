@@ -51,7 +51,17 @@ enum Factors {
             "POST", "/user/{username}/recovery-codes", "Creates ten recovery codes, which replace all earlier ones",
             Form(
                 .website(addRecoveryCodes), [P.approval.optional],
-                answers: [(201, "codes: ten texts, shown only once"), approval])),
+                answers: [
+                    (201, "codes: ten texts, shown only once; position?: the code that must be typed back"), approval,
+                ])),
+        Route(
+            "POST", "/user/{username}/recovery-codes/confirm", "Confirms that the user wrote the recovery codes down",
+            Form(
+                .website(confirmRecoveryCodes), [P.recoveryCode.required],
+                answers: [
+                    (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
+                    (409, "no recovery codes wait, or the user must now approve them"), locked, paused,
+                ])),
         Route(
             "DELETE", "/user/{username}/hotp", "Deletes the hardware token",
             Form(.website(drop(.hotp)), answers: dropped)),
@@ -93,9 +103,20 @@ enum Factors {
     @Sendable private static func addRecoveryCodes(
         _ call: VerbCall, _ website: Website
     ) async throws(Refusal) -> VerbOutcome {
-        let codes = try await call.relay.addRecoveryCodes(
+        let new = try await call.relay.addRecoveryCodes(
             username: try Enrol.username(call), approval: call.approval, by: website, as: call.operation)
-        return .secret(["codes": .array(codes.map { .string($0) })])
+        var body: JSONObject = ["codes": .array(new.codes.map { .string($0) })]
+        if let position = new.position { body.set("position", .integer(Int64(position))) }
+        return .secret(body)
+    }
+
+    @Sendable private static func confirmRecoveryCodes(
+        _ call: VerbCall, _ website: Website
+    ) async throws(Refusal) -> VerbOutcome {
+        let confirmed = try await call.relay.confirmRecoveryCodes(
+            username: try Enrol.username(call), code: try call.required(P.recoveryCode), by: website,
+            as: call.operation)
+        return .answer(APIResponse(200, ["confirmed": .bool(confirmed)]))
     }
 
     private static func drop(
@@ -147,6 +168,7 @@ extension CodeFactor {
         ]
         if let confirmedAt { object.set("confirmed_at", .timestamp(confirmedAt)) }
         if let maskedAddress { object.set("address", .string(maskedAddress)) }
+        if kind == .recovery, state == .waiting { object.set("position", .integer(counter)) }
         if failures > 0 { object.set("failures", .integer(Int64(failures))) }
         return object
     }

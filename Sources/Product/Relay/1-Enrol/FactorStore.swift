@@ -25,6 +25,17 @@ public protocol FactorStore: Sendable {
     func resynchronise(
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, at: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome
+    /// Returns the position of an unused recovery code of this set; nil if there is none.
+    func position(ofRecovery digest: [UInt8], in factor: FactorID, of user: UserID)
+        async throws(StoreFailure) -> Int64?
+    /// Makes new recovery codes active, in the place of earlier ones, because the one at the asked
+    /// position was typed back.
+    ///
+    /// - Parameter isVouchedFor: as for other factors.
+    func confirm(
+        recovery factor: CodeFactor, of user: UserID, digest: [UInt8], failures: Int, isVouchedFor: Bool,
+        at: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> CodeUseOutcome
     /// Removes the factor of that kind, active or waiting. Returns false if there was none.
     func drop(_ kind: Factor, of user: UserID, by doer: ChangeAuthor, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> Bool
@@ -247,9 +258,9 @@ extension SealedSecret {
 extension CodeFactor {
     /// Whether the factor was not confirmed before it expired. An address does not expire, because
     /// a code can be sent to it again. A removed address counts as expired, but its row stays with
-    /// its counts.
+    /// its counts. Recovery codes do not expire either: they are on paper.
     func isOver(at now: Timestamp) -> Bool {
-        guard state == .waiting else { return false }
+        guard state == .waiting, kind != .recovery else { return false }
         return kind.isSent ? address == nil : now >= createdAt + Relay.confirmationTime
     }
 

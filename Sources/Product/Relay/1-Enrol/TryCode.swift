@@ -31,8 +31,10 @@ extension Relay {
             guard !user.codes.isLocked else { throw .codesLocked }
             let factors = try await factors(of: user.id)
             let now = time.now()
+            // Recovery codes have digests in place of a secret.
             guard let factor = pick(factors, now),
-                let secret = try secret(of: factor, user: user.id, website: website.id)
+                let secret = factor.kind == .recovery
+                    ? Secret([]) : try secret(of: factor, user: user.id, website: website.id)
             else {
                 throw .conflict([FieldFault(parameter, .state, "has no factor that awaits or accepts this code")])
             }

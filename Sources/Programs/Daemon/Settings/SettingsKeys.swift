@@ -277,6 +277,8 @@ public enum SettingsKeys {
         "push-limit":
             "The maximum number of pushes to one user in five minutes, 1 to 100. For further challenges the relay "
             + "sends no push, but the phone finds them when it polls.",
+        "recovery-check":
+            "Whether new recovery codes count only after the user typed one of them back: on or off.",
     ]
 
     /// The text above each group of keys in the example.

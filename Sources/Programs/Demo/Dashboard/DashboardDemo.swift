@@ -90,6 +90,7 @@ final class DashboardSession {
     static let policies = [
         (name: "number", text: "2"), (name: "push-deadline", text: "10"), (name: "code-deadline", text: "20"),
         (name: "guesses", text: "3"), (name: "push-limit", text: "100"), (name: "login-limit", text: "1000"),
+        (name: "recovery-check", text: "on"),
     ]
 
     private let options: Demo.Options

@@ -169,6 +169,10 @@ extension ShopText {
         case .makeNewRecoveryCodes: "Make new ones (the old ones stop working)"
         case .shownOnce: "These codes are shown only once. Print them, or write them down."
         case .haveThem: "I have saved them"
+        case .checkRecoveryCodes: "Check your recovery codes"
+        case .recoveryCodesChecked: "Your recovery codes are valid now."
+        case .typeRecoveryCode(let position):
+            "So that you surely have them: enter code number \(position) of your list. It stays valid. Until then, the new codes do not count."
 
         case .unlock: "Unlock"
         case .unlocked: "Your account is unlocked. Please log in again."

@@ -174,6 +174,10 @@ extension ShopText {
         case .makeNewRecoveryCodes: "Neue erstellen (die alten gelten dann nicht mehr)"
         case .shownOnce: "Diese Codes werden nur einmal angezeigt. Drucken Sie sie aus oder schreiben Sie sie auf."
         case .haveThem: "Ich habe sie gesichert"
+        case .checkRecoveryCodes: "Notfallcodes prüfen"
+        case .recoveryCodesChecked: "Ihre Notfallcodes gelten jetzt."
+        case .typeRecoveryCode(let position):
+            "Damit Sie die Codes sicher haben: Geben Sie Code Nummer \(position) Ihrer Liste ein. Er bleibt gültig. Bis dahin zählen die neuen Codes nicht."
 
         case .unlock: "Entsperren"
         case .unlocked: "Ihr Konto ist entsperrt. Bitte melden Sie sich erneut an."

@@ -121,6 +121,8 @@ public final class Shop: Pages {
         case "POST /totp/remove": return try await removeAuthenticator(visit, account)
         case "GET /recovery": return try await recoveryPage(visit, account)
         case "POST /recovery": return try await makeRecoveryCodes(visit, account)
+        case "GET /recovery/check": return try await checkRecoveryCodesPage(visit, account)
+        case "POST /recovery/check": return try await checkRecoveryCodes(visit, account)
         default: return membersPage(visit, account)
         }
     }
@@ -129,6 +131,7 @@ public final class Shop: Pages {
         "GET /members", "POST /pay", "GET /phones", "POST /phones/rename", "GET /phones/remove", "POST /phones/remove",
         "GET /phones/add", "POST /phones/add", "GET /phones/state", "GET /totp", "POST /totp", "GET /totp/confirm",
         "POST /totp/confirm", "GET /totp/remove", "POST /totp/remove", "GET /recovery", "POST /recovery",
+        "GET /recovery/check", "POST /recovery/check",
     ]
 
     /// Returns the session cookie if the browser does not have it yet or if the session has a new

@@ -57,6 +57,8 @@ enum ShopText: Sendable, Hashable {
     case removeAuthenticator, removeAuthenticatorSure, authenticatorRemoved
     case scanWithApp, typeItsCode, qrOfSecret, secretIs, appCode, beginAnew
     case recoveryCodesUse, recoveryCodesAreThere, makeRecoveryCodes, makeNewRecoveryCodes, shownOnce, haveThem
+    case checkRecoveryCodes, recoveryCodesChecked
+    case typeRecoveryCode(Int64)
 
     // Locked and frozen users.
     case unlock, unlocked, stoppedByFraud, stoppedByGuesses, stoppedByOperator, askOperator, codesAreLocked

@@ -94,7 +94,7 @@ extension SignedTable {
         "sent_code", key: ["factor_id", "counter"], granting: ["challenge_id", "expires_at"])
 
     static let recoveryCode = SignedTable(
-        "recovery_code", key: ["user_id", "digest"], granting: [], rights: ["used_at IS NULL"])
+        "recovery_code", key: ["user_id", "digest"], granting: ["factor_id", "position"], rights: ["used_at IS NULL"])
 
     static let challenge = SignedTable(
         "challenge", key: ["id"],

@@ -136,7 +136,8 @@ enum SchemaText {
             algorithm varchar(8) NOT NULL,          -- sha1, sha256, sha512
             digits int NOT NULL,
             period int,                             -- of totp: the time step in seconds
-            counter bigint NOT NULL,                -- totp: the last accepted; hotp: the next expected; sms, mail: the next to send
+            counter bigint NOT NULL,                -- totp: the last accepted; hotp: the next expected; sms, mail: the next to send;
+                                                    -- recovery: the position of the code to be typed back
             address varchar(254),                   -- of sms and mail: the recipient
             failures int NOT NULL,                  -- wrong codes of this factor since its last right one
             failed_at datetime(3),
@@ -167,6 +168,8 @@ enum SchemaText {
         CREATE TABLE IF NOT EXISTS recovery_code (
             user_id binary(16) NOT NULL,
             digest binary(32) NOT NULL,
+            factor_id binary(16) NOT NULL,          -- the set to which it belongs: active, or waiting for one to be typed back
+            position int NOT NULL,                  -- in its set, from 1
             used_at datetime(3),
             mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)
             PRIMARY KEY (user_id, digest)

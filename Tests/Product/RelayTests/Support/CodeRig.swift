@@ -89,7 +89,7 @@ extension Person {
     func addRecoveryCodes(as operation: Operation? = nil) async throws -> [String] {
         let operation = operation ?? rig.relay.operations.new()
         return try await rig.on { relay in
-            try await relay.addRecoveryCodes(username: username, approval: nil, by: website, as: operation)
+            try await relay.addRecoveryCodes(username: username, approval: nil, by: website, as: operation).codes
         }
     }
 

@@ -56,7 +56,9 @@ struct SignedRowsFixture {
         "sent_code": [
             Column("factor_id", id), Column("counter", "99"), Column("challenge_id", id), Column("expires_at", moment),
         ],
-        "recovery_code": [Column("user_id", id), Column("digest", digest)],
+        "recovery_code": [
+            Column("user_id", id), Column("digest", digest), Column("factor_id", id), Column("position", "9"),
+        ],
         "challenge": [
             Column("id", id), Column("website_id", id), Column("user_id", id), Column("policy", "'{}'"),
             Column("context", "x'7b7d'"), Column("nonce", id), Column("number", "'999999'"), Column("approves", digest),
@@ -120,7 +122,10 @@ struct SignedRowsFixture {
         try rig.addFactor(.sms, of: phone.user, at: shop, address: "+4366012345678")
         let now = rig.time.now().sql
         try rig.execute(
-            "INSERT INTO recovery_code (user_id, digest) SELECT id, \(Self.digest.dropLast(3))88' FROM user")
+            """
+            INSERT INTO recovery_code (user_id, digest, factor_id, position)
+            SELECT id, \(Self.digest.dropLast(3))88', id, 1 FROM user
+            """)
         try rig.execute("DELETE FROM factor WHERE kind <> 'sms'")
         try rig.execute(
             "INSERT INTO sent_code (factor_id, counter, sent_at, expires_at) SELECT id, 0, '\(now)', '\(now)' FROM factor"

@@ -34,7 +34,8 @@ enum SecretVerb: CaseIterable {
             ]
         case .recovery:
             return try await relay.addRecoveryCodes(
-                username: username, approval: nil, by: website, as: operation)
+                username: username, approval: nil, by: website, as: operation
+            ).codes
         }
     }
 }

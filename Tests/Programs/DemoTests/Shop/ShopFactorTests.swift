@@ -189,4 +189,23 @@ import Testing
             #expect(try await again.get("/members").location == "/login")
         }
     }
+
+    /// The policy of the demo: new codes count when one of them was typed back.
+    @Test func recoveryCodesAreTypedBack() async throws {
+        try await RunningShop.run(["--recovery-check", "on"]) { shop in
+            let (ada, phone) = try await shop.customer("ada")
+            _ = try await ada.get("/recovery")
+            let (_, page) = try await approve(ada, phone, shop, try await ada.go("/recovery"))
+            let codes = page.text.split(separator: "<code>").dropFirst().map { String($0.prefix { $0 != "<" }) }
+            #expect(codes.count == 10 && page.text.contains(#"href="/recovery/check""#))
+            let check = try await ada.get("/recovery/check")
+            let asked = try #require(check.between("code number ", " "))
+            let position = try #require(Int(asked))
+            #expect((1...10).contains(position))
+            let wrong = try await ada.post("/recovery/check", ["code": codes[position % 10]])
+            #expect(wrong.status == 422 && wrong.text.contains("This recovery code is wrong."))
+            #expect(try await ada.get("/recovery").text.contains("Check your recovery codes"))
+            #expect(try await ada.post("/recovery/check", ["code": codes[position - 1]]).status == 429)
+        }
+    }
 }

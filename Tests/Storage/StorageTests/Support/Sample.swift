@@ -98,7 +98,7 @@ enum Sample {
         "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :now, NULL, :operation, NULL)")
     private static let insertSentCode = Statement(
         "INSERT INTO sent_code VALUES (:factor, 0, :challenge, :now, :expiresAt, NULL)")
-    private static let insertRecoveryCode = Statement("INSERT INTO recovery_code VALUES (:user, :digest, NULL, NULL)")
+    private static let insertRecoveryCode = Statement("INSERT INTO recovery_code VALUES (:user, :digest, :operation, 1, NULL, NULL)")
 
     private static func rows(_ number: Int) -> [BoundStatement] {
         let id = SQLValue.blob([UInt8](repeating: 0, count: 8) + bytes(number))
@@ -121,7 +121,7 @@ enum Sample {
             insertWaitingFactor(
                 factor: .id(Self.id(number + 20_000) as FactorID), user: id, now: .timestamp(now), operation: id),
             insertSentCode(factor: id, challenge: id, now: .timestamp(now), expiresAt: .timestamp(later)),
-            insertRecoveryCode(user: id, digest: .blob(key(number))),
+            insertRecoveryCode(user: id, digest: .blob(key(number)), operation: id),
             insertNotice(notice: id, user: id, now: .timestamp(now), operation: id),
             insertAudit(operation: id, now: .timestamp(now), website: .id(website)),
             insertIdempotency(
@@ -373,6 +373,9 @@ enum Sample {
             waiting, of: id(53), failures: 0, counter: 1, isVouchedFor: false, at: now, as: operation())
         _ = try await store.resynchronise(
             waiting, of: id(53), failures: 0, counter: 2, at: now, as: operation())
+        _ = try await store.position(ofRecovery: key(53), in: waiting.id, of: id(53))
+        _ = try await store.confirm(
+            recovery: waiting, of: id(53), digest: key(53), failures: 0, isVouchedFor: true, at: now, as: operation())
         _ = try await store.drop(.recovery, of: id(52), by: .website, at: now, as: operation())
         try await runAddresses(on: store, operation)
         _ = try await store.drop(.mail, of: id(54), by: .website, at: now, as: operation())

@@ -1,5 +1,7 @@
 """From nothing to an account with a phone, and with all the ways back that there are."""
 
+import re
+
 from people import Phone
 
 
@@ -40,6 +42,10 @@ def makes_recovery_codes(tour):
     assert len(set(tour.codes)) == 10, tour.codes
     tour.looks.shot("recovery-codes", site)
     site.window.press("I have saved them")
+    site.window.heading("Check your recovery codes")
+    asked = int(re.search(r"code number (\d+)", site.window.text()).group(1))
+    site.enter(tour.codes[asked - 1], "Recovery code")
+    site.window.says("Your recovery codes are valid now.")
 
 
 def sets_up_an_app(tour):

@@ -119,7 +119,8 @@ extension Store {
         as operation: Operation
     ) async throws(StoreFailure) -> Bool {
         let change = Change(
-            "unlock", operation, rows: [.user(user).signed, .recoveryCode(digest, of: user).signed],
+            "unlock", operation,
+            rows: [.user(user).signed, .factor(factor), .recoveryCode(digest, of: user).signed],
             [
                 Locks.hold(user: .id(user)),
                 RecoveryRows.activate(user, by: digest, failures: failures, as: operation),

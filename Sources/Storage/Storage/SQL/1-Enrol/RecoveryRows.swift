@@ -5,22 +5,38 @@ import World
 /// The rows of recovery codes, with a digest each. One row of the table `factor` represents all of
 /// them.
 enum RecoveryRows {
-    /// Replaces all earlier codes by the new ones, for a user whose row this operation has marked.
+    /// Writes the new codes, for a user whose row this operation has marked, and deletes those of
+    /// the set that the new factor replaced. The statements must follow those of the factor.
     static func replaced(_ enrolling: FactorEnrolment, as operation: Operation) -> [BoundStatement] {
         guard !enrolling.codes.isEmpty else { return [] }
         let user = SQLValue.id(enrolling.factor.user)
-        return [dropEarlier(user: user, operation: .id(operation))]
-            + enrolling.codes.map { insertCode(digest: .blob($0), user: user, operation: .id(operation)) }
+        return [dropOrphansOfMarked(user: user, operation: .id(operation))]
+            + enrolling.codes.enumerated().map { index, digest in
+                insertCode(
+                    digest: .blob(digest), factor: .id(enrolling.factor.id), position: .integer(Int64(index + 1)),
+                    user: user, operation: .id(operation))
+            }
     }
 
-    private static let dropEarlier = Statement(
-        "DELETE FROM recovery_code WHERE user_id = :user AND \(Guards.userMarked)")
+    private static let dropOrphansOfMarked = Statement("\(dropOrphanCodes) AND \(Guards.userMarked)")
+
+    /// Deletes the codes of sets whose factor is gone, after the audit row.
+    static func orphansDropped(_ user: UserID, as operation: Operation) -> BoundStatement {
+        dropOrphans(user: .id(user), operation: .id(operation))
+    }
+
+    private static let dropOrphans = Statement("\(dropOrphanCodes) AND \(Guards.audited)")
+
+    private static let dropOrphanCodes = """
+        DELETE FROM recovery_code WHERE user_id = :user
+        AND NOT EXISTS (SELECT 1 FROM factor f WHERE f.id = recovery_code.factor_id)
+        """
 
     private static let insertCode = Statement(
         into: .recoveryCode, once: true,
         """
-        INSERT INTO recovery_code (user_id, digest)
-        SELECT u.id, :digest FROM user u WHERE u.id = :user AND u.operation = :operation
+        INSERT INTO recovery_code (user_id, digest, factor_id, position)
+        SELECT u.id, :digest, :factor, :position FROM user u WHERE u.id = :user AND u.operation = :operation
         """)
 
     /// The rows that `replaced` writes.
@@ -42,7 +58,8 @@ enum RecoveryRows {
         UPDATE user SET state = 'active', stopped_by = NULL, operation = :operation
         WHERE id = :user AND state IN ('locked', 'frozen') AND coalesce(stopped_by, '') <> 'operator'
         AND codes_locked_at IS NULL AND code_failures = :failures
-        AND EXISTS (SELECT 1 FROM recovery_code r WHERE r.user_id = user.id AND r.digest = :digest AND r.used_at IS NULL)
+        AND EXISTS (SELECT 1 FROM recovery_code r JOIN factor f ON f.id = r.factor_id
+        WHERE r.user_id = user.id AND r.digest = :digest AND r.used_at IS NULL AND f.state = 'active')
         """)
 
     /// Marks the code as used, as part of a change that has marked the user's row.

@@ -89,10 +89,10 @@ private let phoneColumns = "\(AskablePhones.columns) JOIN user u ON u.id = d.use
 
 private let codesByToken = Statement("\(codeColumns) AND \(ofToken)")
 private let codesByName = Statement("\(codeColumns) AND \(ofName)")
-/// Reads the active factors, and the addresses that wait for a code.
+/// Reads the active factors, and the addresses and recovery codes that wait for a code.
 private let codeColumns = """
     SELECT f.kind, f.state FROM factor f JOIN user u ON u.id = f.user_id
-    WHERE (f.state = 'active' OR f.kind IN ('mail', 'sms') AND f.address IS NOT NULL)
+    WHERE (f.state = 'active' OR f.kind = 'recovery' OR f.kind IN ('mail', 'sms') AND f.address IS NOT NULL)
     """
 
 private let blockerByToken = Statement("\(blockerColumns) WHERE \(ofToken) AND \(Blocker.window)")

@@ -42,7 +42,10 @@ private let sentFor = Statement(
     """)
 
 private let unusedRecovery = Statement(
-    "SELECT 1 FROM recovery_code WHERE user_id = :user AND digest = :digest AND used_at IS NULL")
+    """
+    SELECT 1 FROM recovery_code r JOIN factor f ON f.id = r.factor_id
+    WHERE r.user_id = :user AND r.digest = :digest AND r.used_at IS NULL AND f.state = 'active'
+    """)
 
 private let lockoutOfUser = Statement("SELECT \(CodeLockout.columns()) FROM user WHERE id = :user")
 

@@ -57,7 +57,7 @@ private let endBySent = Statement(
 private let endByRecovery = Statement(
     """
     \(endByCode) AND EXISTS (SELECT 1 FROM recovery_code r
-    WHERE r.user_id = f.user_id AND r.digest = :digest AND r.used_at IS NULL))
+    WHERE r.user_id = f.user_id AND r.factor_id = f.id AND r.digest = :digest AND r.used_at IS NULL))
     """)
 
 /// The beginning of a statement that ends a challenge by a code. A condition for the factor `f` and
