@@ -85,25 +85,25 @@ import World
     /// As in the original protocol: after a wrong code of the token the relay sends one, and a wrong code of that
     /// one cancels the login.
     @Test(arguments: [StoreKind.file, .mariadb]) func wrongCodesResendAndThenCancel(_ kind: StoreKind) async throws {
-        try await play(kind, ["--code-retries", "resend"]) { stage in
-            _ = try await stage.person("ana.original", "+4915112345678")
+        try await run(kind, ["--code-retries", "resend"]) { fixture in
+            _ = try await fixture.person("ana.original", "+4915112345678")
             // The secret of the test vectors of RFC 4226.
             let token: JSONObject = ["secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"]
-            #expect(try await stage.shop.curl("POST", "/user/ana.original/hotp", token).status == 201)
-            let login = try await CodeLogin(stage.shop, "ana.original")
+            #expect(try await fixture.shop.curl("POST", "/user/ana.original/hotp", token).status == 201)
+            let login = try await CodeLogin(fixture.shop, "ana.original")
             #expect(login.factor == "hotp")
             // No phone could take the number.
             #expect(login.asked["number"] == nil)
             let wrong = try await login.handIn("000000")
             #expect(wrong["login"] == "failure" && wrong["reason"] == nil && wrong["factor"] == "sms", "\(wrong)")
-            try await stage.sent("sms", login)
+            try await fixture.sent("sms", login)
             // The delay after a wrong code is over.
-            try stage.scene.relay.execute("UPDATE user SET code_failed_at = '2026-01-01 00:00:00.000'")
+            try fixture.base.relay.execute("UPDATE user SET code_failed_at = '2026-01-01 00:00:00.000'")
             let over = try await login.handIn("000000")
             #expect(over["login"] == "failure" && over["reason"] == "wrong_code", "\(over)")
-            let told = try await login.told()
-            #expect(told["reason"] == "wrong_code" && told.steps == "hotp expired, sms skipped", "\(told)")
-            let late = try await login.handIn(try await stage.texts.code(1))
+            let result = try await login.result()
+            #expect(result["reason"] == "wrong_code" && result.steps == "hotp expired, sms skipped", "\(result)")
+            let late = try await login.handIn(try await fixture.texts.code(1))
             #expect(late.status == 409 && late["code"] == "already_decided", "\(late)")
         }
     }

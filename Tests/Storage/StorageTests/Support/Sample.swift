@@ -98,7 +98,8 @@ enum Sample {
         "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :now, NULL, :operation, NULL)")
     private static let insertSentCode = Statement(
         "INSERT INTO sent_code VALUES (:factor, 0, :challenge, :now, :expiresAt, NULL)")
-    private static let insertRecoveryCode = Statement("INSERT INTO recovery_code VALUES (:user, :digest, :operation, 1, NULL, NULL)")
+    private static let insertRecoveryCode = Statement(
+        "INSERT INTO recovery_code VALUES (:user, :digest, :factor, 1, NULL, NULL)")
 
     private static func rows(_ number: Int) -> [BoundStatement] {
         let id = SQLValue.blob([UInt8](repeating: 0, count: 8) + bytes(number))
@@ -121,7 +122,7 @@ enum Sample {
             insertWaitingFactor(
                 factor: .id(Self.id(number + 20_000) as FactorID), user: id, now: .timestamp(now), operation: id),
             insertSentCode(factor: id, challenge: id, now: .timestamp(now), expiresAt: .timestamp(later)),
-            insertRecoveryCode(user: id, digest: .blob(key(number)), operation: id),
+            insertRecoveryCode(user: id, digest: .blob(key(number)), factor: id),
             insertNotice(notice: id, user: id, now: .timestamp(now), operation: id),
             insertAudit(operation: id, now: .timestamp(now), website: .id(website)),
             insertIdempotency(
