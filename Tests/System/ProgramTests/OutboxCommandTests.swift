@@ -76,7 +76,7 @@ import Testing
         let status = try await fixture.tool(["status"])
         #expect(status.status == 5 && status.output.contains("Dead letters: 1."), "\(status)")
 
-        try await fixture.refused(["outbox", "list", "--kind", "mail"], 2, "--kind must be one of push")
+        try await fixture.refused(["outbox", "list", "--kind", "letter"], 2, "--kind must be one of push")
         try await fixture.refused(["outbox", "list", "--user", "ada"], 2, "--website is missing")
         try await fixture.refused(["outbox", "list", "--website", "bank"], 3, "there is no website bank")
         try await fixture.refused(["outbox", "list", "--limit", "0"], 2, "--limit must be a number")
@@ -89,7 +89,7 @@ import Testing
         try await fixture.refused(["outbox", "replay", Self.mail, "--all-dead"], 2, "IDs and --all-dead")
         try await fixture.refused(["outbox", "replay", Self.lives], 3, "there is no \(Self.lives)")
         // If one of the entries cannot be replayed, none is.
-        try await fixture.refused(["outbox", "replay", Self.mail, Self.held], 4, "\(Self.held) is not a dead mail")
+        try await fixture.refused(["outbox", "replay", Self.mail, Self.held], 4, "\(Self.held) is not a dead letter")
         #expect(try await listed(fixture, "--dead").count == 1)
 
         #expect(try await fixture.json("outbox", "replay", Self.mail)["replayed"]?.array == [.string(Self.mail)])

@@ -3,6 +3,17 @@ import Directory
 import DirectorySources
 import World
 
+extension LoadedFilesReader {
+    /// Checks the files of the directories, as `twoefayd --check` does for all others. Each sync
+    /// reads them anew.
+    mutating func checkDirectories() {
+        for case .ldap(let ldap) in settings.directories.all.map(\.kind) {
+            if let file = ldap.authority { _ = certificate(file, bytes(file)) }
+            if let file = ldap.passwordFile { _ = line(of: file) }
+        }
+    }
+}
+
 extension Settings {
     /// Returns the source that the settings of a directory describe. Its password is read now, so
     /// that a new one needs no reload.

@@ -19,7 +19,7 @@ import World
 /// dies in the middle, its lease ends with its heartbeat, and another relay begins the next sync.
 ///
 /// Failure modes: a directory that hangs delays the other sources until its timeout, at most by 15
-/// minutes. `DirectoryDaemonTests.swift` tests it with the built program.
+/// minutes. `DirectoryLoginTests.swift` tests it with the built program.
 final class DirectoryWork: Sendable {
     private struct State {
         var settings: Settings
@@ -76,11 +76,12 @@ final class DirectoryWork: Sendable {
         }
     }
 
-    /// Lets no further change begin.
-    func stop() {
-        state.withLock { $0.isStopped = true }
-        worker.stop()
-    }
+    /// Lets no further change begin. A sync that runs ends before its next change.
+    func stop() { state.withLock { $0.isStopped = true } }
+
+    /// Ends the thread. Nothing may be posted to it any more, because dropped work would never be
+    /// answered.
+    func close() { worker.stop() }
 
     /// Syncs every source that is due. It must be called on a loop.
     func syncDue() async {

@@ -140,6 +140,7 @@ struct LoadedFilesReader {
         let texts = texts(mail)
         let placeFinder = placeFinder()
         let statements = signer(key, of: server)
+        checkDirectories()
         checkChain(chain, endsWith: authority)
         guard let chain, let key, let statements, let authority, let websites, let phones, let keys, let wording else {
             return nil

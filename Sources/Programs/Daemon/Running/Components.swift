@@ -149,6 +149,7 @@ final class Components: Sendable {
 
     func close() {
         directories.stop()
+        directories.close()
         push?.close()
         webPush?.close()
         couriers.mail?.close()

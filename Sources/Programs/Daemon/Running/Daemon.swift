@@ -183,6 +183,7 @@ public final class Daemon: Sendable {
         webhookCourier.close()
         await couriers.close()
         await work.ended(within: Self.timeout)
+        directories.close()
         await backgroundWork.settled(within: Self.timeout)
         // The store closes last, when no task uses it any more.
         presence.stop()

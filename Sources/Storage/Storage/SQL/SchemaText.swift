@@ -295,11 +295,11 @@ enum SchemaText {
             ended_at datetime(3),                   -- null: it runs, or its process has died
             error varchar(512),                     -- why it failed; null: it did not
             succeeded_at datetime(3),               -- the end of the last sync that did not fail; the counts are of that one
-            users int NOT NULL DEFAULT 0,           -- enabled users of the source
-            added int NOT NULL DEFAULT 0,
-            changed int NOT NULL DEFAULT 0,
-            disabled int NOT NULL DEFAULT 0,
-            conflicts int NOT NULL DEFAULT 0
+            users int NOT NULL,                     -- enabled users of the source
+            added int NOT NULL,
+            changed int NOT NULL,
+            disabled int NOT NULL,
+            conflicts int NOT NULL
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         -- Tasks that one relay does for all: retention, the deletion of old rows; and the sync of each source of users.

@@ -57,9 +57,11 @@ extension DirectoryRuns {
         return Query(script: script) { _ in () }
     }
 
+    private static let newColumns = "name, run, started_at, users, added, changed, disabled, conflicts"
+
     private static let insertRun = Statement(
         """
-        INSERT INTO directory_sync (name, run, started_at) VALUES (:source, :run, :now)
+        INSERT INTO directory_sync (\(newColumns)) VALUES (:source, :run, :now, 0, 0, 0, 0, 0)
         /*M! ON DUPLICATE KEY UPDATE name = directory_sync.name */ /*S! ON CONFLICT DO NOTHING */
         """)
 
@@ -104,7 +106,7 @@ extension DirectoryRuns {
     /// Inserts the first run of a source.
     private static let insertDueRun = Statement(
         """
-        INSERT INTO directory_sync (name, run, started_at) SELECT :source, :run, :now /*M! FROM DUAL */
+        INSERT INTO directory_sync (\(newColumns)) SELECT :source, :run, :now, 0, 0, 0, 0, 0 /*M! FROM DUAL */
         WHERE NOT EXISTS (SELECT 1 FROM directory_sync s WHERE s.name = :source) AND \(holdsTask)
         """)
 

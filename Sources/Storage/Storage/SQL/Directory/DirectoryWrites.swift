@@ -131,11 +131,15 @@ private let markUser = Statement(
     AND \(DirectoryRuns.isNewest)
     """)
 
+/// Removes the mark if another user has one of the values. Each has a condition of its own, because
+/// one condition for all three would read every user of the website.
 private let unmarkTaken = Statement(
     """
-    \(TakenAddresses.unmarkIf) EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id
-    AND (o.username = :username OR o.email = :email OR o.phone = :phone))
+    \(TakenAddresses.unmarkIf) (\(otherUser) o.username = :username) OR \(otherUser) o.email = :email)
+    OR \(otherUser) o.phone = :phone))
     """)
+
+private let otherUser = "EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND"
 
 /// Writes the values. Another user may get one of them at the same time. In that case nothing is
 /// written. The state before `disabled` returns with the user; MariaDB assigns from left to right,
