@@ -64,7 +64,7 @@ public enum CertificatePath {
     }
 }
 
-/// One call of `X509_verify_cert` with all objects that it needs.
+/// The objects that one call of `X509_verify_cert` needs.
 private struct PathVerification: ~Copyable {
     private static let what = "verifying a path"
     private let leaf: Owned

@@ -1,9 +1,9 @@
 import COpenSSL
 
-/// OpenSSL at the end of a process.
+/// Prevents crashes in OpenSSL at the end of a process.
 ///
-/// By default, OpenSSL frees its tables in an exit handler. `exit` then still writes buffered
-/// output, and other threads still run. A thread that uses OpenSSL at that time, or only ends,
+/// OpenSSL registers an exit handler that frees its tables. After the handler, `exit` still writes
+/// buffered output, and other threads still run. A thread that uses OpenSSL then, or only ends,
 /// reads freed memory and crashes.
 public enum CryptoAtExit {
     /// Keeps OpenSSL usable until the process is gone; the kernel frees its memory. Call it before

@@ -53,7 +53,7 @@ public enum PhonePlaceUse: String, Sendable, CaseIterable {
 /// The result of comparing a phone's place with the place of the login's address.
 public enum PlaceCheck: String, Sendable, CaseIterable {
     case near, far
-    /// One of the two places is not known.
+    /// The phone reported no place, or the address has none.
     case unknown
 }
 

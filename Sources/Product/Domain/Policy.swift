@@ -30,7 +30,7 @@ public enum Addresses: String, Sendable, CaseIterable {
     case confirmed
 }
 
-/// What a wrong code does to its challenge, besides being counted.
+/// The effect of a wrong code on its challenge. Each wrong code is counted, too.
 public enum CodeRetries: String, Sendable, CaseIterable {
     /// The challenge stays open, and the user may try again.
     case keep

@@ -3,8 +3,8 @@ import World
 
 /// The users of an LDAP directory.
 ///
-/// One search reads the users, and one search for each group reads the ids of its members. The
-/// server itself compares names of groups, so nested groups work where it supports them.
+/// The first search reads the users. A further search for each group reads the ids of its members.
+/// The server itself compares names of groups, so nested groups work where it supports them.
 public struct LDAPSource: DirectorySource {
     /// A group whose members get a policy. The first group of a user counts.
     public struct Group: Sendable, Equatable {

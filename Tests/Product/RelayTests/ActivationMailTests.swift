@@ -79,7 +79,7 @@ import World
         #expect(link.hasPrefix("twoefay://enrol?") && link.contains("&token=\(scene.ada.token.text)&code=\(code)&"))
         #expect(try await scene.missing() == [.factor])
         await scene.rig.settled()
-        // Nothing of the code stays: the entry and its secret are deleted.
+        // The entry and its secret are deleted, so the store keeps no trace of the code.
         #expect(try scene.rig.count("SELECT count(*) FROM outbox WHERE event = 'activation'") == 0)
         #expect(try scene.rig.count("SELECT count(*) FROM operation_secret") == 0)
         _ = try await scene.ada.bound(try TestPhone(pushToken: "ada"), code)

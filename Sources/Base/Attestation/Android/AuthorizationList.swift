@@ -1,5 +1,5 @@
-/// One of the two lists of a key description: the properties of the key that the secure hardware
-/// enforces, or that Android's software does.
+/// A list of properties of a key. A key description has two: the first is enforced by Android's
+/// software, the second by the secure hardware.
 ///
 /// Tags that this program does not use are skipped. Their order is not checked, because some
 /// devices do not follow it, but none may occur twice.
@@ -11,7 +11,7 @@ public struct AuthorizationList: Sendable, Equatable {
     public private(set) var curve: Int64?
     public private(set) var needsNoAuthentication = false
     public private(set) var userAuthenticationType: Int64?
-    /// How long the key can be used after an authentication, in seconds; nil if each use needs one.
+    /// The seconds for which the key can be used after an authentication; nil if each use needs one.
     public private(set) var authenticationTimeout: Int64?
     public private(set) var resistsRollback = false
     /// Whether every app of the device can use the key.

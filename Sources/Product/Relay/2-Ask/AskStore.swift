@@ -103,7 +103,7 @@ public struct AskSubject: Sendable, Equatable {
     public let codes: [Factor]
     /// Whether all codes of the user are refused because of a code lock.
     public let areCodesLocked: Bool
-    /// How far the user's enrolment has come.
+    /// The progress of the user's enrolment.
     public let enrolment: EnrolmentState
     /// When the login limit is reached: the time of the challenge that must no longer count before
     /// there is room for another. Otherwise nil.

@@ -1,7 +1,7 @@
 import Domain
 import World
 
-/// What follows a wrong code under its challenge, by the policy `code-retries`.
+/// The consequences of a wrong code for its challenge, by the policy `code-retries`.
 ///
 /// The original protocol permits one code: a wrong code of a mail or text message cancels the login,
 /// and a wrong code of an app cancels it or sends another one. By default the user may try again.

@@ -6,7 +6,7 @@ import Relay
 import Storage
 import World
 
-/// One sync of a source of users with the users of its website.
+/// Syncs the users of a website with their source, once.
 ///
 /// Order: the run is recorded first, so that any earlier sync of the source changes nothing more.
 /// Then the source is read to its end, the changes are planned, and only then is anything written.

@@ -27,7 +27,7 @@ final class DirectoryWork: Sendable {
         var isStopped = false
         /// The time at which this relay asks the store next, by source.
         var due: [String: Instant] = [:]
-        /// How the syncs of each source ended, as far as this relay knows.
+        /// The result of the last sync of each source, as far as this relay knows.
         var last: [String: DirectoryRuns.Last] = [:]
     }
 
@@ -58,7 +58,7 @@ final class DirectoryWork: Sendable {
         DirectoryMetrics.show(in: registry, time: time) { [self] in known }
     }
 
-    /// How the syncs ended, for the metrics, by the sources of the settings.
+    /// The result of the last sync of each source in the settings, for the metrics.
     private var known: [String: DirectoryRuns.Last] {
         state.withLock { state in
             let names = Set(state.settings.directories.all.map(\.name))

@@ -1,7 +1,7 @@
 import CLDAP
 import Glibc
 
-/// One entry of a search.
+/// An entry that a search returned.
 struct LDAPEntry {
     let dn: String
     /// The values by the names of their attributes, in lower case.

@@ -23,7 +23,7 @@ public enum DirectoryRuns {
         public init() {}
     }
 
-    /// How the syncs of a source ended.
+    /// The results of the last syncs of a source.
     public struct Last: Sendable, Equatable {
         public let startedAt: Timestamp
         /// The end of the newest sync; nil if it runs, or if its process has died.
