@@ -162,4 +162,38 @@ import World
         #expect(try await fixture.steps(asked) == "totp expired, mail sent")
         #expect(fixture.rig.mails.sent.count == 1)
     }
+
+    /// The last guess locks the codes. The login stays open for the phone, also if the request is repeated because
+    /// its answer was lost.
+    @Test(arguments: StoreKind.all) func lockingCodeLeavesTheLoginToThePhone(kind: StoreKind) async throws {
+        let fixture = try await CodeLoginFixture(kind, policies: ["code-retries": "resend", "guesses": "1"])
+        for factor in [Factor.totp, .mail] { try fixture.give(factor) }
+        let asked = try await fixture.login()
+        let operation = fixture.rig.relay.operations.new(isRepeatable: true)
+        _ = try await fixture.handIn(CodeLoginFixture.wrong, asked, as: operation)
+        #expect(try fixture.areCodesLocked)
+        let again = fixture.rig.relay.operations.again(operation.id)
+        #expect(try await fixture.handIn(CodeLoginFixture.wrong, asked, as: again).result == .wait)
+        let phone = try #require(fixture.phone)
+        #expect(try await fixture.rig.decide(.approve, asked.challenge, number: asked.number, by: phone) == .success)
+    }
+
+    /// The code has a form that none of the user's codes has, so it does not count. A repetition of the request does
+    /// not end the login for which the first run sent a code.
+    @Test(arguments: StoreKind.all, ["12345", "000000"])
+    func repetitionOfAVoidCodeKeepsTheSentOne(kind: StoreKind, code: String) async throws {
+        let fixture = try await CodeLoginFixture(kind, policies: ["code-retries": "resend"], hasPhone: false)
+        try fixture.give(.totp)
+        try fixture.rig.execute("UPDATE factor SET digits = 8 WHERE kind = 'totp'")
+        try fixture.give(.sms)
+        let asked = try await fixture.login()
+        let operation = fixture.rig.relay.operations.new(isRepeatable: true)
+        #expect(try await fixture.handIn(code, asked, as: operation).factor == .sms)
+        await fixture.rig.settled()
+        let again = fixture.rig.relay.operations.again(operation.id)
+        let repeated = try await fixture.handIn(code, asked, as: again)
+        #expect(repeated.result == .wait && repeated.factor == .sms)
+        #expect(try fixture.budget == 0 && fixture.rig.texts.sent.count == 1)
+        #expect(try await fixture.handIn(CodeLoginFixture.codes[0], asked).result == .success)
+    }
 }

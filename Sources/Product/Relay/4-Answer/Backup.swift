@@ -61,11 +61,7 @@ extension Relay {
             try await store.codes(for: row.id, of: row.user, recovery: recovery, at: now, as: operation.id)
         }
         let policy = try policy(of: row)
-        if operation.mayHaveRun, open.isCounted {
-            // The relay may have died before it sent the code that follows the wrong one.
-            if policy.codeRetries == .resend, open.sent.isEmpty { try await resend(row.id, as: operation) }
-            return true
-        }
+        if try await wasWrong(row, policy, open, as: operation) { return true }
         // The refusal is the same for right and wrong codes, so it reveals nothing about the code.
         guard !open.lockout.isLocked else {
             recordCode(.locked, row, website, [])
@@ -95,7 +91,7 @@ extension Relay {
             let retry = try await retry(after: row, policy, open, at: now)
             let wrong = WrongCode(
                 user: row.user, factors: suspects, challenge: row.id, before: open.lockout, guesses: policy.guesses,
-                end: retry == .end ? end(row.life, of: row.id, at: now) : nil, at: now)
+                end: retry == .end ? wrongCodeEnd(row.life, of: row.id, at: now) : nil, at: now)
             return try await refuse(wrong, retry, row, website, as: operation)
         }
         guard let life = try? row.life.after(.answer(.approve, numberMatches: true), at: now) else { return false }
