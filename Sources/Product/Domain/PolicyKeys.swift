@@ -28,8 +28,8 @@ extension Policy {
     /// The policies that a group of users may have of its own. They apply when a challenge is
     /// opened. The others belong to the website as a whole, or apply without a challenge.
     public static let groupKeys = [
-        "code-deadline", "factors", "lifetime", "min-assurance", "min-uv", "number", "number-below", "phone-place",
-        "phone-place-distance", "push-deadline", "push-detail", "push-limit",
+        "code-deadline", "code-retries", "factors", "lifetime", "min-assurance", "min-uv", "number", "number-below",
+        "phone-place", "phone-place-distance", "push-deadline", "push-detail", "push-limit",
     ]
 
     /// Sets a policy from its text. The message of a fault says which values are valid.

@@ -241,9 +241,8 @@ public enum SettingsKeys {
             "Seconds that a code factor may go unanswered before the next factor begins, 10 to 600; with none, the "
             + "next factor never begins by itself.",
         "code-retries":
-            "What a wrong code does to its login: keep (the user may try again), cancel (the login ends) or resend (a "
-            + "code by mail or text message follows a wrong one of an app or token; a wrong one of these ends the "
-            + "login).",
+            "What a wrong code does to its login: keep (the user may try again), cancel (the login ends) or resend (if "
+            + "the relay has sent no code for this login, it sends one; otherwise the login ends).",
         "devices": "The maximum number of phones of a user, 1 to 50.",
         "enrolment":
             "How the activation code of a phone reaches its user: open (the website shows it), letter (the relay mails "
