@@ -103,9 +103,9 @@ import World
 
     @Test func expiredSMSAndNonCodesAreNotSent() async throws {
         let gateway = try await TestGateway { _ in .status(200) }
-        let notice = Message.Content.announcement(.userFrozen, device: nil, at: time.now())
+        let announcement = Message.Content.announcement(.userFrozen, device: nil, at: time.now())
         #expect(
-            try await send(message(notice), to: gateway)
+            try await send(message(announcement), to: gateway)
                 == .misconfigured(.message, reason: "only codes are sent as text messages"))
         #expect(try await send(message(left: .zero), to: gateway) == .retry(after: nil, reason: "expired unsent"))
         #expect(gateway.asked.isEmpty)

@@ -44,7 +44,7 @@ public final class MariaDBServer: Sendable {
         try databases.withLock { databases in
             if databases.used == databases.created {
                 let next = databases.created + 1...databases.created + 16
-                try sql(next.map { "CREATE DATABASE test\($0);" }.joined())
+                try sql(next.map { "CREATE DATABASE IF NOT EXISTS test\($0);" }.joined())
                 databases.created = next.upperBound
             }
             databases.used += 1

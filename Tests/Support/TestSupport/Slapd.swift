@@ -30,7 +30,7 @@ public final class Slapd: Sendable {
     private let plain: FreePort
     private let secure: FreePort
     private let child: Child
-    private let guardian: ProcessReaper
+    private let reaper: ProcessReaper
 
     /// - Parameters:
     ///   - names: the names in its certificate.
@@ -59,7 +59,7 @@ public final class Slapd: Sendable {
                 "-f", directory("slapd.conf"), "-h",
                 "ldap://127.0.0.1:\(plain.port) ldaps://127.0.0.1:\(secure.port)", "-d", "stats",
             ])
-        guardian = try ProcessReaper(of: child.pid)
+        reaper = try ProcessReaper(of: child.pid)
         let listens = try await Child.run("/usr/bin/python3", ["-c", Self.awaits, "\(plain.port)", "\(secure.port)"])
         guard listens.status == 0 else {
             throw Child.Problem(description: "slapd does not listen: \(child.written.errors.suffix(2000))")
@@ -69,14 +69,14 @@ public final class Slapd: Sendable {
     deinit {
         // The process must be dead first, because it could still write into the directory.
         child.killAndWait()
-        guardian.dismiss()
+        reaper.dismiss()
     }
 
     /// Stops the server, and returns when it has ended.
     public func stop() async {
         child.signal(SIGTERM)
         _ = await child.ended()
-        guardian.dismiss()
+        reaper.dismiss()
     }
 
     /// Kills the server, and returns when it is dead.

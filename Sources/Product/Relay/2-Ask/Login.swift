@@ -84,7 +84,8 @@ public struct OpenedChallenge: Sendable, Equatable {
     /// Whether the user has a bound phone.
     public let verified: Bool
     /// The number for the person to enter on the phone. It is nil if the policy asks for none, if no
-    /// phone can answer, or if the challenge failed as `locked` or `frozen`.
+    /// phone can answer, or if the challenge failed as `locked`, `frozen` or
+    /// `disabled`.
     public let number: String?
     /// The factor that has begun; nil if none has. The website may submit a recovery code in either
     /// case.

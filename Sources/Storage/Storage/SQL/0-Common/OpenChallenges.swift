@@ -1,12 +1,12 @@
 /// The challenges of one user that can be open at the same time.
 ///
-/// Invariant: at most two challenges of a user are open. One is the newest, which the user's row
-/// names in `challenge_id`. The other is older, from a known browser, and exists only if the newest
-/// is from an unknown browser.
+/// At most two challenges of a user are open, if the clocks of the relays agree. One is the newest,
+/// which the user's row names in `challenge_id`. The other is older, from a known browser, and exists
+/// only if the newest is from an unknown browser. A challenge is over by the clock of the relay that
+/// writes, so no script may rely on the number.
 ///
-/// The script that stores a challenge maintains the invariant: it ends the challenges of
-/// `endedByNewer`. It first locks the user's row, so two logins of one user cannot both miss the
-/// other one. The script that deletes a user ends all of them. It audits the end of the newest
+/// The script that stores a challenge ends the challenges of `endedByNewer`. It first locks the
+/// user's row, so two logins of one user cannot both miss the other one. The script that deletes a user ends all of them. It audits the end of the newest
 /// challenge in its own audit row, and the ends of those of `besideNewest` in further rows. It
 /// reports all of them, even if relays with different clocks have left more than two open.
 enum OpenChallenges {
