@@ -17,24 +17,19 @@ public struct Certificate: Sendable, Hashable {
     let spki: [UInt8]
     /// The subject's name in DER.
     public let subject: [UInt8]
+    /// The issuer's name in DER.
+    public let issuer: [UInt8]
     let subjectKeyID: [UInt8]
 
     public init(der: [UInt8]) throws(CryptoFailure) {
-        let what = "reading a certificate"
-        let (parsed, used) = der.withUnsafeBufferPointer { der in
-            var start = der.baseAddress
-            let parsed = d2i_X509(nil, &start, der.count)
-            return (parsed, start.map { $0 - (der.baseAddress ?? $0) } ?? 0)
-        }
-        let certificate = try Owned(parsed, else: what) { X509_free($0) }
-        guard used == der.count else { throw CryptoFailure("\(what): bytes follow the certificate") }
+        let certificate = try Self.parse(der, "reading a certificate")
         try self.init(reading: certificate.pointer, der: der)
     }
 
     /// Reads an `X509 *`, which its owner keeps. A certificate that TLS has parsed need not be
     /// parsed again, which takes longer than everything else.
     package init(reading x509: OpaquePointer) throws(CryptoFailure) {
-        try self.init(reading: x509, der: try Self.encoded("reading a certificate") { i2d_X509(x509, $0) })
+        try self.init(reading: x509, der: try Self.der(of: x509))
     }
 
     private init(reading x509: OpaquePointer, der: [UInt8]) throws(CryptoFailure) {
@@ -48,6 +43,7 @@ public struct Certificate: Sendable, Hashable {
         serial = Hex.encode(Self.bytes(of: X509_get0_serialNumber(x509)))
         spki = try Self.encoded(what) { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), $0) }
         subject = try Self.encoded(what) { i2d_X509_NAME(X509_get_subject_name(x509), $0) }
+        issuer = try Self.encoded(what) { i2d_X509_NAME(X509_get_issuer_name(x509), $0) }
         subjectKeyID = Self.bytes(of: X509_get0_subject_key_id(x509))
         spkiThumbprint = SHA256.hash(spki)
         // Extensions that cannot be parsed leave errors in the queue.
@@ -65,6 +61,9 @@ public struct Certificate: Sendable, Hashable {
     }
 
     public func pem() throws(CryptoFailure) -> [UInt8] { try PEM.encode("CERTIFICATE", der) }
+
+    /// Whether the subject is its own issuer by name, as in a root.
+    public var isSelfIssued: Bool { subject == issuer }
 
     /// The public key. Throws if it is not a P-256 key.
     public func publicKey() throws(CryptoFailure) -> P256PublicKey { try P256PublicKey(spki: spki) }
@@ -85,12 +84,23 @@ public struct Certificate: Sendable, Hashable {
     }
 
     /// Makes an `X509 *` for a call of OpenSSL.
-    func parsed(_ what: String) throws(CryptoFailure) -> Owned {
-        let parsed = der.withUnsafeBufferPointer { der in
+    func parsed(_ what: String) throws(CryptoFailure) -> Owned { try Self.parse(der, what) }
+
+    /// Makes an `X509 *` from its DER form, which must have no further bytes.
+    private static func parse(_ der: [UInt8], _ what: String) throws(CryptoFailure) -> Owned {
+        let (parsed, used) = der.withUnsafeBufferPointer { der in
             var start = der.baseAddress
-            return d2i_X509(nil, &start, der.count)
+            let parsed = d2i_X509(nil, &start, der.count)
+            return (parsed, start.map { $0 - (der.baseAddress ?? $0) } ?? 0)
         }
-        return try Owned(parsed, else: what) { X509_free($0) }
+        let certificate = try Owned(parsed, else: what) { X509_free($0) }
+        guard used == der.count else { throw CryptoFailure("\(what): bytes follow the certificate") }
+        return certificate
+    }
+
+    /// The DER form of an `X509 *`, whose other properties are not read.
+    static func der(of x509: OpaquePointer) throws(CryptoFailure) -> [UInt8] {
+        try encoded("writing a certificate") { i2d_X509(x509, $0) }
     }
 
     public static func == (a: Certificate, b: Certificate) -> Bool { a.der == b.der }

@@ -50,7 +50,7 @@ public enum CertificatePath {
         defer { ERR_clear_error() }
         do {
             var path = presented
-            if path.count > 1, let last = path.last, try last.isSelfIssued() { path.removeLast() }
+            if path.count > 1, path.last?.isSelfIssued == true { path.removeLast() }
             let found = try PathVerification(path, roots: roots).path(at: now, leniency: leniency)
             guard let last = found.last, let root = roots.first(where: { $0.der == last }),
                 path.map(\.der) == found.dropLast()
@@ -109,7 +109,7 @@ private struct PathVerification: ~Copyable {
         var found: [[UInt8]] = []
         for index in 0..<OPENSSL_sk_num(chain) {
             guard let next = OPENSSL_sk_value(chain, index) else { throw CertificatePath.Fault.path }
-            found.append(try Certificate(reading: OpaquePointer(next)).der)
+            found.append(try Certificate.der(of: OpaquePointer(next)))
         }
         return found
     }
@@ -123,13 +123,6 @@ private struct PathVerification: ~Copyable {
             .root
         default: .path
         }
-    }
-}
-
-extension Certificate {
-    fileprivate func isSelfIssued() throws(CryptoFailure) -> Bool {
-        let parsed = try parsed("reading a certificate's names")
-        return X509_NAME_cmp(X509_get_subject_name(parsed.pointer), X509_get_issuer_name(parsed.pointer)) == 0
     }
 }
 

@@ -94,6 +94,14 @@ import World
         #expect(faultOf(path, roots: [other.certificate], at: nil, leniency: lenient) != nil)
     }
 
+    @Test func certificateWithItsOwnIssuerIsSelfIssued() throws {
+        let authority = try CertificateAuthority.create(commonName: "root", days: 1, at: now)
+        let leaf = try authority.issue(request("leaf", key: try P256PrivateKey.generate()))
+        #expect(authority.certificate.isSelfIssued)
+        #expect(!leaf.isSelfIssued)
+        #expect(leaf.issuer == authority.certificate.subject)
+    }
+
     @Test func extensionsAreFoundByIdentifier() throws {
         let authority = try CertificateAuthority.create(commonName: "root", days: 1, at: now)
         // Basic constraints: cA TRUE, path length 0.
