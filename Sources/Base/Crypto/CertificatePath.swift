@@ -26,8 +26,9 @@ public enum CertificatePath {
 
     /// Options for authorities that do not follow RFC 5280.
     public struct Leniency: Sendable {
-        /// Whether an issuer may lack the marks of an authority (`cA`, `keyCertSign`). The caller
-        /// must then tell issuers from leaves by other means.
+        /// Whether an issuer may lack the marks of an authority (`cA`, `keyCertSign`). Everyone who
+        /// holds the key of a leaf can then extend the path, unless the caller tells issuers from
+        /// leaves by other means.
         public var acceptsUnmarkedIssuers: Bool
 
         public init(acceptsUnmarkedIssuers: Bool = false) { self.acceptsUnmarkedIssuers = acceptsUnmarkedIssuers }

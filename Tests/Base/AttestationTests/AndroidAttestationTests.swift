@@ -225,6 +225,72 @@ import World
         }
     }
 
+    /// The chain of a key in software, which `issuer` signed as if it were an authority, with the
+    /// description of a genuine key.
+    private func forgedChain(
+        _ issuer: OwnCertificate, above: [OwnCertificate], key: P256PrivateKey
+    ) throws -> [[UInt8]] {
+        let description = (KeyDescription.identifier, OwnAndroid().description(Self.challenge))
+        let fake = try issuer.issue(
+            OwnCertificate.name("fake"), key: key, isAuthority: false, extensions: [description])
+        return ([fake, issuer] + above).map(\.certificate.der)
+    }
+
+    @Test func keyOfAVirtualMachineIsNoAuthority() throws {
+        let (authorities, software) = (try OwnAuthorities(), try P256PrivateKey.generate())
+        // The certificate of a protected virtual machine: no key description, no mark, and the
+        // program in the machine owns the private key.
+        let statement = TestDER.sequence(TestDER.octets([1]), TestDER.boolean(true), TestDER.sequence())
+        let extensions = [(identifier: "1.3.6.1.4.1.11129.2.1.29.1", value: statement)]
+        let name = OwnCertificate.name("Android Protected Virtual Machine Key")
+        let fetched = try authorities.phone.issue(name, isAuthority: false, extensions: extensions)
+        let chain = try forgedChain(fetched, above: [authorities.phone, authorities.intermediate], key: software)
+        #expect(throws: AttestationFault.chain) { try verify(chain, by: authorities, key: software.publicKey) }
+        // The same below the authority of a factory.
+        let factory = try authorities.root.issue(OwnCertificate.name("9a", attribute: "2.5.4.5"))
+        let below = try factory.issue(name, isAuthority: false, extensions: extensions)
+        let other = try forgedChain(below, above: [factory], key: software)
+        #expect(throws: AttestationFault.chain) { try verify(other, by: authorities, key: software.publicKey) }
+    }
+
+    @Test func onlyAuthoritiesOfAFactoryMayLackTheMarks() throws {
+        let (root, key) = (try OwnCertificate.root("own root"), try P256PrivateKey.generate())
+        func name(_ text: String, isFromFactory: Bool) -> [UInt8] {
+            OwnCertificate.name(text, attribute: isFromFactory ? "2.5.4.5" : "2.5.4.3")
+        }
+        for (upper, lower) in [(true, true), (true, false), (false, true), (false, false)] {
+            let authority = try root.issue(name("87f4514475ba0a2b", isFromFactory: upper))
+            let phone = try authority.issue(name("3e7fb6a1ee4bd568", isFromFactory: lower), isAuthority: false)
+            let chain = try forgedChain(phone, above: [authority], key: key)
+            let verified = Result {
+                try AndroidAttestation.verify(
+                    chain, key: key.publicKey, challenge: Self.challenge, apps: [OwnAndroid.app],
+                    roots: [root.certificate], revocationList: nil, at: OwnCertificate.start)
+            }
+            if upper && lower {
+                #expect(try verified.get().app == "com.example.app")
+            } else {
+                #expect(throws: AttestationFault.chain) { try verified.get() }
+            }
+        }
+    }
+
+    @Test func attestedKeyThatIsNamedLikeAFactoryIsNoAuthority() throws {
+        let authorities = try OwnAuthorities()
+        let (attested, software) = (try P256PrivateKey.generate(), try P256PrivateKey.generate())
+        let factory = try authorities.root.issue(OwnCertificate.name("9a", attribute: "2.5.4.5"))
+        // An app chooses the name in the certificate of its key, and can have it marked.
+        for isMarked in [false, true] {
+            let leaf = try factory.issue(
+                OwnCertificate.name("9b", attribute: "2.5.4.5"), key: attested, isAuthority: isMarked,
+                extensions: [(KeyDescription.identifier, OwnAndroid().description([1]))])
+            let chain = try forgedChain(leaf, above: [factory], key: software)
+            #expect(throws: AttestationFault.extendedChain) {
+                try verify(chain, by: authorities, key: software.publicKey)
+            }
+        }
+    }
+
     @Test func leafHasExactlyOneDescription() throws {
         let (authorities, key) = (try OwnAuthorities(), try P256PrivateKey.generate())
         let description = (KeyDescription.identifier, OwnAndroid().description(Self.challenge))

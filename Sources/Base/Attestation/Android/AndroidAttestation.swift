@@ -20,9 +20,18 @@ public struct AndroidApp: Sendable, Equatable {
 /// app, and in which state the phone had started. The statement is the extension `KeyDescription`
 /// of the leaf certificate, which is about the leaf's own key.
 ///
-/// Attack: everybody with a phone has an attested key, and can sign another certificate with it,
-/// with any extension. Some genuine authorities lack the marks of one, so these marks cannot tell
-/// the two apart. The rule is therefore that no certificate but the leaf has the extension.
+/// Attack: everybody with a phone has keys whose certificates lead to Google's root, and can sign
+/// another certificate with them, with any extension. Two rules keep these keys from being
+/// authorities:
+///
+/// - No certificate but the leaf has a key description. All keys of apps have one, also those whose
+///   certificate is marked as an authority.
+/// - Each issuer is marked as an authority (`cA`, `keyCertSign`). The keys of protected virtual
+///   machines have no key description, and programs own them; their certificates have no mark.
+///
+/// Some phones left the factory with an authority that lacks the marks. So they may be missing if
+/// the name of every authority on the path has a serial number, as those of a factory do. An app can
+/// give its key such a name, but not without a description. A virtual machine cannot choose it.
 ///
 /// Tests: `AndroidAttestationTests`.
 public enum AndroidAttestation {
@@ -43,8 +52,9 @@ public enum AndroidAttestation {
     ) throws(AttestationFault) -> AttestedDevice {
         let certificates = try read(chain)
         guard let attested = try? certificates[0].publicKey(), attested == key else { throw .key }
+        try checkIssuers(certificates.dropFirst())
         let (path, root) = try verifyPath(certificates, roots: roots)
-        let description = try description(in: path)
+        let description = try description(of: path[0])
         try checkValidity(of: path, at: now)
         if let revocationList, (certificates + [root]).contains(where: { revocationList.contains($0) }) {
             throw .revoked
@@ -73,13 +83,23 @@ public enum AndroidAttestation {
         return certificates
     }
 
+    /// Refuses a chain that an attested key extended. The path is verified afterwards and has no
+    /// other issuers than these and the root.
+    private static func checkIssuers(_ issuers: ArraySlice<Certificate>) throws(AttestationFault) {
+        for issuer in issuers {
+            guard let found = try? issuer.extensions(KeyDescription.identifier) else { throw .statement }
+            guard found.isEmpty else { throw .extendedChain }
+        }
+    }
+
     private static func verifyPath(
         _ certificates: [Certificate], roots: [Certificate]
     ) throws(AttestationFault) -> (path: [Certificate], root: Certificate) {
+        var authorities = certificates.dropFirst()
+        if authorities.last?.isSelfIssued == true { authorities.removeLast() }
+        let leniency = CertificatePath.Leniency(acceptsUnmarkedIssuers: authorities.allSatisfy(isFromFactory))
         do {
-            return try CertificatePath.verify(
-                certificates, roots: roots, at: nil,
-                leniency: CertificatePath.Leniency(acceptsUnmarkedIssuers: true))
+            return try CertificatePath.verify(certificates, roots: roots, at: nil, leniency: leniency)
         } catch {
             throw AttestationFault(error)
         }
@@ -89,19 +109,20 @@ public enum AndroidAttestation {
     ///
     /// The leaf's validity is the phone's own choice and is not checked. Chains that were put into
     /// a phone in the factory may expire, because they cannot be replaced: phones would lose their
-    /// attestation with age. Their authorities have a serial number as their name. Revocation ends
-    /// these. Chains that a phone fetches are valid for weeks.
+    /// attestation with age. Their authority below the root tells them. Revocation ends these.
+    /// Chains that a phone fetches are valid for weeks.
     private static func checkValidity(of path: [Certificate], at now: Timestamp) throws(AttestationFault) {
         guard let authority = path.last, path.count > 1 else { throw .chain }
-        let isFromFactory = hasSerialNumber(authority.subject)
+        let isFromFactory = isFromFactory(authority)
         for certificate in path.dropFirst() {
             guard now >= certificate.notBefore, isFromFactory || now <= certificate.notAfter else { throw .validity }
         }
     }
 
-    /// Whether a name has the attribute `serialNumber` (2.5.4.5).
-    private static func hasSerialNumber(_ name: [UInt8]) -> Bool {
-        (try? attributes(name))?.contains([0x55, 0x04, 0x05]) == true
+    /// Whether an authority's name has the attribute `serialNumber` (2.5.4.5). Those of chains that
+    /// phones fetch have none.
+    private static func isFromFactory(_ authority: Certificate) -> Bool {
+        (try? attributes(authority.subject))?.contains([0x55, 0x04, 0x05]) == true
     }
 
     private static func attributes(_ name: [UInt8]) throws(DERError) -> [[UInt8]] {
@@ -118,12 +139,8 @@ public enum AndroidAttestation {
         return identifiers
     }
 
-    private static func description(in path: [Certificate]) throws(AttestationFault) -> KeyDescription {
-        for issuer in path.dropFirst() {
-            guard let found = try? issuer.extensions(KeyDescription.identifier) else { throw .statement }
-            guard found.isEmpty else { throw .extendedChain }
-        }
-        guard let found = try? path[0].extensions(KeyDescription.identifier), found.count == 1,
+    private static func description(of leaf: Certificate) throws(AttestationFault) -> KeyDescription {
+        guard let found = try? leaf.extensions(KeyDescription.identifier), found.count == 1,
             let description = try? KeyDescription(found[0])
         else { throw .statement }
         return description
