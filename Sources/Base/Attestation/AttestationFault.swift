@@ -18,7 +18,7 @@ public enum AttestationFault: String, Error, Sendable, CaseIterable {
     /// A certificate is on the revocation list.
     case revoked
     case revocationListMissing = "revocation_list_missing"
-    /// The revocation list is older than allowed.
+    /// The revocation list is older than allowed, or its time is in the future.
     case revocationListStale = "revocation_list_stale"
     /// The certificate has no readable statement of the platform, or has two.
     case statement
@@ -62,7 +62,7 @@ public enum AttestationFault: String, Error, Sendable, CaseIterable {
         case .validity: "a certificate of the chain is expired or not yet valid"
         case .revoked: "a certificate of the chain is on the revocation list"
         case .revocationListMissing: "there is no revocation list, so no chain of Android can be trusted"
-        case .revocationListStale: "the revocation list is too old: fetch it again"
+        case .revocationListStale: "the revocation list is too old, or dated in the future: fetch it again"
         case .statement: "the leaf certificate must have exactly one readable statement of the platform"
         case .extendedChain: "a certificate above the leaf has a key description: the chain was extended"
         case .challenge: "the attestation was made for another challenge"

@@ -39,6 +39,8 @@ public struct AttestationVerifier: Sendable {
     /// Google's list; nil if the operator has none.
     public let revocationList: RevocationList?
     public let maxListAge: Duration
+    /// The difference that the clock of the list's file may have to ours.
+    private static let maxListLead: Duration = .seconds(600)
     /// Whether apps that were signed for development are accepted, for tests of an app.
     public let acceptsDevelopment: Bool
 
@@ -83,9 +85,15 @@ public struct AttestationVerifier: Sendable {
         if device.isLocked != true { faults.append(.unlocked) }
         switch device.revocationList {
         case nil: faults.append(.revocationListMissing)
-        case let fetchedAt?: if now - fetchedAt > maxListAge { faults.append(.revocationListStale) }
+        case let fetchedAt?: if !isFresh(fetchedAt, at: now) { faults.append(.revocationListStale) }
         }
         return faults
+    }
+
+    /// A list that was fetched while the clock was ahead would never become old, so a time in the
+    /// future is no proof of a fresh list.
+    private func isFresh(_ fetchedAt: Timestamp, at now: Timestamp) -> Bool {
+        now - fetchedAt <= maxListAge && fetchedAt - now <= Self.maxListLead
     }
 
     /// Judges what a phone sent at its enrolment; nil if it sent nothing.

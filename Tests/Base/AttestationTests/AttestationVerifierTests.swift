@@ -144,6 +144,11 @@ import World
         let stale = verifier(list: try list(age: .seconds(86_401)))
         #expect(judge(try android(), by: stale).faults == [.revocationListStale])
         #expect(judge(try android(), .recorded, by: stale).admits)
+        // A list that was dated while the clock was wrong would otherwise stay fresh for years.
+        let nearlyNow = verifier(list: try list(age: .seconds(-600)))
+        #expect(judge(try android(), by: nearlyNow).faults == [])
+        let future = verifier(list: try list(age: .seconds(-601)))
+        #expect(judge(try android(), by: future).faults == [.revocationListStale])
         // Apple's attestations need no list.
         #expect(judge(try apple(), by: verifier()).admits)
     }
