@@ -46,7 +46,7 @@ public struct AttestedDevice: Sendable, Equatable {
     /// The environment of App Attest. Android has no such distinction.
     public var environment: Environment?
     public var osVersion: DottedVersion?
-    /// The month of the security patches as a number, such as 202607.
+    /// The month of the security patches as a number, such as 202607; 0 if it cannot be read.
     public var patchLevel: Int64?
     public var boot: BootState?
     /// Whether the boot loader is locked.

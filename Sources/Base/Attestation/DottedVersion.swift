@@ -4,24 +4,32 @@ public struct DottedVersion: Sendable, Equatable, CustomStringConvertible {
     private let numbers: [Int]
     public let description: String
 
-    /// Reads numbers of at most nine digits with dots between them. Returns nil for another form.
+    /// Reads numbers of at most 63 bits, as the version codes of Android are, with dots between them.
+    /// Returns nil for another form.
     public init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard (1...4).contains(parts.count) else { return nil }
         var numbers: [Int] = []
         for part in parts {
-            guard (1...9).contains(part.count), part.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-            numbers.append(part.reduce(0) { $0 * 10 + Int($1 - 0x30) })
+            guard part.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(Substring(part)) else { return nil }
+            numbers.append(number)
         }
-        while numbers.last == 0 { numbers.removeLast() }
-        self.numbers = numbers
+        self.numbers = Self.significant(numbers)
         description = text
     }
 
-    /// Reads the form of Android's attestations, in which 130102 is 13.1.2.
-    init?(android number: Int64) {
-        guard (0...999_999).contains(number) else { return nil }
-        self.init("\(number / 10_000).\(number / 100 % 100).\(number % 100)")
+    /// Reads the form of Android's attestations, in which 130102 is 13.1.2. A negative number is
+    /// read as 0.
+    init(android number: Int64) {
+        let number = Int(max(0, number))
+        numbers = Self.significant([number / 10_000, number / 100 % 100, number % 100])
+        description = "\(number / 10_000).\(number / 100 % 100).\(number % 100)"
+    }
+
+    private static func significant(_ numbers: [Int]) -> [Int] {
+        var numbers = numbers
+        while numbers.last == 0 { numbers.removeLast() }
+        return numbers
     }
 
     public static func == (a: DottedVersion, b: DottedVersion) -> Bool { a.numbers == b.numbers }

@@ -1,7 +1,8 @@
 /// A website's demands on the state of a phone, as far as its platform attests it.
 ///
 /// A demand that the attestation says nothing about is not failed, but listed: App Attest says
-/// nothing about the boot state and the screen lock.
+/// nothing about the boot state and the screen lock. A demand is failed if the attested value cannot
+/// be read.
 public struct Posture: Sendable, Equatable {
     public enum Demand: String, Sendable, CaseIterable {
         case osVersion = "os_version"
@@ -70,7 +71,7 @@ public struct Posture: Sendable, Equatable {
             require(.patchLevel, device.patchLevel.map { $0 >= patchLevel })
         }
         if let least = minimum.appVersion {
-            require(.appVersion, device.appVersion.flatMap { DottedVersion($0) }?.isAtLeast(least))
+            require(.appVersion, device.appVersion.map { DottedVersion($0)?.isAtLeast(least) ?? false })
         }
         if verifiedBoot {
             require(.bootState, device.boot.map { $0 == .verified })

@@ -66,7 +66,8 @@ public enum AndroidAttestation {
         let enforced = description.hardwareEnforced
         return AttestedDevice(
             platform: .android, hardware: hardware, app: app, appVersion: String(version),
-            osVersion: enforced.osVersion.flatMap { DottedVersion(android: $0) }, patchLevel: enforced.osPatchLevel,
+            osVersion: enforced.osVersion.map { DottedVersion(android: $0) },
+            patchLevel: enforced.osPatchLevel.map(month),
             boot: enforced.rootOfTrust?.state, isLocked: enforced.rootOfTrust?.isLocked,
             userAuthentication: userAuthentication(enforced), root: root.spkiThumbprint,
             revocationList: revocationList?.fetchedAt)
@@ -188,6 +189,16 @@ public enum AndroidAttestation {
             return (app.package, package.version)
         }
         throw .app
+    }
+
+    /// The month of a patch level, which some devices write with the day: 20260705. Returns 0 for
+    /// another form, which would pass for a late month.
+    private static func month(_ level: Int64) -> Int64 {
+        switch level {
+        case 100_000...999_999: level
+        case 10_000_000...99_999_999: level / 100
+        default: 0
+        }
     }
 
     private static func userAuthentication(_ enforced: AuthorizationList) -> AttestedDevice.UserAuthentication? {
