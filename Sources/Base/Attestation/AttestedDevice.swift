@@ -34,7 +34,11 @@ public struct AttestedDevice: Sendable, Equatable {
 
     /// The screen lock or biometric check without which the key does not sign.
     public enum UserAuthentication: String, Sendable, CaseIterable {
-        case none, required
+        case none
+        /// The key signs for some time after a check. Unlocking the phone counts as one.
+        case timed
+        /// Each signature needs a check of its own.
+        case required
     }
 
     public let platform: Platform

@@ -42,7 +42,8 @@ public struct Posture: Sendable, Equatable {
     /// Whether the boot must be verified, and the boot loader locked: the phone is not rooted as
     /// far as its hardware can tell.
     public var verifiedBoot: Bool
-    /// Whether the key must need a screen lock or biometric check for each signature.
+    /// Whether the key must need a screen lock or biometric check for each signature. A key that
+    /// signs for some time after a check does not meet the demand.
     public var screenLock: Bool
 
     public init(

@@ -87,6 +87,7 @@ import Testing
     @Test func userAuthenticationIsRead() throws {
         var android = OwnAndroid()
         android.needsNoAuthentication = false
+        android.authenticationTimeout = 30
         let hardware = try KeyDescription(android.description([])).hardwareEnforced
         #expect(!hardware.needsNoAuthentication)
         #expect(hardware.userAuthenticationType == 2)

@@ -14,6 +14,9 @@ struct OwnAndroid {
     var isLocked = true
     var bootState: Int? = 0
     var needsNoAuthentication = true
+    /// The seconds for which an authentication counts; nil if each use of the key needs one.
+    var authenticationTimeout: Int?
+    var isTimeoutBySoftware = false
     var isForAllApps = false
     var package = "com.example.app"
     var packageVersion = 42
@@ -37,9 +40,9 @@ struct OwnAndroid {
             TestDER.tagged(5, TestDER.set([TestDER.integer(4)])), TestDER.tagged(10, TestDER.integer(1)),
         ]
         key.append(
-            needsNoAuthentication
-                ? TestDER.tagged(503, TestDER.null)
-                : TestDER.tagged(504, TestDER.integer(2)) + TestDER.tagged(505, TestDER.integer(30)))
+            needsNoAuthentication ? TestDER.tagged(503, TestDER.null) : TestDER.tagged(504, TestDER.integer(2)))
+        let timeout = authenticationTimeout.map { TestDER.tagged(505, TestDER.integer($0)) } ?? []
+        if !isTimeoutBySoftware { key.append(timeout) }
         if isForAllApps { key.append(TestDER.tagged(600, TestDER.null)) }
         if let origin { key.append(TestDER.tagged(702, TestDER.integer(origin))) }
         if let bootState {
@@ -53,7 +56,8 @@ struct OwnAndroid {
         key.append(TestDER.tagged(705, TestDER.integer(osVersion)))
         key.append(TestDER.tagged(706, TestDER.integer(patchLevel)))
         let software =
-            TestDER.tagged(701, TestDER.integer(1_790_000_000_000)) + TestDER.tagged(709, TestDER.octets(application))
+            (isTimeoutBySoftware ? timeout : []) + TestDER.tagged(701, TestDER.integer(1_790_000_000_000))
+            + TestDER.tagged(709, TestDER.octets(application))
         return TestDER.sequence(
             TestDER.integer(version), TestDER.enumerated(attestationLevel), TestDER.integer(version),
             TestDER.enumerated(keyLevel), TestDER.octets(challenge), TestDER.octets([]),

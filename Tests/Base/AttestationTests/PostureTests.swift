@@ -45,6 +45,18 @@ import World
         #expect(report.notAttested == [])
     }
 
+    @Test func keyThatSignsForATimeAfterAnAuthenticationFails() throws {
+        for isBySoftware in [false, true] {
+            let device = try android {
+                $0.needsNoAuthentication = false
+                $0.authenticationTimeout = 30
+                $0.isTimeoutBySoftware = isBySoftware
+            }
+            #expect(device.userAuthentication == .timed)
+            #expect(Posture(screenLock: true).judge(device) == Posture.Report(failed: [.screenLock]))
+        }
+    }
+
     @Test func demandsThatNothingAttestsAreListed() throws {
         let posture = Posture(
             ios: .init(osVersion: try version("18"), appVersion: try version("2.9")), patchLevel: 202_607,

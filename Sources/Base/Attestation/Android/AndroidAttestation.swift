@@ -69,7 +69,7 @@ public enum AndroidAttestation {
             osVersion: enforced.osVersion.map { DottedVersion(android: $0) },
             patchLevel: enforced.osPatchLevel.map(month),
             boot: enforced.rootOfTrust?.state, isLocked: enforced.rootOfTrust?.isLocked,
-            userAuthentication: userAuthentication(enforced), root: root.spkiThumbprint,
+            userAuthentication: userAuthentication(description), root: root.spkiThumbprint,
             revocationList: revocationList?.fetchedAt)
     }
 
@@ -201,8 +201,12 @@ public enum AndroidAttestation {
         }
     }
 
-    private static func userAuthentication(_ enforced: AuthorizationList) -> AttestedDevice.UserAuthentication? {
+    /// The timeout can be in either list, because hardware without a clock leaves it to software.
+    private static func userAuthentication(_ description: KeyDescription) -> AttestedDevice.UserAuthentication? {
+        let (enforced, bySoftware) = (description.hardwareEnforced, description.softwareEnforced)
         if enforced.needsNoAuthentication { return AttestedDevice.UserAuthentication.none }
-        return (enforced.userAuthenticationType ?? 0) != 0 ? .required : nil
+        guard (enforced.userAuthenticationType ?? 0) != 0 else { return nil }
+        let timeout = enforced.authenticationTimeout ?? bySoftware.authenticationTimeout
+        return timeout == nil ? .required : .timed
     }
 }
