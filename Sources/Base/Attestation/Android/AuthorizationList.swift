@@ -1,29 +1,24 @@
 /// A list of properties of a key. A key description has two: the first is enforced by Android's
 /// software, the second by the secure hardware.
 ///
-/// Tags that this program does not use are skipped. Their order is not checked, because some
-/// devices do not follow it, but none may occur twice.
+/// Tags that this program does not use are skipped, whatever their values are: phones differ in
+/// them. The order of the tags is not checked, because some devices do not follow it, but none may
+/// occur twice.
 public struct AuthorizationList: Sendable, Equatable {
     public private(set) var purposes: [Int64] = []
     public private(set) var algorithm: Int64?
     public private(set) var keySize: Int64?
-    public private(set) var digests: [Int64] = []
     public private(set) var curve: Int64?
     public private(set) var needsNoAuthentication = false
     public private(set) var userAuthenticationType: Int64?
     /// The seconds for which the key can be used after an authentication; nil if each use needs one.
     public private(set) var authenticationTimeout: Int64?
-    public private(set) var resistsRollback = false
     /// Whether every app of the device can use the key.
     public private(set) var isForAllApps = false
-    /// In milliseconds since 1970, by the phone's clock.
-    public private(set) var created: Int64?
     public private(set) var origin: Int64?
     public private(set) var rootOfTrust: RootOfTrust?
     public private(set) var osVersion: Int64?
     public private(set) var osPatchLevel: Int64?
-    public private(set) var vendorPatchLevel: Int64?
-    public private(set) var bootPatchLevel: Int64?
     public private(set) var application: AttestedApplication?
 
     private static let maxTags = 64
@@ -44,11 +39,7 @@ public struct AuthorizationList: Sendable, Equatable {
         case 1: purposes = try Self.integers(&value)
         case 2: algorithm = try value.integer()
         case 3: keySize = try value.integer()
-        case 5: digests = try Self.integers(&value)
         case 10: curve = try value.integer()
-        case 303, 703:
-            try value.null()
-            resistsRollback = true
         case 503:
             try value.null()
             needsNoAuthentication = true
@@ -57,14 +48,11 @@ public struct AuthorizationList: Sendable, Equatable {
         case 600:
             try value.null()
             isForAllApps = true
-        case 701: created = try value.integer()
         case 702: origin = try value.integer()
         case 704: rootOfTrust = try RootOfTrust(&value)
         case 705: osVersion = try value.integer()
         case 706: osPatchLevel = try value.integer()
         case 709: application = try AttestedApplication(try value.octets())
-        case 718: vendorPatchLevel = try value.integer()
-        case 719: bootPatchLevel = try value.integer()
         default: return false
         }
         return true
@@ -83,16 +71,14 @@ public struct AuthorizationList: Sendable, Equatable {
 
 /// The state in which the device started.
 public struct RootOfTrust: Sendable, Equatable {
-    public let verifiedBootKey: [UInt8]
     /// Whether the boot loader is locked.
     public let isLocked: Bool
     public let state: AttestedDevice.BootState
-    /// The digest of what was verified; since version 3.
-    public let verifiedBootHash: [UInt8]?
 
     init(_ reader: inout DERReader) throws(DERError) {
         var fields = try reader.open(.sequence)
-        verifiedBootKey = try fields.octets()
+        // The key that verified the boot. It and the fields after the state are not used.
+        _ = try fields.next()
         isLocked = try fields.boolean()
         switch try fields.enumerated() {
         case 0: state = .verified
@@ -101,8 +87,6 @@ public struct RootOfTrust: Sendable, Equatable {
         case 3: state = .failed
         default: throw .content
         }
-        verifiedBootHash = fields.isAtEnd ? nil : try fields.octets()
-        try fields.finish()
     }
 }
 
