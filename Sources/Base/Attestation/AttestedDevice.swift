@@ -69,9 +69,6 @@ public struct AppAttestKey: Sendable, Equatable {
     public let key: P256PublicKey
     /// Apple's receipt, unchanged and not verified.
     public let receipt: [UInt8]
-    /// The distribution of the app, as a number of Apple: 2 is TestFlight, 3 development, 4 the App
-    /// Store. Written since iOS 27.
-    public var validationCategory: UInt32?
 }
 
 extension AttestedDevice {

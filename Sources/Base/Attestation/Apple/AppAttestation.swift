@@ -49,8 +49,7 @@ public enum AppAttestation {
         return AttestedDevice(
             platform: .ios, hardware: .secureEnclave, app: app, appVersion: credential.extensions.bundleVersion,
             environment: environment, osVersion: AppleExtensions.osVersion(path[0]), root: root.spkiThumbprint,
-            appAttest: AppAttestKey(
-                key: key, receipt: object.receipt, validationCategory: credential.extensions.validationCategory))
+            appAttest: AppAttestKey(key: key, receipt: object.receipt))
     }
 
     private static let environments: [[UInt8]: AttestedDevice.Environment] = [

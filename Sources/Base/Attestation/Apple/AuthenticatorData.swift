@@ -69,7 +69,6 @@ struct AttestedCredential {
 /// by the same signature.
 struct AppAttestExtensions {
     private(set) var bundleVersion: String?
-    private(set) var validationCategory: UInt32?
 
     init(_ bytes: ArraySlice<UInt8>) throws(AttestationFault) {
         guard !bytes.isEmpty else { return }
@@ -77,10 +76,6 @@ struct AppAttestExtensions {
         if let version = map["apple_bundle_version_01"] {
             guard let text = version.text, text.utf8.count <= 64 else { throw .malformed }
             bundleVersion = text
-        }
-        if let category = map["apple_validation_category_01"] {
-            guard let bytes = category.bytes, bytes.count == 4 else { throw .malformed }
-            validationCategory = bytes.reversed().reduce(0 as UInt32) { $0 << 8 | UInt32($1) }
         }
     }
 }
