@@ -1,30 +1,64 @@
 import Crypto
 import World
 
-/// The weight that an installation gives to attestations of one platform.
+/// The weight that is given to attestations.
 public enum AttestationRequirement: String, Sendable, CaseIterable {
-    /// Attestations are not looked at.
+    /// Attestations do not count, and nothing is recorded.
     case none
-    /// The result is recorded, and every phone can be bound.
+    /// The result is recorded, and no fault keeps a phone out.
     case recorded
     /// A phone without a faultless attestation cannot be bound.
     case required
 }
 
+/// The requirement for each platform.
+///
+/// A phone names its platform itself. If the name alone selected the requirement, every phone could
+/// choose the weaker one. So the requirement of a platform is for phones whose genuine attestation
+/// proves that platform, and the stricter one is for all others, also for browsers.
+public struct AttestationRequirements: Sendable, Equatable {
+    public var ios: AttestationRequirement
+    public var android: AttestationRequirement
+
+    public init(ios: AttestationRequirement, android: AttestationRequirement) {
+        self.ios = ios
+        self.android = android
+    }
+
+    public static func all(_ requirement: AttestationRequirement) -> AttestationRequirements {
+        AttestationRequirements(ios: requirement, android: requirement)
+    }
+
+    /// The requirement for a phone that proved its platform.
+    public func requirement(for platform: AttestedDevice.Platform) -> AttestationRequirement {
+        switch platform {
+        case .ios: ios
+        case .android: android
+        }
+    }
+
+    /// The requirement for a phone that did not prove its platform.
+    public var strictest: AttestationRequirement {
+        let strictestFirst: [AttestationRequirement] = [.required, .recorded]
+        return strictestFirst.first { $0 == ios || $0 == android } ?? .none
+    }
+}
+
 /// The result of judging one attestation.
 public struct AttestationOutcome: Sendable, Equatable {
+    /// The requirement that applied to the phone.
     public let requirement: AttestationRequirement
-    /// The attested facts; nil if the attestation is not genuine, or was not looked at.
+    /// The attested facts; nil if the attestation is not genuine, or does not count.
     public let device: AttestedDevice?
-    /// Empty if the attestation has no fault, or was not looked at.
+    /// Empty if the attestation has no fault, or does not count.
     public let faults: [AttestationFault]
 
     /// Whether the phone can be bound.
     public var admits: Bool { requirement != .required || (device != nil && faults.isEmpty) }
 }
 
-/// Judges attestations by the settings of an installation or website. It is pure: the time, the
-/// roots and the revocation list are given.
+/// Judges attestations by the requirements that the caller passes. It is pure: the time, the roots
+/// and the revocation list are given.
 ///
 /// Two kinds of faults exist. If the attestation is not genuine, or is for another enrolment or
 /// app, `verify` throws, and no fact of it counts. `weaknesses` names what is wrong with a genuine
@@ -98,19 +132,22 @@ public struct AttestationVerifier: Sendable {
 
     /// Judges what a phone sent at its enrolment; nil if it sent nothing.
     public func judge(
-        _ statement: AttestationStatement?, for subject: AttestationSubject, requirement: AttestationRequirement,
+        _ statement: AttestationStatement?, for subject: AttestationSubject, requirements: AttestationRequirements,
         at now: Timestamp
     ) -> AttestationOutcome {
-        guard requirement != .none else { return AttestationOutcome(requirement: requirement, device: nil, faults: []) }
+        let strictest = requirements.strictest
+        guard strictest != .none else { return AttestationOutcome(requirement: .none, device: nil, faults: []) }
         guard let statement else {
-            return AttestationOutcome(requirement: requirement, device: nil, faults: [.missing])
+            return AttestationOutcome(requirement: strictest, device: nil, faults: [.missing])
         }
         do {
             let device = try verify(statement, for: subject, at: now)
+            let requirement = requirements.requirement(for: device.platform)
+            guard requirement != .none else { return AttestationOutcome(requirement: .none, device: nil, faults: []) }
             return AttestationOutcome(
                 requirement: requirement, device: device, faults: weaknesses(of: device, at: now))
         } catch {
-            return AttestationOutcome(requirement: requirement, device: nil, faults: [error])
+            return AttestationOutcome(requirement: strictest, device: nil, faults: [error])
         }
     }
 }

@@ -54,7 +54,13 @@ import World
         _ statement: AttestationStatement?, _ requirement: AttestationRequirement = .required,
         by verifier: AttestationVerifier
     ) -> AttestationOutcome {
-        verifier.judge(statement, for: subject, requirement: requirement, at: Self.now)
+        judge(statement, .all(requirement), by: verifier)
+    }
+
+    private func judge(
+        _ statement: AttestationStatement?, _ requirements: AttestationRequirements, by verifier: AttestationVerifier
+    ) -> AttestationOutcome {
+        verifier.judge(statement, for: subject, requirements: requirements, at: Self.now)
     }
 
     @Test func faultlessAttestationsAreAdmitted() throws {
@@ -96,6 +102,49 @@ import World
         #expect(judge(nil, .none, by: verifier()).faults == [])
     }
 
+    @Test func provenPlatformSelectsTheRequirement() throws {
+        let fresh = verifier(list: try list(age: .zero))
+        let unlocked = try android { $0.isLocked = false }
+        let development = try apple { $0.aaguid = Array("appattestdevelop".utf8) }
+        for (weaker, isRecorded) in [(AttestationRequirement.recorded, true), (.none, false)] {
+            let laxForAndroid = AttestationRequirements(ios: .required, android: weaker)
+            let phone = judge(unlocked, laxForAndroid, by: fresh)
+            #expect(phone.requirement == weaker && phone.admits)
+            #expect(phone.faults == (isRecorded ? [.unlocked] : []))
+            #expect((phone.device != nil) == isRecorded)
+            #expect(!judge(development, laxForAndroid, by: fresh).admits)
+
+            let laxForIOS = AttestationRequirements(ios: weaker, android: .required)
+            #expect(judge(development, laxForIOS, by: fresh).admits)
+            let refused = judge(unlocked, laxForIOS, by: fresh)
+            #expect(refused.requirement == .required && refused.faults == [.unlocked] && !refused.admits)
+        }
+    }
+
+    @Test func phoneThatProvesNoPlatformMeetsTheStricterRequirement() throws {
+        let fresh = verifier(list: try list(age: .zero))
+        let forged = AttestationStatement.android(
+            chain: try OwnAuthorities("another").chain(
+                OwnAndroid(), key: key, challenge: AttestationChallenge.android(subject)))
+        let cases: [(AttestationStatement?, AttestationFault)] = [
+            (nil, .missing), (.android(chain: []), .malformed), (.apple(keyID: [], object: []), .malformed),
+            (forged, .root),
+        ]
+        for (statement, fault) in cases {
+            for weaker in [AttestationRequirement.recorded, .none] {
+                for requirements in [
+                    AttestationRequirements(ios: .required, android: weaker),
+                    AttestationRequirements(ios: weaker, android: .required),
+                ] {
+                    let outcome = judge(statement, requirements, by: fresh)
+                    #expect(outcome.requirement == .required && outcome.faults == [fault] && !outcome.admits)
+                }
+            }
+            let recorded = judge(statement, AttestationRequirements(ios: .none, android: .recorded), by: fresh)
+            #expect(recorded.requirement == .recorded && recorded.faults == [fault] && recorded.admits)
+        }
+    }
+
     @Test func forgedAttestationIsRecordedWithoutFacts() throws {
         let statement = AttestationStatement.android(
             chain: try OwnAuthorities("another").chain(
@@ -119,7 +168,7 @@ import World
             audience: subject.audience, user: subject.user, activationCode: subject.activationCode,
             key: try P256PrivateKey.generate().publicKey)
         #expect(judge(try apple(for: other), by: fresh).faults == [.challenge])
-        #expect(fresh.judge(try android(), for: other, requirement: .required, at: Self.now).faults == [.key])
+        #expect(fresh.judge(try android(), for: other, requirements: .all(.required), at: Self.now).faults == [.key])
     }
 
     @Test func developmentIsAcceptedOnlyIfAllowed() throws {
