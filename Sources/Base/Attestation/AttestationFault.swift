@@ -74,7 +74,7 @@ public enum AttestationFault: String, Error, Sendable, CaseIterable {
         case .signature: "the signature of the assertion is wrong"
         case .securityLevel: "the key or its attestation is in software, not in secure hardware"
         case .origin: "the key was not generated in the secure hardware"
-        case .purpose: "the key must be for signatures with P-256 only, and for one app"
+        case .purpose: "the key must be for signatures with P-256 only, and not for every app"
         case .bootState: "the operating system that started is not the manufacturer's"
         case .unlocked: "the boot loader is unlocked"
         }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct CryptoAtExitTests {
     /// Exit handlers run in reverse order, so the handler here runs after OpenSSL's own, if there is
-    /// one. A hash that OpenSSL computes fails after OpenSSL's handler.
+    /// one. After that handler, OpenSSL generates no key.
     @Test func openSSLIsUsableInTheLastExitHandler() async {
         await #expect(processExitsWith: .exitCode(7)) {
             atexit {
