@@ -104,11 +104,20 @@ public final class RelayConnection: Sendable {
             // The certificate may be valid, and the phone's clock wrong. If there is no signed time,
             // the first failure explains more than the second.
             let before = clock.offset
-            guard (try? await synchronise()) != nil, clock.offset != before else {
-                throw .notSent(error.description)
+            guard let signed = try? await signedTime() else { throw .notSent(error.description) }
+            // A clock that is behind is corrected here, but never one that is ahead. Whoever has the
+            // key of an expired certificate could otherwise sign a time at which it was valid.
+            guard signed.offset > before else {
+                let ahead = before - signed.offset
+                guard ahead > Self.tolerance else { throw .notSent(error.description) }
+                throw .notSent(
+                    "\(error.description); by the relay's time, the phone's clock is \(ahead.components.seconds) s "
+                        + "ahead: set the clock, or use 'twoefay phone time'")
             }
-            if let client = client.withLock({ $0 }), client.value.state == .open { return client }
-            throw .notSent(error.description)
+            guard (try? await adopt(signed)) != nil, let client = client.withLock({ $0 }),
+                client.value.state == .open
+            else { throw .notSent(error.description) }
+            return client
         }
     }
 
@@ -129,13 +138,17 @@ extension RelayConnection {
     /// of the day by which a DPoP proof may be wrong.
     static let tolerance: Duration = .seconds(3600)
 
-    /// Asks the relay for its signed time, and corrects the clock of this relay. It must be called on
-    /// the loop.
-    ///
-    /// The connection is opened again, so that the certificate is checked at the time that was
-    /// learned. If it is not valid then, the clock stays as it was.
+    /// Asks the relay for its signed time, and corrects the clock of this relay, also to an earlier
+    /// time. So only the person may request it. It must be called on the loop.
     @discardableResult
     public func synchronise() async throws(CallFailure) -> SignedTime {
+        let signed = try await signedTime()
+        try await adopt(signed)
+        return signed
+    }
+
+    /// Returns the relay's signed time. The dates of the certificates were not checked.
+    private func signedTime() async throws(CallFailure) -> SignedTime {
         guard let pin else { throw .unable("the relay's time is not known without the pin of its authority") }
         let asking: RelayConnection
         do {
@@ -146,7 +159,14 @@ extension RelayConnection {
             throw .unable("\(error)")
         }
         defer { asking.close() }
-        let signed = try await TimeRequest.send(over: asking, randomness: randomness)
+        return try await TimeRequest.send(over: asking, randomness: randomness)
+    }
+
+    /// Corrects the clock of this relay by a signed time.
+    ///
+    /// The connection is opened again, so that the certificate is checked at the time that was
+    /// learned. If it is not valid then, the clock stays as it was.
+    private func adopt(_ signed: SignedTime) async throws(CallFailure) {
         let before = clock.offset
         clock.offset = signed.offset
         let old = client.withLock { $0 }
@@ -157,18 +177,24 @@ extension RelayConnection {
             throw .notSent("at the relay's own time: \(error.description)")
         }
         old?.value.close()
-        return signed
     }
 
     /// Corrects the clock if the `date` of an answer shows that it is wrong. Anyone on the way could
     /// not have changed the date, but it has no nonce and only whole seconds. So it is a reason to
     /// ask, and no more.
     ///
+    /// The clock may go back here, because the dates of the connection's certificate were checked. But
+    /// the signed time comes over another connection, so it must not be much earlier than the date.
+    ///
     /// - Returns: true if the clock was corrected.
     func corrected(by answer: RelayAnswer) async -> Bool {
         guard pin != nil, let date = answer.date else { return false }
+        let before = clock.offset
         let difference = date - clock.now()
         guard difference > Self.tolerance || difference < .zero - Self.tolerance else { return false }
-        return (try? await synchronise()) != nil
+        guard let signed = try? await signedTime(), signed.offset > before + difference - Self.tolerance else {
+            return false
+        }
+        return (try? await adopt(signed)) != nil
     }
 }

@@ -29,7 +29,8 @@ public final class FakeRelay: Handler {
 
     public init(_ answers: (Int, JSONObject)...) throws {
         let now = SystemTime().now()
-        authority = try CertificateAuthority.create(commonName: "relay", days: 1, at: now)
+        // The authority is older than any certificate of `run`, also than one that has expired.
+        authority = try CertificateAuthority.create(commonName: "relay", days: 21, at: now - .seconds(20 * 86_400))
         phones = try CertificateAuthority.create(commonName: "phones", days: 1, at: now)
         websites = try CertificateAuthority.create(commonName: "websites", days: 1, at: now)
         self.answers = Mutex(answers.map { (status, body) in { _ in Self.response(status, body) } })

@@ -13,7 +13,8 @@ extension Tool {
             notes: """
                 The offset is stored with the phone. It counts for proofs and codes of this relay only, and never changes
                 the clock of this machine. The other commands ask by themselves if the relay's certificate or a proof
-                does not fit the clock.
+                does not fit the clock. But if the certificate has expired by this clock, only this command sets the
+                time back: use it on a network that you trust.
                 """)
     ) { invocation throws(Failure) in
         let keyring = try Keyring(invocation)
