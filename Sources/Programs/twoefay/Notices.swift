@@ -39,7 +39,8 @@ extension Tool {
         guard try store.read(NoticeRows.leave(notice, as: operation)) else {
             throw Failure(
                 .conflict,
-                "\(user.fullName) has \(NoticeLimits.unread) notices already that no phone has fetched",
+                "\(user.fullName) has \(NoticeLimits.unread) notices already that no phone has fetched, or "
+                    + "\(NoticeLimits.stored) in all",
                 next: "'twoefay notice list' shows them, and 'twoefay notice withdraw' deletes one.")
         }
         return Report(

@@ -130,6 +130,24 @@ struct NoticeTests {
         _ = try await leave(shop, "bob")
     }
 
+    @Test(arguments: StoreKind.all) func archivedNoticesCountForTheLimitOfAUser(kind: StoreKind) async throws {
+        let rig = try await APIRig(kind)
+        let shop = try await rig.site("shop")
+        _ = try await shop.register("bob")
+        _ = try await shop.register("eve")
+        var notice = ""
+        for _ in 0..<NoticeLimits.stored / NoticeLimits.unread {
+            for _ in 0..<NoticeLimits.unread { notice = try await leave(shop, "bob") }
+            // A limit does not depend on the MAC of the rows that it counts.
+            try rig.relay.forge("UPDATE notice SET read_at = created_at")
+        }
+        let refused = await shop.send("POST", "/user/bob/messages", Self.hello)
+        #expect(refused.status == 409 && refused.code == "conflict", "\(refused.text)")
+        _ = try await leave(shop, "eve")
+        #expect(await shop.send("DELETE", "/user/bob/messages/\(notice)").status == 204)
+        _ = try await leave(shop, "bob")
+    }
+
     @Test(
         arguments: [
             ["title": "", "text": "x"], ["title": "a\nb", "text": "x"], ["title": "x", "text": ""],
@@ -161,6 +179,22 @@ struct NoticeTests {
         #expect(await phone.send("POST", "/pending", [:]).status == 200)
         #expect(await shop.send("DELETE", "/user/bob/messages/\(notice)").status == 204)
         #expect(await phone.send("GET", "/messages").status == 200)
+    }
+
+    @Test(arguments: StoreKind.all) func forgedNoticeFailsItsOwnListOnly(kind: StoreKind) async throws {
+        let rig = try await APIRig(kind)
+        let shop = try await rig.site("shop", ["answers": "certificate"])
+        let (_, phone) = try await shop.enrol("bob")
+        let archived = try await leave(shop, "bob")
+        let unread = try await leave(shop, "bob")
+        #expect(await phone.send("GET", "/messages/\(archived)").status == 200)
+        try rig.relay.forge("UPDATE notice SET body = 'Approve the next login.' WHERE read_at IS NOT NULL")
+        #expect(ids(await phone.send("GET", "/messages")) == [unread])
+        #expect(await phone.send("GET", "/messages/archive").status == 500)
+        #expect(await shop.send("DELETE", "/user/bob/messages/\(archived)").status == 204)
+        try rig.relay.forge("UPDATE notice SET body = 'Approve the next login.'")
+        #expect(await phone.send("GET", "/messages").status == 500)
+        #expect(await phone.send("GET", "/messages/archive").status == 200)
     }
 
     @Test func heldRequestHasTheCountOfItsEnd() async throws {

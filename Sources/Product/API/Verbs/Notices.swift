@@ -12,7 +12,7 @@ enum Notices {
             Form(
                 .website(leave), [P.title.required, P.text.required],
                 answers: [
-                    (201, "message, created_at"), (409, "the user has too many messages that no phone has fetched"),
+                    (201, "message, created_at"), (409, "the user has too many messages"),
                 ])),
         Route(
             "GET", "/user/{username}/messages", "Returns the messages for a user, the newest first",

@@ -28,7 +28,8 @@ extension Relay {
             throw .conflict([
                 FieldFault(
                     "username", .state,
-                    "has \(NoticeLimits.unread) messages already that no phone has fetched: delete some of them")
+                    "has \(NoticeLimits.unread) messages already that no phone has fetched, or \(NoticeLimits.stored) in "
+                        + "all: delete some of them")
             ])
         }
         logNotice("notice.left", notice.id, of: user.id, website.name)

@@ -28,7 +28,7 @@ extension Store: NoticeStore {
 
 /// The queries about notices, for the verbs and the operator's tool.
 public enum NoticeRows {
-    /// Stores a notice, unless the user has too many that no phone has fetched.
+    /// Stores a notice, unless the user has too many that no phone has fetched, or too many in all.
     public static func leave(_ notice: NewNotice, as operation: Operation) -> Query<Bool> {
         let change = Change(
             "notice", operation, rows: [.user(notice.user), .notice(notice.id).signed],
@@ -36,7 +36,8 @@ public enum NoticeRows {
                 insertNotice(
                     notice: .id(notice.id), author: .word(notice.author), title: .text(notice.title),
                     body: .text(notice.text), now: .timestamp(notice.at), operation: .id(operation),
-                    user: .id(notice.user), most: .integer(Int64(NoticeLimits.unread))),
+                    user: .id(notice.user), unread: .integer(Int64(NoticeLimits.unread)),
+                    stored: .integer(Int64(NoticeLimits.stored))),
                 auditNotice(
                     operation: .id(operation), now: .timestamp(notice.at), event: .text("notice.left"),
                     author: .word(notice.author), notice: .id(notice.id)),
@@ -49,7 +50,8 @@ public enum NoticeRows {
         """
         INSERT INTO notice (id, user_id, author, title, body, created_at, operation)
         SELECT :notice, u.id, :author, :title, :body, :now, :operation FROM user u WHERE u.id = :user
-        AND (SELECT count(*) FROM notice n WHERE n.user_id = u.id AND n.read_at IS NULL) < :most
+        AND (SELECT count(*) FROM notice n WHERE n.user_id = u.id AND n.read_at IS NULL) < :unread
+        AND (SELECT count(*) FROM notice n WHERE n.user_id = u.id) < :stored
         """)
 
     /// Audits the change that this operation has made to a notice.
@@ -96,15 +98,15 @@ extension NoticeRows {
     /// Reads the notices of a user, the newest first.
     public static func all(of user: UserID) -> Query<[Notice]> {
         let script = Script(
-            "notice", rows: [.notices(of: user)], reads: [noticesOfUser(user: .id(user), limit: listed)])
+            "notice", rows: [.notices(of: user)], reads: [noticesOfUser(user: .id(user), limit: most)])
         return Query(script: script) { rows throws(StoreFailure) in try notices(rows[0]) }
     }
 
     static func list(of user: UserID, inArchive: Bool) -> Query<NoticeList> {
         let list = inArchive ? archivedNotices : unreadNotices
         let script = Script(
-            "notice", rows: [.notices(of: user)],
-            reads: [list(user: .id(user), limit: listed), noticeCounts(user: .id(user))])
+            "notice", rows: [inArchive ? .archivedNotices(of: user) : .unreadNotices(of: user)],
+            reads: [list(user: .id(user), limit: most), noticeCounts(user: .id(user))])
         return Query(script: script) { rows throws(StoreFailure) in
             guard let counts = rows[1].first else { throw .internal("a count without a row") }
             let archived = try counts.integer("archived")
@@ -114,7 +116,7 @@ extension NoticeRows {
         }
     }
 
-    private static let listed = SQLValue.integer(Int64(NoticeLimits.listed))
+    private static let most = SQLValue.integer(Int64(NoticeLimits.stored))
 
     private static let columns = "n.id, n.author, n.title, n.body, n.created_at, n.read_at"
     private static let newest = "ORDER BY n.created_at DESC, n.id LIMIT :limit"
