@@ -21,6 +21,8 @@ public struct Notice: Sendable, Equatable {
     /// The reason why the phone does not show the notice.
     struct Malformed: Error, Equatable {
         let description: String
+
+        static let unsigned = Malformed(description: "it is not signed by the relay's certificate")
     }
 
     /// Checks the relay's statement.
@@ -34,7 +36,7 @@ public struct Notice: Sendable, Equatable {
     ) throws(Malformed) {
         guard let signed = certificate.verified(statement), signed.type == "twoefay-message+jwt",
             signed.header["x5t#S256"]?.string == Base64URL.encode(certificate.thumbprint)
-        else { throw Malformed(description: "it is not signed by the relay's certificate") }
+        else { throw .unsigned }
         guard let claims = (try? JSONReader.read(signed.payload))?.object, claims["v"]?.integer == 1,
             claims["aud"]?.string == enrolment.audience, claims["id_token"]?.string == enrolment.token,
             claims["message"]?.string == id
@@ -95,17 +97,27 @@ extension Responder {
     }
 
     /// Fetches a notice, which moves it to the archive.
+    ///
+    /// A relay that has a new certificate signs with it also for connections that have the old one.
+    /// Such a statement is fetched once more over a new connection; the archive still has the notice.
     public func fetch(_ id: String) async throws(CallFailure) -> Notice {
         guard RelayAnswer.isID(id) else { throw .unable("\(ScreenText.visible(id)) is not the id of a message") }
-        let answer = try await send(.init("/messages/\(id)", method: "GET"))
-        let statement = try answer.text("statement")
-        guard let certificate = line.serverCertificate else {
-            throw .ambiguous("the connection ended before its certificate was read")
-        }
-        do throws(Notice.Malformed) {
-            return try Notice(statement, by: certificate, id: id, for: enrolment)
-        } catch {
-            throw answer.odd("with a message that cannot be shown: \(error.description)")
+        var hasReconnected = false
+        while true {
+            let answer = try await send(.init("/messages/\(id)", method: "GET"))
+            let statement = try answer.text("statement")
+            guard let certificate = line.serverCertificate else {
+                throw .ambiguous("the connection ended before its certificate was read")
+            }
+            do throws(Notice.Malformed) {
+                return try Notice(statement, by: certificate, id: id, for: enrolment)
+            } catch {
+                guard error == .unsigned, !hasReconnected else {
+                    throw answer.odd("with a message that cannot be shown: \(error.description)")
+                }
+                hasReconnected = true
+                line.disconnect()
+            }
         }
     }
 }

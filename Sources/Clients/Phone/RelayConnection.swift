@@ -95,6 +95,10 @@ public final class RelayConnection: Sendable {
         loop.post { client.value.close() }
     }
 
+    /// Closes the connection, so that the next request opens another one. It must be called on the
+    /// loop.
+    func disconnect() { client.withLock { $0 }?.value.close() }
+
     private func opened() async throws(CallFailure) -> LoopBound<HTTP2Client> {
         if let client = client.withLock({ $0 }), client.value.state == .open { return client }
         do throws(ConnectionFailure) {

@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import EventLoop
 import Glibc
 import HTTP
 import JSON
@@ -119,6 +120,41 @@ import World
         let again = try await tool(relay, "notice", "withdraw", "alice", first, "--website", "shop")
         #expect(again.status == 3 && again.errors.contains("has no notice"), "\(again.errors)")
         #expect(try relay.count("SELECT count(*) FROM audit WHERE event = 'notice.read'") == 2)
+    }
+
+    /// After a reload, the relay signs with the new certificate, also for connections with the old one.
+    @Test(arguments: [Responder.Identity.certificate, .dpop])
+    func noticeIsReadAfterTheRelaysCertificateChanged(identity: Responder.Identity) async throws {
+        let relay = try await RunningRelay.start()
+        let shop = try await relay.website("shop")
+        let registered = try await shop.curl("POST", "/register", json: #"{"username":"alice"}"#)
+        let uri = try #require(registered["activation"]?.object?["uri"]?.string, "\(registered)")
+        let left = try await shop.curl(
+            "POST", "/user/alice/messages", json: #"{"title":"Prices","text":"New prices."}"#)
+        let id = try #require(left["message"]?.string, "\(left)")
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let loop = group.loops[0]
+        let notice = try await loop.perform { () async -> Result<Notice, any Error> in
+            do {
+                let enroller = try Enroller(try Enrolment(try ActivationURI(uri), at: loop.time.now()), loop: loop)
+                defer { enroller.close() }
+                guard case .verified(let bound, _) = try await enroller.attempt() else {
+                    throw CallFailure.unable("not bound")
+                }
+                let phone = try Responder(bound, by: identity, loop: loop)
+                defer { phone.close() }
+                #expect(try await phone.notices().map(\.id) == [id])
+                try relay.renewCertificate()
+                relay.signal(SIGHUP)
+                try await relay.logged("event=daemon.reloaded")
+                return .success(try await phone.fetch(id))
+            } catch {
+                return .failure(error)
+            }
+        }.get()
+        #expect(notice.title == "Prices")
+        #expect(try relay.count("SELECT count(*) FROM audit WHERE event = 'notice.read'") == 1)
     }
 
     @Test func watchReportsNewNotices() async throws {

@@ -1,4 +1,6 @@
+import Bytes
 import CLinux
+import Crypto
 import Daemon
 import Glibc
 import Log
@@ -125,6 +127,17 @@ public final class RunningRelay: Sendable {
 
     /// Sends a signal that does not end the relay, such as SIGHUP.
     public func signal(_ number: Int32) { child.signal(number) }
+
+    /// Writes a new certificate and key of the server, by the same authority. SIGHUP makes the relay
+    /// read them.
+    @discardableResult public func renewCertificate() throws -> Certificate {
+        let authority = try CertificateAuthority(
+            certificatePEM: try TextFile.bytes(file("ca.pem")), keyPEM: Secret(try TextFile.bytes(file("ca.key"))))
+        let issued = try authority.issueServer(names: ["localhost", "127.0.0.1"], days: 90, at: SystemTime().now())
+        try TextFile.write(try issued.certificatePEM() + authority.certificatePEM(), to: file("server.pem"))
+        try TextFile.write(try issued.keyPEM().reveal(), to: file("server.key"))
+        return issued.certificate
+    }
 
     private func end(_ signal: Int32) async -> Child.Ended {
         let child = child

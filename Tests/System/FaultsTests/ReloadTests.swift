@@ -13,7 +13,7 @@ import World
         let fixture = try await Fixture.start()
         let line = try await fixture.shop.line()
         let before = try await shown(fixture.relay)
-        let renewed = try renew(fixture.relay)
+        let renewed = try fixture.relay.renewCertificate().serial
         #expect(renewed != before)
         fixture.relay.signal(SIGHUP)
         try await fixture.relay.logged("event=daemon.reloaded")
@@ -30,7 +30,7 @@ import World
         let line = try await fixture.shop.line()
         let before = try await shown(fixture.relay)
         let good = try TextFile.read(fixture.relay.file(name))
-        _ = try renew(fixture.relay)
+        try fixture.relay.renewCertificate()
         try TextFile.write(
             "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", to: fixture.relay.file(name))
         fixture.relay.signal(SIGHUP)
@@ -41,7 +41,9 @@ import World
         #expect(try await line.send("GET", "/user/nobody").get().status == 404)
         #expect(try await fixture.shop.line().send("GET", "/user/nobody").get().status == 404)
         // After the repair the reload succeeds as usual.
-        let renewed = name.hasPrefix("server") ? try renew(fixture.relay) : try serial(fixture.relay.file("server.pem"))
+        let renewed =
+            name.hasPrefix("server")
+            ? try fixture.relay.renewCertificate().serial : try serial(fixture.relay.file("server.pem"))
         if !name.hasPrefix("server") { try TextFile.write(good, to: fixture.relay.file(name)) }
         fixture.relay.signal(SIGHUP)
         try await fixture.relay.logged("event=daemon.reloaded")
@@ -98,20 +100,8 @@ import World
             let logged = try await fixture.relay.logged("event=daemon.reload ", number: number + 1)
             #expect(logged.contains(reason), "\(logged)")
             #expect(try await shown(fixture.relay) == before)
-            _ = try renew(fixture.relay)
+            try fixture.relay.renewCertificate()
         }
-    }
-
-    /// Replaces the server's certificate and key. Returns the new serial.
-    private func renew(_ relay: RunningRelay) throws -> String {
-        let authority = try CertificateAuthority(
-            certificatePEM: try TextFile.bytes(relay.file("ca.pem")),
-            keyPEM: Secret(try TextFile.bytes(relay.file("ca.key"))))
-        let issued = try authority.issueServer(names: ["localhost", "127.0.0.1"], days: 90, at: SystemTime().now())
-        let chain = try issued.certificatePEM() + authority.certificatePEM()
-        try TextFile.write(chain, to: relay.file("server.pem"))
-        try TextFile.write(try issued.keyPEM().reveal(), to: relay.file("server.key"))
-        return issued.certificate.serial
     }
 
     private func serial(_ path: String) throws -> String { try Certificate(pem: try TextFile.bytes(path)).serial }

@@ -53,7 +53,6 @@ extension Daemon {
             relay.replace(webhookCourier.courier)
             geolocation.replace(materials.geolocation)
             relay.replace(sealer)
-            relay.replace(materials.statements)
             directories.replace(now, sealer)
             store.use(rows)
             if !Secret.matches(materials.keys.relay.operations.reveal(), operationsKey.reveal()) {
@@ -61,6 +60,9 @@ extension Daemon {
             }
             catalog.replace(materials.wording)
             certificates.replace(materials.certificates)
+            // The phone checks a statement by the certificate of its connection, so both change together.
+            // A connection that is open keeps the old one; its phone then opens another.
+            relay.replace(materials.statements)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
             if isLeft {
                 log.warning("daemon.restart", [.reason: "other settings have changed, and need a restart"])
