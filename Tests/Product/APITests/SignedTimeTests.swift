@@ -37,6 +37,17 @@ struct SignedTimeTests {
         #expect(answer.faults.count == 1 && answer.faults[0].hasPrefix("nonce "), "\(answer.faults)")
     }
 
+    /// Only a form with the parameter reads the header field, and any client may send such a field.
+    @Test func nonceFieldsOfOtherRoutesAreIgnored() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        _ = try await shop.register("bob")
+        let fields = [("nonce", Self.nonce), ("nonce", "x")]
+        #expect(await shop.send("GET", "/user/bob", fields: fields).status == 200)
+        let twice = await rig.stranger.send("GET", "/time", fields: fields)
+        #expect(twice.status == 400 && twice.faults.contains("nonce mismatch"), "\(twice.text)")
+    }
+
     /// A signature costs more than a bare answer, so strangers have a budget.
     @Test func eachSenderHasABudget() async throws {
         let rig = try await APIRig()

@@ -14,7 +14,8 @@ extension Form {
             object = try Self.object(request)
         }
         var faults: [FieldFault] = []
-        for name in ["token", "username", Parameters.nonce.name] {
+        for name in Self.headerFields
+        where pathParameters[name] != nil || parameters.contains(where: { $0.name == name }) {
             adopt(name, request.fields.values(name), pathParameters: pathParameters, into: &object, &faults)
         }
         BodyMembers.check(object, parameters, oneOf: oneOf, &faults)
@@ -22,8 +23,12 @@ extension Form {
         return object
     }
 
-    /// Adopts a custom header field: of the original form, or of a request without a body. It counts if the body has no value, and
-    /// must not contradict the body or path.
+    /// The custom header fields: those of the original form, and that of a request without a body. A
+    /// form reads only those that are parameters of its own.
+    private static let headerFields = ["token", "username", Parameters.nonce.name]
+
+    /// Adopts a custom header field. It counts if the body has no value, and must not contradict the
+    /// body or path.
     private func adopt(
         _ name: String, _ values: [String], pathParameters: [String: String], into object: inout JSONObject,
         _ faults: inout [FieldFault]
@@ -36,11 +41,9 @@ extension Form {
         let said: JSONValue?
         if let place = pathParameters[name] {
             said = .string(place)
-        } else if parameters.contains(where: { $0.name == name }) {
+        } else {
             said = object[name]
             if said == nil { object.set(name, .string(value)) }
-        } else {
-            return
         }
         if let said, said.string.map({ $0.utf8.elementsEqual(value.utf8) }) != true {
             faults.append(FieldFault(name, .mismatch, "differs between the header and the body or path"))
