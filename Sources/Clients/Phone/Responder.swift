@@ -161,7 +161,7 @@ public final class Responder: Sendable {
     ///   - pushToken: the new device token; empty if the phone polls from now on.
     ///   - name: the new name.
     ///   - renews: whether the relay issues a new certificate.
-    /// - Returns: the changed enrolment. A new responder is needed to use a renewed certificate.
+    /// - Returns: the changed enrolment, with the offset of the clock if it was corrected. A new responder is needed to use a renewed certificate.
     public func change(
         pushToken: String? = nil, name: String? = nil, renews: Bool = false
     ) async throws(CallFailure) -> Enrolment {
@@ -185,6 +185,8 @@ public final class Responder: Sendable {
         if renews { body.set("certificate", true) }
         let answer = try await send(.init("/device", body: body))
         try answer.accepted()
+        // Otherwise a phone whose clock is ahead would renew its certificate each time.
+        changed.clockOffset = line.clock.offset
         if renews { changed.state = .bound(device: device, certificate: try answer.certificate(for: enrolment.key)) }
         return changed
     }

@@ -179,6 +179,38 @@ import World
         }
     }
 
+    /// The certificate ends soon by the phone's clock alone. The answer to the renewal corrects it.
+    @Test func phoneThatIsAheadRenewsItsCertificateOnce() async throws {
+        let relay = try await RunningRelay.start()
+        let shop = try await relay.website("shop")
+        let registered = try await shop.curl("POST", "/register", json: #"{"username":"alice"}"#)
+        let uri = try #require(registered["activation"]?.object?["uri"]?.string, "\(registered)")
+        let group = try LoopGroup.start(count: 1, time: WrongTime(by: .seconds(100 * 86_400)))
+        defer { group.stopAndJoin() }
+        let loop = group.loops[0]
+        let renewals = try await loop.perform { () async -> Result<Int, any Error> in
+            do {
+                let enroller = try Enroller(try Enrolment(try ActivationURI(uri), at: loop.time.now()), loop: loop)
+                defer { enroller.close() }
+                guard case .verified(var enrolment, _) = try await enroller.attempt() else {
+                    throw CallFailure.unable("not bound")
+                }
+                var renewals = 0
+                for _ in 0..<2 {
+                    let phone = try Responder(enrolment, loop: loop)
+                    defer { phone.close() }
+                    guard phone.isToRenew else { continue }
+                    enrolment = try await phone.change(renews: true)
+                    renewals += 1
+                }
+                return .success(renewals)
+            } catch {
+                return .failure(error)
+            }
+        }.get()
+        #expect(renewals == 1)
+    }
+
     @Test func storedOffsetIsReadAgain() throws {
         let relay = try FakeRelay()
         let address = try #require(WebAddress("https://127.0.0.1:1"))
