@@ -66,12 +66,14 @@ extension ShopText {
             "Your phone reported that this was not you, so your account is frozen. Please change your password."
         case .wrongNumber: "The number entered on the phone was not the one shown here."
         case .endedByWrongCode: "The code was wrong, so this login was ended."
+        case .farPhone: "Your phone reported a place that is far from here."
         case .expired: "Nobody answered in time."
         case .cancelled: "This was cancelled."
         case .superseded: "A newer request has replaced this one."
         case .undeliverable: "We cannot reach you: there is no phone, no app and no address."
         case .locked: "There were too many wrong answers, so your account is locked."
         case .frozen: "Your phone has reported fraud, so your account is frozen."
+        case .disabled: "Your account is disabled. Please contact us."
         case .notProved:
             "The login service reports an approval, but without a valid signature from your phone. Nothing was done. Please tell us about it."
 

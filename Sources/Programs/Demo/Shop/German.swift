@@ -68,12 +68,14 @@ extension ShopText {
             "Ihr Telefon hat gemeldet, dass Sie das nicht waren. Ihr Konto ist deshalb gesperrt. Bitte ändern Sie Ihr Passwort."
         case .wrongNumber: "Auf dem Telefon wurde eine andere Zahl eingegeben als hier angezeigt."
         case .endedByWrongCode: "Der Code war falsch. Diese Anmeldung wurde deshalb beendet."
+        case .farPhone: "Ihr Telefon hat einen Ort gemeldet, der weit von hier entfernt ist."
         case .expired: "Es hat niemand rechtzeitig geantwortet."
         case .cancelled: "Das wurde abgebrochen."
         case .superseded: "Eine neuere Anfrage hat diese ersetzt."
         case .undeliverable: "Wir können Sie nicht erreichen: Es gibt kein Telefon, keine App und keine Adresse."
         case .locked: "Es gab zu viele falsche Antworten. Ihr Konto ist deshalb gesperrt."
         case .frozen: "Ihr Telefon hat einen Betrug gemeldet. Ihr Konto ist deshalb gesperrt."
+        case .disabled: "Ihr Konto ist stillgelegt. Bitte wenden Sie sich an uns."
         case .notProved:
             "Der Anmeldedienst meldet eine Bestätigung, aber ohne gültige Signatur Ihres Telefons. Es wurde nichts ausgeführt. Bitte sagen Sie uns Bescheid."
 

@@ -18,8 +18,8 @@ enum ShopText: Sendable, Hashable {
     case lookAtPhone, typeNumber, useCode, askingPhone, phoneRang, phoneShows, openApp, stillTrying
     case textOnItsWay, textSent, mailOnItsWay, mailSent, typeAppCode, typeTokenCode, typeAnyCode
     case saidYes, saidYesThen, notLoggedIn, notDone, logInAgain
-    case denied, fraud, wrongNumber, endedByWrongCode, expired, cancelled, superseded, undeliverable, locked, frozen,
-        notProved
+    case denied, fraud, wrongNumber, endedByWrongCode, farPhone, expired, cancelled, superseded, undeliverable, locked,
+        frozen, disabled, notProved
 
     // Codes.
     case enterCode, code, codeRule, wrongCode, otherWays, haveRecoveryCode, notThisWay

@@ -208,17 +208,19 @@ extension Shop {
             """)
     }
 
-    private static func explanation(_ reason: Reason?) -> ShopText {
+    static func explanation(_ reason: Reason?) -> ShopText {
         switch reason {
         case .denied: .denied
         case .fraud: .fraud
         case .wrongNumber: .wrongNumber
         case .wrongCode: .endedByWrongCode
+        case .place: .farPhone
         case .expired: .expired
         case .superseded: .superseded
         case .undeliverable: .undeliverable
         case .locked: .locked
         case .frozen: .frozen
+        case .disabled: .disabled
         default: .cancelled
         }
     }

@@ -8,6 +8,16 @@ import World
 @testable import Demo
 
 @Suite("Components of the sample website") struct ShopComponentTests {
+    @Test func eachReasonOfAFailureHasItsOwnText() {
+        let reasons: [Reason] = [
+            .denied, .fraud, .wrongNumber, .wrongCode, .place, .expired, .cancelled, .superseded, .undeliverable,
+            .locked, .frozen, .disabled,
+        ]
+        for language in [\ShopText.english, \ShopText.german] {
+            #expect(Set(reasons.map { Shop.explanation($0)[keyPath: language] }).count == reasons.count)
+        }
+    }
+
     @Test func interpolatedTextIsEscaped() {
         let hostile = #"<a href="x" title='y'>&"#
         let page: HTML = #"<p title="\#(hostile)">\#(hostile)</p>"#
