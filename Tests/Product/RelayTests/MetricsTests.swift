@@ -134,6 +134,15 @@ import World
         }
     }
 
+    @Test func limitedRequestsForTheTimeAreCounted() async throws {
+        let rig = try await RelayRig(.memory)
+        for count in 1...102 {
+            _ = try? rig.relay.signedTime(nonce: "AAECAwQFBgcICQoLDA0ODw", for: "192.0.2.1")
+            let limited = rig.registry.number("twoefay_limits_reached_total{limit=\"time\"}")
+            #expect(limited == Double(max(0, count - 100)), "after \(count)")
+        }
+    }
+
     @Test func lockedUsersAreCounted() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop")

@@ -68,8 +68,8 @@ public struct RelayMetrics: Sendable {
             "Phone answers whose place was compared with the login's, by result: near, far or unknown.", by: "result")
         limits = registry.counters(
             "twoefay_limits_reached_total",
-            "Requests and messages over a limit, by limit: login, push, guess, sending, code, sms, requests, "
-                + "held or users.",
+            "Requests and messages over a limit, by limit: login, push, guess, sending, code, time, sms, "
+                + "requests, held or users.",
             by: "limit")
         ended = registry.counters(
             "twoefay_challenges_ended_total",
@@ -193,6 +193,8 @@ enum Limit: String, CaseIterable {
     case sending
     /// A sender sent wrong activation codes, or many revocation codes: it has to wait.
     case code
+    /// A sender asked for the signed time too often: it gets no statement.
+    case time
     /// The text messages of a user, a country or a day are used up: no message is begun.
     case sms
     /// A quota is used up: the requests of a caller in work, or the held requests or the users of a

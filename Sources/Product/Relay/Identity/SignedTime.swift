@@ -10,7 +10,10 @@ extension Relay {
     ///
     /// - Parameter sender: the source address of the request.
     public func signedTime(nonce: String, for sender: String) throws(Refusal) -> String {
-        guard timeBudget.take(sender, at: time.instant()) else { throw .limited(retryAfter: .seconds(1)) }
+        guard timeBudget.take(sender, at: time.instant()) else {
+            metrics.reached(.time)
+            throw .limited(retryAfter: .seconds(1))
+        }
         return try sign(
             "twoefay-time+jwt",
             [
