@@ -3,7 +3,7 @@ import Glibc
 
 extension PlaceFinder {
     /// Returns the least distance in kilometres between the area of an IP address and the coarse place
-    /// of a phone; nil if the database has no coordinates for the address.
+    /// of a phone; nil if the database has no valid area for the address.
     ///
     /// The area of the address is a circle with the database's radius, and the phone may be anywhere
     /// near its rounded place. Both are subtracted, so that an inexact place is never called far.
@@ -17,6 +17,10 @@ extension PlaceFinder {
 
     /// The radius of an address without a radius in the database: that of a large country.
     static let usualRadius = 1000.0
+
+    /// The valid radii. The longest one is half the circumference of the Earth at the equator. A number
+    /// outside is a fault of the file, and a distance that follows from it may not fit into an `Int`.
+    static let radii = 0.0...20_038
 
     private static let radiusOfTheEarth = 6371.0
 

@@ -71,6 +71,7 @@ public final class PlaceFinder: @unchecked Sendable {
             let longitude = Self.number("longitude", in: &found.entry), (-180...180).contains(longitude)
         else { return nil }
         let radius = Self.number("accuracy_radius", in: &found.entry) ?? Self.usualRadius
+        guard Self.radii.contains(radius) else { return nil }
         return (latitude, longitude, radius)
     }
 

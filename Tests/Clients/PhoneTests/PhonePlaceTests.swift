@@ -34,7 +34,7 @@ import Testing
             let directory = try TemporaryDirectory()
             self.directory = directory
             var file = MaxMindFile()
-            file.add("192.0.2.0/24", .place(city: "Equator", latitude: 0, longitude: 0, radius: 100))
+            file.add("192.0.2.0/24", .place(city: "Equator", latitude: 0, longitude: 0, radius: .number16(100)))
             try file.write(to: directory("places.mmdb"))
             relay = try await RunningRelay.start(kind) { try $0.set("geo.database", to: directory("places.mmdb")) }
             shop = try await relay.website("shop", "--phone-place", use, "--phone-place-distance", "\(distance)")

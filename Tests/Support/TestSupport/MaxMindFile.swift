@@ -178,7 +178,7 @@ extension MaxMindFile.Value {
     /// countries.
     public static func place(
         city: String? = nil, subdivision: String? = nil, country: String? = nil, latitude: Double? = nil,
-        longitude: Double? = nil, radius: UInt16? = nil
+        longitude: Double? = nil, radius: MaxMindFile.Value? = nil
     ) -> MaxMindFile.Value {
         var members: [(String, MaxMindFile.Value)] = [("continent", .map([("code", .text("EU"))]))]
         if let city { members.append(("city", named(city))) }
@@ -186,7 +186,7 @@ extension MaxMindFile.Value {
         if let subdivision { members.append(("subdivisions", .array([named(subdivision)]))) }
         if let latitude, let longitude {
             var location: [(String, MaxMindFile.Value)] = []
-            if let radius { location.append(("accuracy_radius", .number16(radius))) }
+            if let radius { location.append(("accuracy_radius", radius)) }
             location += [("latitude", .double(latitude)), ("longitude", .double(longitude))]
             members.append(("location", .map(location)))
         }
