@@ -100,6 +100,32 @@ import World
         #expect(try await person.reported(approval).reason == .expired)
     }
 
+    /// An approval that is refused for the place or the number was judged by the state of the phone and
+    /// its user. If that changed meanwhile, the answer is judged again.
+    @Test(arguments: [Reason.place, .wrongNumber], StoreKind.all)
+    func refusedApprovalEndsNothingIfTheJudgedStateChanged(reason: Reason, kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        let closing = ChallengeEnd(
+            challenge: asked.challenge,
+            life: ChallengeLife(state: .failed, decision: nil, reason: reason, expiresAt: asked.expiresAt),
+            factor: .push, proof: .signed, device: fixture.first.credential, event: "challenge.answered",
+            at: fixture.rig.time.now())
+        func end() async throws -> Bool {
+            try await fixture.rig.on { relay in try await relay.end(closing, as: relay.operations.new()) }
+        }
+        for (change, repair) in [
+            ("device SET failures = 1", "device SET failures = 0"),
+            ("user SET state = 'locked'", "user SET state = 'active'"),
+        ] {
+            try fixture.rig.execute("UPDATE \(change)")
+            #expect(try await !end(), "\(change)")
+            try fixture.rig.execute("UPDATE \(repair)")
+        }
+        #expect(try await end())
+        #expect(try await fixture.reported(asked).reason == reason)
+    }
+
     // MARK: Notification of the end
 
     @Test(arguments: StoreKind.all) func everyEndIsAuditedAndLogged(kind: StoreKind) async throws {

@@ -78,7 +78,7 @@ extension CloseScript {
 
     private func end(by phone: PhoneCredential) -> BoundStatement {
         let life = closing.life
-        guard life.decision == .approve || life.reason == .wrongNumber else {
+        guard life.decision == .approve || life.reason == .wrongNumber || life.reason == .place else {
             return closeByPhone(
                 state: .word(life.state), decision: .word(life.decision), reason: .word(life.reason),
                 factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
@@ -127,8 +127,9 @@ private let closeByPhone = Statement(
     WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active' AND d.user_id = challenge.user_id)
     """)
 
-/// Ends a challenge by an approval of a phone, also by one with a wrong number. The user must be
-/// active, and the phone's failure count must be as it was judged. A denial has no such conditions.
+/// Ends a challenge by an approval of a phone, also by one with a wrong number or from a refused
+/// place. The user must be active, and the phone's failure count must be as it was judged. A denial
+/// has no such conditions.
 private let approveByPhone = Statement(
     """
     \(endByPhone) AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
