@@ -3,12 +3,16 @@ import Relay
 
 /// Statements that use a user's approval, which permits one change once.
 enum Approvals {
-    /// Uses the approval, as part of a change that has marked the user's row. While a user is
-    /// locked or frozen, no approval is used.
-    static func use(_ approved: Approved, of user: UserID, as operation: Operation) -> BoundStatement {
-        useApproval(
-            operation: .id(operation), challenge: .id(approved.challenge), digest: .blob(approved.digest),
-            user: .id(user))
+    /// Uses the approval, as part of a change that has marked the user's row. If the approval cannot
+    /// be used, the row loses the mark, and no later statement of the change has an effect. While a
+    /// user is locked, frozen or disabled, no approval is used.
+    static func required(_ approved: Approved, of user: UserID, as operation: Operation) -> [BoundStatement] {
+        [
+            useApproval(
+                operation: .id(operation), challenge: .id(approved.challenge), digest: .blob(approved.digest),
+                user: .id(user)),
+            unmarkUser(user: .id(user), operation: .id(operation), challenge: .id(approved.challenge)),
+        ]
     }
 
     private static let useApproval = Statement(
@@ -18,15 +22,6 @@ enum Approvals {
         (SELECT 1 FROM user u WHERE u.id = :user AND u.id = challenge.user_id AND u.operation = :operation
         AND u.state = 'active')
         """)
-
-    /// Uses the approval, and removes the mark of the user's row if the approval cannot be used.
-    /// Then no later statement of the change has an effect.
-    static func required(_ approved: Approved, of user: UserID, as operation: Operation) -> [BoundStatement] {
-        [
-            use(approved, of: user, as: operation),
-            unmarkUser(user: .id(user), operation: .id(operation), challenge: .id(approved.challenge)),
-        ]
-    }
 
     private static let unmarkUser = Statement(
         """

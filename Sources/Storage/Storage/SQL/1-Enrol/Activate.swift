@@ -10,7 +10,7 @@ extension Store: ActivateStore {
         writes += OperationSecrets.onlyOnce(activation.user, as: operation)
         writes += activation.limits(operation)
         if let approved = activation.approvedBy {
-            writes.append(Approvals.use(approved, of: activation.user, as: operation))
+            writes += Approvals.required(approved, of: activation.user, as: operation)
         }
         let change = Activations.change(
             activation, writes, secret, as: operation, reads: [activation.blocker])
@@ -115,28 +115,19 @@ extension NewActivation {
 
     fileprivate var blocker: BoundStatement { ActivationMails.blocker(user, at: createdAt, isMailed: mail != nil) }
 
-    /// Inserts the activation for a user whose row this operation has marked. An activation with an
-    /// approval is inserted only if this operation has used the approval.
+    /// Inserts the activation for a user whose row this operation has marked. If a required approval
+    /// could not be used, the row has lost the mark.
     private func insertion(_ operation: Operation) -> BoundStatement {
-        guard let approvedBy else {
-            return insertActivation(
-                digest: .blob(digest), now: .timestamp(createdAt), expiresAt: .timestamp(expiresAt),
-                approval: .word(approval), operation: .id(operation), user: .id(user))
-        }
-        return insertApproved(
+        insertActivation(
             digest: .blob(digest), now: .timestamp(createdAt), expiresAt: .timestamp(expiresAt),
-            approval: .word(approval), operation: .id(operation), user: .id(user),
-            challenge: .id(approvedBy.challenge))
+            approval: .word(approval), operation: .id(operation), user: .id(user))
     }
 }
 
-private let insertActivation = Statement(into: .activation, once: true, insert)
-private let insertApproved = Statement(
+private let insertActivation = Statement(
     into: .activation, once: true,
-    "\(insert) AND EXISTS (SELECT 1 FROM challenge c WHERE c.id = :challenge AND c.used_by = :operation)")
-
-private let insert = """
+    """
     INSERT INTO activation (digest, user_id, created_at, expires_at, approval, operation)
     SELECT :digest, u.id, :now, :expiresAt, :approval, :operation FROM user u
     WHERE u.id = :user AND u.operation = :operation
-    """
+    """)

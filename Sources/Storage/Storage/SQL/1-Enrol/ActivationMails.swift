@@ -5,7 +5,8 @@ import World
 /// The statements for activation codes that the relay mails to users.
 enum ActivationMails {
     /// Writes the outbox entry and the sealed secret of a mail, and makes earlier codes void. The
-    /// statements must follow the insertion of the activation.
+    /// statements must follow the insertion of the activation, and all statements that may remove the
+    /// mark of the user's row.
     static func written(
         _ mail: ActivationMail, of activation: NewActivation, as operation: Operation
     ) -> [BoundStatement] {
