@@ -22,6 +22,7 @@ extension Tool {
         let store = try OperatorStore(settings)
         defer { store.close() }
         let user = try store.user(invocation)
+        try user.requireEnabled()
         let website = try store.website(named: user.website)
         let policy = try WebsitePolicy(website.traits, settings: settings).policy
         guard policy.enrolment != .confirmed || user.identity != nil else {
@@ -70,8 +71,8 @@ extension OperatorStore {
         _ user: Accounts.User
     ) throws(Failure) -> (code: ActivationCode, token: UserToken, expiresAt: Timestamp) {
         let deleted = Failure(
-            .notFound, "\(user.fullName) was deleted in the meantime",
-            next: "The website must register the user again.")
+            .notFound, "\(user.fullName) was deleted or disabled in the meantime",
+            next: "'twoefay user show' shows the user, unless the website has deleted the user.")
         guard let subject = try read(Activations.subject(user.username, of: user.website)) else { throw deleted }
         let operation = try newOperation()
         let code = ActivationCode(OperationSecret(drawnFrom: SystemRandomness()))

@@ -19,7 +19,7 @@ extension Tool {
             notes: """
                 Under the policy enrolment: confirmed, a user gets no activation code before this. The relay then mails the
                 code to the user's address; it expires after ten minutes, and the website can have another one mailed. Nothing
-                is mailed if the user has a phone already. The audit keeps both texts, also after the user was deleted: do not
+                is mailed if the user has a phone already, or is locked or frozen. The audit keeps both texts, also after the user was deleted: do not
                 write the number of a document.
                 """)
     ) { invocation throws(Failure) in
@@ -31,6 +31,7 @@ extension Tool {
         let store = try OperatorStore(settings)
         defer { store.close() }
         let user = try store.user(invocation)
+        try user.requireEnabled()
         let website = try store.website(named: user.website)
         let policy = try WebsitePolicy(website.traits, settings: settings).policy
         let operation = try store.newOperation()
@@ -38,8 +39,8 @@ extension Tool {
         let check = Identities.Check(user: user.id, by: by, document: document, at: store.now)
         guard try store.read(Identities.confirm(check, activation: activation, as: operation)) else {
             throw Failure(
-                .notFound, "\(user.fullName) was deleted in the meantime",
-                next: "The website must register the user again.")
+                .conflict, "\(try store.user(invocation).fullName) was locked, frozen or disabled in the meantime",
+                next: "Nothing was recorded. Run it again.")
         }
         return Report(
             "The identity of \(user.fullName) is confirmed. \(user.consequence(activation, policy))",
@@ -55,11 +56,11 @@ extension Tool {
 extension Accounts.User {
     private var hasPhone: Bool { devices.contains { $0.view.state == .active } }
 
-    /// Returns the activation that is mailed now; nil if the user needs none.
+    /// Returns the activation that is mailed now; nil if the user needs none, or could not use it.
     fileprivate func activation(
         of website: WebsiteID, _ policy: Policy, _ settings: Settings, at now: Timestamp, as operation: Operation
     ) throws(Failure) -> NewActivation? {
-        guard policy.enrolment == .confirmed, !hasPhone else { return nil }
+        guard policy.enrolment == .confirmed, !hasPhone, state == .active else { return nil }
         guard email != nil else {
             throw Failure(
                 .conflict, "\(fullName) has no mail address, to which the activation could be sent",
@@ -89,7 +90,11 @@ extension Accounts.User {
             return "The relay mails an activation code to \(email ?? ""), valid until \(activation.expiresAt.rfc3339)."
         }
         if hasPhone { return "Nothing was mailed, because the user has a phone." }
-        return "Nothing was mailed: the website's policy is enrolment: \(policy.enrolment.rawValue)."
+        guard policy.enrolment == .confirmed else {
+            return "Nothing was mailed: the website's policy is enrolment: \(policy.enrolment.rawValue)."
+        }
+        return "Nothing was mailed, because the user is \(state.rawValue). "
+            + "After 'twoefay user unlock' the website can have an activation mailed."
     }
 }
 

@@ -45,11 +45,7 @@ extension Tool {
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
         let user = try store.user(invocation)
-        guard user.state != .disabled else {
-            throw Failure(
-                .conflict, "\(user.fullName) is disabled: the user has left the directory \(user.directory ?? "")",
-                next: "Nothing was changed. A sync enables the user on return; 'twoefay user enable' does it now.")
-        }
+        try user.requireEnabled()
         guard try store.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: store.now, as: $0) })
         else {
             throw Failure(
@@ -63,6 +59,14 @@ extension Tool {
 }
 
 extension Accounts.User {
+    /// Throws if the user has left the directory. Then the user gets no factor, and no unlock helps.
+    func requireEnabled() throws(Failure) {
+        guard state == .disabled else { return }
+        throw Failure(
+            .conflict, "\(fullName) is disabled: the user has left the directory \(directory ?? "")",
+            next: "Nothing was changed. A sync enables the user on return; 'twoefay user enable' does it now.")
+    }
+
     /// The state before unlocking, such as `was locked`.
     fileprivate var stateBefore: String {
         if state != .active { return "was \(state.rawValue)" }

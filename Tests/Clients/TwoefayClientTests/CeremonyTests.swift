@@ -79,6 +79,12 @@ import World
         #expect(try await tool("activate", "ada").status == 4)
         #expect(try await tool("confirm-identity", "ada", "--document", "passport").status == 2)
         #expect(try await tool("confirm-identity", "eve", "--by", "Ben", "--document", "passport").status == 3)
+        // A locked user could not use the code.
+        #expect(try await tool("lock", "ada").status == 0)
+        let locked = try await tool("confirm-identity", "ada", "--by", "Ben Berg", "--document", "passport")
+        #expect(try json(locked)["sent_to"]?.isNull == true && json(locked)["expires_at"]?.isNull == true)
+        #expect(try relay.count("SELECT count(*) FROM activation") == 0)
+        #expect(try await tool("unlock", "ada").status == 0)
         let confirmed = try await tool("confirm-identity", "ada", "--by", "Ben Berg", "--document", "passport")
         #expect(confirmed.status == 0, "\(confirmed.errors)")
         #expect(try json(confirmed)["sent_to"] == "ada@example.org")
@@ -86,7 +92,7 @@ import World
         #expect(shown?["by"] == "Ben Berg" && shown?["document"] == "passport")
         #expect(
             try relay.count(
-                "SELECT count(*) FROM AuditTrail WHERE event = 'user.identity' AND note = 'Ben Berg: passport'") == 1)
+                "SELECT count(*) FROM AuditTrail WHERE event = 'user.identity' AND note = 'Ben Berg: passport'") == 2)
         let mail = try #require(try await DeliveredMail.inMaildir(server.maildir, 1).last)
         #expect(mail.subject == "Set up your phone for The Shop")
         try await shop.bind("ada", try link(mail))

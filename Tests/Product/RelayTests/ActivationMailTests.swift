@@ -244,6 +244,19 @@ import World
         _ = try await ada.bound(try TestPhone(pushToken: "ada"), newer)
     }
 
+    /// A locked user may be unlocked later than the code expires, so nothing is mailed meanwhile.
+    @Test(arguments: StoreKind.all, [UserState.locked, .frozen, .disabled])
+    func identityOfAStoppedUserIsConfirmedWithoutAMail(kind: StoreKind, state: UserState) async throws {
+        let scene = try await Scene(kind, .confirmed)
+        try scene.rig.stop(state)
+        #expect(try await !scene.confirmIdentity())
+        #expect(try scene.rig.count("SELECT count(*) FROM user WHERE identity_confirmed_at IS NOT NULL") == 0)
+        #expect(try await scene.confirmIdentity(mails: false) == (state != .disabled))
+        try await scene.rig.round(after: .seconds(1))
+        #expect(scene.rig.mails.sent.isEmpty)
+        #expect(try scene.rig.count("SELECT count(*) FROM activation") == 0)
+    }
+
     /// Somebody who can write to the database cannot confirm an identity.
     @Test(arguments: StoreKind.all) func forgedConfirmationIsRefused(kind: StoreKind) async throws {
         let scene = try await Scene(kind, .confirmed)

@@ -194,6 +194,21 @@ import World
         #expect(again.status == 401, "\(again)")
     }
 
+    /// No command that leads to a phone helps a leaver: the way back is the directory, or `user enable`.
+    @Test(arguments: stores) func leaverGetsNoActivation(_ kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada")
+        try fixture.relay.execute("UPDATE user SET prior_state = state, directory = 'staff', directory_id = '1'")
+        try fixture.relay.execute("UPDATE user SET state = 'disabled'")
+        let check = ["user", "confirm-identity", "ada", "--by", "Ben", "--document", "passport"]
+        for command in [["user", "activate", "ada"], check, ["user", "unlock", "ada"]] {
+            try await fixture.refused(
+                command + ["--website", "shop"], 4, "is disabled: the user has left the directory staff")
+        }
+        #expect(try fixture.relay.count("SELECT count(*) FROM activation") == 1)
+        #expect(try await fixture.json("user", "show", "ada", "--website", "shop")["identity"]?.isNull != false)
+    }
+
     @Test func printedQRCodeIsScannable() async throws {
         let fixture = try await Fixture(.file)
         _ = try await fixture.registered("ada")

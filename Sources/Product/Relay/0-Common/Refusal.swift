@@ -36,7 +36,7 @@ extension Refusal {
 }
 
 extension Refusal {
-    /// The refusal to unlock a user who left the directory.
+    /// The refusal to unlock a user who left the directory, or to give the user a factor.
     static let disabled = Refusal.forbidden(
         "The user has left the directory that the relay syncs with. A sync enables the user on return, or an operator "
             + "does: twoefay user enable")

@@ -19,6 +19,8 @@ public enum ActivateOutcome: Sendable, Equatable {
     case done(Activated)
     /// Too many codes were mailed to the user; the time is that of the oldest one that counts.
     case limited(by: Timestamp)
+    /// The user has left the directory.
+    case disabled
     /// The user does not exist, or the approval cannot be used, or no longer.
     case refused
 }
@@ -111,6 +113,7 @@ extension Relay {
         as operation: Operation
     ) async throws(Refusal) -> IssuedActivation {
         let user = try await user(named: username, of: website)
+        guard user.state != .disabled else { throw .disabled }
         let word = website.policy.activationApproval
         let (secret, now) = (drawSecret(), time.now())
         let mailed = try activationMail(secret, to: user, of: website, language: language, at: now, as: operation)
@@ -144,6 +147,7 @@ extension Relay {
         }
         switch outcome {
         case .done(let activated): return activated
+        case .disabled: throw .disabled
         case .refused: throw new.approvedBy == nil ? .notFound : Self.noApproval
         case .limited(let oldest):
             metrics.reached(.login)

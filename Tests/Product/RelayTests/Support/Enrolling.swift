@@ -155,6 +155,12 @@ extension RelayRig {
         }
     }
 
+    /// Stops all users, as an operator or a sync does.
+    func stop(_ state: UserState) throws {
+        try execute("UPDATE user SET prior_state = CASE '\(state)' WHEN 'disabled' THEN state END")
+        try execute("UPDATE user SET state = '\(state)'")
+    }
+
     func devices(_ state: DeviceState) throws -> Int64 {
         try count("SELECT count(*) FROM device WHERE state = '\(state.rawValue)'")
     }

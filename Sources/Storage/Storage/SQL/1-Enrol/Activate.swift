@@ -13,19 +13,26 @@ extension Store: ActivateStore {
             writes += Approvals.required(approved, of: activation.user, as: operation)
         }
         let change = Activations.change(
-            activation, writes, secret, as: operation, reads: [activation.blocker])
+            activation, writes, secret, as: operation,
+            reads: [findLeaver(user: .id(activation.user)), activation.blocker])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 if let activated = try Activations.activated(rows) { return .done(activated) }
-                return try rows[2].first.map { row throws(StoreFailure) in .limited(by: try row.timestamp("created_at"))
-                }
-                    ?? .refused
+                guard rows[2].isEmpty else { return .disabled }
+                guard let row = rows[3].first else { return .refused }
+                return .limited(by: try row.timestamp("created_at"))
             })
     }
 }
 
-/// Locks the user's row, so that two changes of one user run one after the other.
-private let markUser = Statement("UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website")
+/// Locks the user's row, so that two changes of one user run one after the other. A user who left
+/// the directory gets no code.
+private let markUser = Statement(
+    """
+    UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website AND state <> 'disabled'
+    """)
+
+private let findLeaver = Statement("SELECT 1 FROM user WHERE id = :user AND state = 'disabled'")
 
 /// The operator's queries about activations.
 public enum Activations {
@@ -53,14 +60,15 @@ public enum Activations {
 
     /// Creates an activation on the operator's authority, if the activation says so. It is for
     /// users who have no factor left with which to approve. The answer has the expiry of the code;
-    /// it is nil if there is no such user.
+    /// it is nil if there is no such user, or if the user has left the directory.
     public static func byOperator(_ activation: NewActivation, as operation: Operation) -> Query<Activated?> {
         let change = change(
             activation, [markAnyUser(operation: .id(operation), user: .id(activation.user))], nil, as: operation)
         return Query(change: change) { rows throws(StoreFailure) in try activated(rows) }
     }
 
-    private static let markAnyUser = Statement("UPDATE user SET operation = :operation WHERE id = :user")
+    private static let markAnyUser = Statement(
+        "UPDATE user SET operation = :operation WHERE id = :user AND state <> 'disabled'")
 
     fileprivate static func change(
         _ activation: NewActivation, _ before: [BoundStatement], _ secret: StoredSecret?, as operation: Operation,

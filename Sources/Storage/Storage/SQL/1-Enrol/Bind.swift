@@ -121,14 +121,14 @@ private let dropFailed = Statement(
     """)
 
 /// Uses the activation if all conditions of a binding hold. While a user is locked or frozen, only
-/// an activation by an operator is accepted. A further phone needs an approval or waits for one. A
+/// an activation by an operator is accepted; while a user is disabled, none is. A further phone needs an approval or waits for one. A
 /// key belongs to one phone, which must be neither suspended nor unbound.
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = :now, operation = :operation
     WHERE digest = :digest AND user_id = :user AND used_at IS NULL AND expires_at > :now AND EXISTS
     (SELECT 1 FROM user u WHERE u.id = activation.user_id AND u.operation = :operation
-    AND (u.state = 'active' OR activation.approval = 'operator')
+    AND (u.state = 'active' OR activation.approval = 'operator' AND u.state <> 'disabled')
     AND (:isWaiting = 1 OR u.proved_at IS NULL OR activation.approval IS NOT NULL
     OR EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.state = 'active')))
     AND NOT EXISTS

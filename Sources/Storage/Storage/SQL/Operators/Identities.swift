@@ -34,7 +34,8 @@ public enum Identities {
     public static let documentLimit = 256
 
     /// Records the check, and issues an activation code with its mail. The answer is false if the
-    /// user was deleted.
+    /// user was deleted or has left the directory. It is also false if there is a code and the user is
+    /// not active, because nobody could use the code.
     ///
     /// - Parameter activation: nil if the user gets no code now.
     public static func confirm(
@@ -46,7 +47,7 @@ public enum Identities {
             [
                 confirm(
                     now: now, by: .text(check.by), document: .text(check.document), operation: .id(operation),
-                    user: user)
+                    user: user, isMailed: .bool(activation != nil))
             ] + (activation?.insertions(operation) ?? []) + [
                 auditConfirmed(
                     operation: .id(operation), now: now, outcome: .text(activation == nil ? nil : "mailed"),
@@ -58,7 +59,7 @@ public enum Identities {
     private static let confirm = Statement(
         """
         UPDATE user SET identity_confirmed_at = :now, identity_by = :by, identity_document = :document,
-        operation = :operation WHERE id = :user
+        operation = :operation WHERE id = :user AND (state = 'active' OR :isMailed = 0 AND state <> 'disabled')
         """)
 
     private static let auditConfirmed = Statement(
