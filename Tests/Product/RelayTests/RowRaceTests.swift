@@ -95,6 +95,36 @@ private let zeros = String(repeating: "00", count: 16)
         #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 0)
     }
 
+    /// The attacker knows the codes of a list that waits to be typed back, and makes it count. The
+    /// script does not check that list, because it relies on the active one.
+    @Test func listActivatedMidTransactionUnlocksNobody() async throws {
+        let rig = try await RelayRig(.mariadb)
+        let ada = try await Person.registered("ada", at: try await rig.shop("shop", ["recovery-check": "on"]), rig)
+        let user = try #require(UserID(try rig.text("SELECT lower(hex(id)) FROM user")))
+        let first = try await ada.addRecoveryCodes()
+        let position = Int(try rig.count("SELECT counter FROM factor"))
+        let isConfirmed = try await rig.on { relay in
+            try await relay.confirmRecoveryCodes(
+                username: "ada", code: first[position - 1], by: ada.website, as: relay.operations.new())
+        }
+        #expect(isConfirmed)
+        let known = try await ada.addRecoveryCodes()
+        let digest = try #require(RecoveryCode.digest(known[0], user: user))
+        let factor = try #require(
+            FactorID(try rig.text("SELECT lower(hex(id)) FROM factor WHERE state = 'active'")))
+        try rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
+        // A row can lose the right to count without a key, and a user has one active list.
+        try rig.forge("UPDATE factor SET state = 'former' WHERE state = 'active'")
+        let store = try store(of: rig) { try rig.forge("UPDATE factor SET state = 'active' WHERE state = 'waiting'") }
+        defer { store.close() }
+        let unlocked = try await rig.on { relay in
+            try await store.unlock(
+                user, recovery: digest, of: factor, failures: 0, at: rig.time.now(), as: relay.operations.new())
+        }
+        #expect(!unlocked)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 0)
+    }
+
     /// The code confirms an address, and the script changes nothing in its row.
     @Test func sentCodeForgedMidTransactionConfirmsNothing() async throws {
         let rig = try await RelayRig(.mariadb)

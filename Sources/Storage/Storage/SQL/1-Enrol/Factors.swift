@@ -123,7 +123,7 @@ extension Store {
             rows: [.user(user).signed, .factor(factor), .recoveryCode(digest, of: user).signed],
             [
                 Locks.hold(user: .id(user)),
-                RecoveryRows.activate(user, by: digest, failures: failures, as: operation),
+                RecoveryRows.activate(user, by: digest, of: factor, failures: failures, as: operation),
             ]
                 + [RecoveryRows.used(digest, of: user, at: now, as: operation)]
                 + Locks.unlocked(user, by: .code, at: now, as: operation)

@@ -44,13 +44,17 @@ enum RecoveryRows {
         enrolling.codes.map { .recoveryCode($0, of: enrolling.factor.user).signed }
     }
 
-    /// Activates the user by an unused recovery code, unless an operator has locked the user or
-    /// codes are locked.
+    /// Activates the user by an unused recovery code of the active set `factor`, unless an operator
+    /// has locked the user or codes are locked. The script must rely on the rows of the code and the
+    /// set.
     ///
     /// - Parameter failures: the user's failure count as it was read.
-    static func activate(_ user: UserID, by digest: [UInt8], failures: Int, as operation: Operation) -> BoundStatement {
+    static func activate(
+        _ user: UserID, by digest: [UInt8], of factor: FactorID, failures: Int, as operation: Operation
+    ) -> BoundStatement {
         activateByCode(
-            operation: .id(operation), user: .id(user), failures: .integer(Int64(failures)), digest: .blob(digest))
+            operation: .id(operation), user: .id(user), failures: .integer(Int64(failures)), digest: .blob(digest),
+            factor: .id(factor))
     }
 
     private static let activateByCode = Statement(
@@ -59,7 +63,8 @@ enum RecoveryRows {
         WHERE id = :user AND state IN ('locked', 'frozen') AND coalesce(stopped_by, '') <> 'operator'
         AND codes_locked_at IS NULL AND code_failures = :failures
         AND EXISTS (SELECT 1 FROM recovery_code r JOIN factor f ON f.id = r.factor_id
-        WHERE r.user_id = user.id AND r.digest = :digest AND r.used_at IS NULL AND f.state = 'active')
+        WHERE r.user_id = user.id AND r.digest = :digest AND r.factor_id = :factor AND r.used_at IS NULL
+        AND f.state = 'active')
         """)
 
     /// Marks the code as used, as part of a change that has marked the user's row.
