@@ -90,6 +90,26 @@ import World
         #expect(try ada.rig.count("SELECT count(*) FROM recovery_code") == 0)
     }
 
+    /// After the check was switched off, a list that waited must not replace a newer one.
+    @Test(arguments: StoreKind.all) func codesThatCountAtOnceReplaceAWaitingList(kind: StoreKind) async throws {
+        let ada = try await person(kind)
+        let first = try await new(ada)
+        #expect(try await confirm(ada, first.asked))
+        let second = try await new(ada)
+        #expect(try await !confirm(ada, second.other))
+        ada.rig.time.advance(by: .seconds(5))
+        let website = Website(id: ada.website.id, name: "shop", displayName: "Shop", policy: Policy())
+        let unchecked = Person(rig: ada.rig, website: website, username: "ada", token: ada.token, code: "")
+        let third = try await unchecked.addRecoveryCodes()
+        #expect(try await ada.factors().map(\.state) == [.active])
+        #expect(try ada.rig.count("SELECT count(*) FROM recovery_code") == 10)
+        // The wrong code stays counted.
+        #expect(try ada.rig.count("SELECT code_failures FROM user") == 1)
+        #expect(await refusal { try await confirm(ada, second.asked) } != nil)
+        try freeze(ada)
+        #expect(try await ada.unlock(by: third[0]))
+    }
+
     @Test(arguments: StoreKind.all) func withoutTheCheckCodesCountAtOnce(kind: StoreKind) async throws {
         let ada = try await person(kind, "off")
         let codes = try await ada.addRecoveryCodes()

@@ -6,17 +6,24 @@ import World
 /// them.
 enum RecoveryRows {
     /// Writes the new codes, for a user whose row this operation has marked, and deletes those of
-    /// the set that the new factor replaced. The statements must follow those of the factor.
+    /// the sets that the new factor replaces. The statements must follow those of the factor.
+    ///
+    /// A set that counts at once also replaces one that waits to be typed back. Otherwise that older
+    /// set could replace it later. The wrong codes stay counted for the user.
     static func replaced(_ enrolling: FactorEnrolment, as operation: Operation) -> [BoundStatement] {
         guard !enrolling.codes.isEmpty else { return [] }
         let user = SQLValue.id(enrolling.factor.user)
-        return [dropOrphansOfMarked(user: user, operation: .id(operation))]
+        let waiting = enrolling.factor.state == .active ? [dropWaiting(user: user, operation: .id(operation))] : []
+        return waiting + [dropOrphansOfMarked(user: user, operation: .id(operation))]
             + enrolling.codes.enumerated().map { index, digest in
                 insertCode(
                     digest: .blob(digest), factor: .id(enrolling.factor.id), position: .integer(Int64(index + 1)),
                     user: user, operation: .id(operation))
             }
     }
+
+    private static let dropWaiting = Statement(
+        "DELETE FROM factor WHERE user_id = :user AND kind = 'recovery' AND state = 'waiting' AND \(Guards.userMarked)")
 
     private static let dropOrphansOfMarked = Statement("\(dropOrphanCodes) AND \(Guards.userMarked)")
 
