@@ -158,6 +158,16 @@ import World
         #expect(try scene.rig.devices(.active) == 2)
     }
 
+    /// The attack: a writer to the database makes a void code usable again.
+    @Test(arguments: StoreKind.all) func voidCodeCannotBeRestored(kind: StoreKind) async throws {
+        let scene = try await Scene(kind, .letter)
+        let first = try await scene.nextCode()
+        _ = try await scene.resend()
+        try scene.rig.forge("UPDATE activation SET used_at = NULL")
+        #expect(await scene.ada.bind(try TestPhone(pushToken: "thief"), first) == .failure(.broken))
+        #expect(try scene.rig.devices(.active) == 0)
+    }
+
     /// A relay that dies after it sent the mail causes a second one, with the same id and the same code.
     @Test(arguments: StoreKind.all) func repeatedMailHasTheSameCode(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)

@@ -89,4 +89,11 @@ extension SignedRows {
     static func activation(_ digest: [UInt8]) -> SignedRows { activationByDigest(digest: .blob(digest)) }
 
     private static let activationByDigest = RowSearch(.activation, where: "digest = :digest")
+
+    /// The user's activation codes that have not expired.
+    static func activations(of user: UserID, at now: Timestamp) -> SignedRows {
+        activationsOfUser(user: .id(user), now: .timestamp(now))
+    }
+
+    private static let activationsOfUser = RowSearch(.activation, where: "user_id = :user AND expires_at > :now")
 }

@@ -105,9 +105,10 @@ extension NewActivation {
             + writtenRows
     }
 
-    /// The rows that `insertions` writes.
+    /// The rows that `insertions` writes. A mailed code makes the earlier ones void.
     var writtenRows: [SignedRows] {
-        [.activation(digest).signed] + (mail.map { [.entry($0.entry).signed] } ?? [])
+        [.activation(digest).signed]
+            + (mail.map { [.entry($0.entry).signed, .activations(of: user, at: createdAt).lenient] } ?? [])
     }
 
     /// Inserts the activation, and its mail if it has one, for a user whose row this operation has

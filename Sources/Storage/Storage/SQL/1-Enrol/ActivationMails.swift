@@ -32,7 +32,7 @@ enum ActivationMails {
     private static let voidEarlier = Statement(
         """
         UPDATE activation SET used_at = :now, operation = :operation
-        WHERE user_id = :user AND used_at IS NULL AND digest <> :digest AND \(Guards.userMarked)
+        WHERE user_id = :user AND expires_at > :now AND used_at IS NULL AND digest <> :digest AND \(Guards.userMarked)
         """)
 
     private static let dropEarlierMails = Statement(
