@@ -168,6 +168,21 @@ import World
         #expect(try scene.rig.devices(.active) == 0)
     }
 
+    // MARK: The secrets of mails
+
+    /// The secret of a mail is deleted with its outbox entry, whatever deletes that.
+    @Test(arguments: StoreKind.all) func secretIsDeletedWithTheEntry(kind: StoreKind) async throws {
+        let scene = try await Scene(kind, .letter, answer: .retry(after: nil, reason: "busy"))
+        await scene.rig.settled()
+        #expect(try scene.rig.count("SELECT count(*) FROM operation_secret") == 1)
+        _ = try await scene.resend()
+        await scene.rig.settled()
+        #expect(try scene.rig.count("SELECT count(*) FROM operation_secret") == 1)
+        let ada = scene.ada
+        try await scene.rig.on { relay in try await relay.forget(username: "ada", by: ada.website) }
+        #expect(try scene.rig.count("SELECT count(*) FROM operation_secret") == 0)
+    }
+
     /// A relay that dies after it sent the mail causes a second one, with the same id and the same code.
     @Test(arguments: StoreKind.all) func repeatedMailHasTheSameCode(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)

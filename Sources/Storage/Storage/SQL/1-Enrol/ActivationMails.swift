@@ -15,6 +15,7 @@ enum ActivationMails {
         )
         return [
             voidEarlier(now: .timestamp(activation.createdAt), operation: .id(operation), user: user, digest: digest),
+            dropEarlierSecrets(user: user, operation: .id(operation), entry: entry),
             dropEarlierMails(user: user, operation: .id(operation), entry: entry),
             insertEntry(
                 entry: entry, language: .text(mail.language), now: .timestamp(activation.createdAt),
@@ -34,6 +35,20 @@ enum ActivationMails {
         UPDATE activation SET used_at = :now, operation = :operation
         WHERE user_id = :user AND expires_at > :now AND used_at IS NULL AND digest <> :digest AND \(Guards.userMarked)
         """)
+
+    private static let dropEarlierSecrets = Statement(secretsDropped("AND o.id <> :entry", when: Guards.userMarked))
+
+    /// A statement that deletes the secrets of the user's mails. It must precede the deletion of their
+    /// outbox entries.
+    static func secretsDropped(_ condition: String = "", when isChanging: String) -> String {
+        """
+        DELETE /*M! s */ FROM operation_secret
+        /*M! AS s JOIN outbox o ON o.id = s.operation WHERE */
+        /*S! WHERE operation IN (SELECT o.id FROM outbox o WHERE */
+        o.user_id = :user AND o.kind = 'mail' AND o.event = '\(ActivationMail.event)' \(condition) /*S! ) */
+        AND \(isChanging)
+        """
+    }
 
     private static let dropEarlierMails = Statement(
         """

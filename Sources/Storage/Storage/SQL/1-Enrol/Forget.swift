@@ -72,10 +72,11 @@ private let endedWith = Statement(
 /// The statements that delete what belongs to the user. Rows that are found by another row precede
 /// it.
 private let belongings = [
-    forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations, forgetSentCodes,
-    forgetFactors, forgetRecoveryCodes, forgetNotices,
+    forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations,
+    forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices,
 ]
 
+private let forgetSecrets = Statement(ActivationMails.secretsDropped(when: Guards.audited))
 private let forgetEntries = Statement(
     """
     DELETE /*M! o */ FROM outbox
