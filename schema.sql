@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS user (
     language varchar(256),                  -- a BCP 47 tag, or a whole Accept-Language
     state varchar(16) NOT NULL,             -- active, locked (too many wrong numbers), frozen (a fraud report), disabled (left the directory)
     stopped_by varchar(16),                 -- of a locked or frozen user: phone, or operator, who alone can undo it
-    prior_state varchar(16),                -- of a disabled user: the state before, which returns with the user
+    prior_state varchar(16),                -- of a disabled user: the state before, which returns with the user; null (no relay disabled the user): locked
     directory varchar(32),                  -- the source of users that owns the user; null: the website does
     directory_id varchar(64),               -- the id of the user's entry in that source
     policy text,                            -- JSON: the policies of the user's group that differ from the website's

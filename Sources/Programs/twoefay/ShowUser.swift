@@ -55,7 +55,8 @@ extension Accounts.User {
 
     /// The explanation of the state; nil for an active user.
     private var blocked: String? {
-        switch state {
+        let returning = priorState ?? .locked
+        return switch state {
         case .active: nil
         case .locked:
             stoppedBy == .operator
@@ -65,7 +66,7 @@ extension Accounts.User {
             "The user reported a fraudulent login: somebody else knows the password. After it is changed: \(unlocking)"
         case .disabled:
             "The user has left the directory \(directory ?? ""). A sync enables the user on return"
-                + (priorState == .active ? "" : ", and the user is then \(priorState?.rawValue ?? "active")")
+                + (returning == .active ? "" : ", and the user is then \(returning.rawValue)")
                 + ". To give the user to the website instead: twoefay user enable \(username.asShellWord) "
                 + "--website \(website)"
         }

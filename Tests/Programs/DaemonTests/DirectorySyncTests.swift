@@ -105,6 +105,28 @@ import World
         #expect(try shop.forged().isEmpty)
     }
 
+    /// SQL without the key can disable a user, because that takes rights away. No lock may end by it.
+    @Test(arguments: StoreKind.all) func lockOutlastsDisablingBySQL(kind: StoreKind) async throws {
+        let shop = try await SyncedShop(kind)
+        try shop.sync("1,ada,,,,,", "2,bob,,,,,")
+        for name in ["ada", "bob"] {
+            let id = try #require(try shop.id(name))
+            let lock = Locks.lock(id, at: shop.rig.time.now(), as: shop.keys.operations.new())
+            #expect(try shop.rig.store.runBlocking(lock))
+        }
+        try shop.rig.forge("UPDATE user SET state = 'disabled'")
+        #expect(try shop.forged().isEmpty)
+        let bob = try #require(try shop.id("bob"))
+        let enable = Locks.enable(bob, at: shop.rig.time.now(), as: shop.keys.operations.new())
+        #expect(try shop.rig.store.runBlocking(enable))
+        try shop.sync("1,ada,,,,,")
+        for name in ["ada", "bob"] {
+            let user = try #require(try shop.user(name))
+            #expect(user.state == .locked && user.stoppedBy == .operator, "\(name)")
+        }
+        #expect(try shop.forged().isEmpty)
+    }
+
     @Test(arguments: StoreKind.all) func freezeReturnsWithTheUser(kind: StoreKind) async throws {
         let shop = try await SyncedShop(kind)
         try shop.sync("1,ada,,,,,", "2,bob,,,,,", "3,carl,,,,,")

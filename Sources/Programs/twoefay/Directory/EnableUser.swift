@@ -21,7 +21,7 @@ extension Tool {
                 .conflict, "\(user.fullName) is not disabled, but \(user.state.rawValue)",
                 next: "Nothing was changed. 'twoefay user unlock' lifts a lock or a freeze.")
         }
-        let state = user.priorState ?? .active
+        let state = user.priorState ?? .locked
         return Report(
             "\(user.fullName) is \(state.rawValue), and belongs to the website from now on.",
             json: .object([

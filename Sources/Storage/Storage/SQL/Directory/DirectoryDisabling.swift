@@ -38,7 +38,8 @@ private let auditDisabled = Statement(
     \(Audit.once)
     """)
 
-/// MariaDB assigns from left to right, so the prior state comes first.
+/// Disables the user, always with a prior state. MariaDB assigns from left to right, so the prior
+/// state comes first.
 private let disableUser = Statement(
     """
     UPDATE user SET prior_state = state, state = 'disabled', operation = :operation
@@ -47,8 +48,9 @@ private let disableUser = Statement(
 
 extension Locks {
     /// Enables a disabled user on behalf of an operator. The user then belongs to the website, so
-    /// that later syncs do not disable the user again. The state before `disabled` returns. The
-    /// answer is false if the user is not disabled.
+    /// that later syncs do not disable the user again. The state before `disabled` returns. Without
+    /// one, SQL disabled the user, perhaps to lift a lock, so the user is locked. The answer is
+    /// false if the user is not disabled.
     public static func enable(_ user: UserID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         Query(
             change: Change(
@@ -64,7 +66,7 @@ extension Locks {
 
     private static let enableUser = Statement(
         """
-        UPDATE user SET state = coalesce(prior_state, 'active'), prior_state = NULL, directory = NULL,
+        UPDATE user SET state = coalesce(prior_state, 'locked'), prior_state = NULL, directory = NULL,
         directory_id = NULL, policy = NULL, operation = :operation WHERE id = :user AND state = 'disabled'
         """)
 

@@ -142,13 +142,14 @@ private let unmarkTaken = Statement(
 private let otherUser = "EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND"
 
 /// Writes the values. Another user may get one of them at the same time. In that case nothing is
-/// written. The state before `disabled` returns with the user; MariaDB assigns from left to right,
-/// so the prior state is removed after it was used.
+/// written. The state before `disabled` returns with the user. Without one, SQL disabled the user,
+/// perhaps to lift a lock, so the user is locked. MariaDB assigns from left to right, so the prior
+/// state is removed after it was used.
 private let writeUser = Statement(
     """
     UPDATE /*M! IGNORE */ user SET username = :username, email = :email, phone = :phone, display_name = :displayName,
     language = :language, policy = :policy, directory = :source, directory_id = :id,
-    state = CASE WHEN :isEnabled = 1 AND state = 'disabled' THEN coalesce(prior_state, 'active') ELSE state END,
+    state = CASE WHEN :isEnabled = 1 AND state = 'disabled' THEN coalesce(prior_state, 'locked') ELSE state END,
     prior_state = CASE WHEN :isEnabled = 1 THEN NULL ELSE prior_state END
     WHERE id = :user AND operation = :operation
     """)
