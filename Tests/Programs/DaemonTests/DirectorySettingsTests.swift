@@ -91,6 +91,15 @@ import Testing
 
     @Test(arguments: [
         ("url: ldaps://dc1.example.com ldaps://dc2.example.com", "url: http://x", "url must be ldaps://HOST"),
+        (
+            "url: ldaps://dc1.example.com ldaps://dc2.example.com",
+            "url: ldaps://dc1.example.com ldap://dc2.example.com",
+            "url ldap://dc2.example.com has no TLS; write ldaps://dc2.example.com, or insecure: true"
+        ),
+        (
+            "url: ldaps://dc1.example.com ldaps://dc2.example.com", "url: ldap://dc1.example.com:389",
+            "write ldaps://dc1.example.com, or insecure: true"
+        ),
         ("base: dc=example,dc=com", "", "base is missing"),
         ("website: shop", "website: Shop", "website must be 1 to 64 characters"),
         ("kind: active-directory", "kind: activedirectory", "did you mean active-directory?"),

@@ -54,6 +54,13 @@ import World
         #expect(!server.wasReferred)
     }
 
+    /// Somebody on the path can send anything until the certificate is verified. libldap ends the
+    /// process for this message, so it must not get to read it.
+    @Test func messageBeforeTLSIsNeverParsed() async throws {
+        let (_, failure) = read(try await HostileServer("unsolicited"), scheme: "ldaps")
+        #expect(failure?.kind == .certificate, "\(failure as Any)")
+    }
+
     @Test func textOfTheServerCannotControlATerminal() async throws {
         let (_, failure) = read(try await HostileServer("colourful"))
         let message = try #require(failure?.message)
@@ -61,12 +68,12 @@ import World
         #expect(message.utf8.count < 500)
     }
 
-    private func read(_ server: HostileServer) -> ([String], LDAPFailure?) {
+    private func read(_ server: HostileServer, scheme: String = "ldap") -> ([String], LDAPFailure?) {
         var names: [String] = []
         do throws(LDAPFailure) {
             let connection = try LDAPConnection(
                 LDAPServer(
-                    urls: ["ldap://127.0.0.1:\(server.port)"], authority: nil, isPlain: true,
+                    urls: ["\(scheme)://127.0.0.1:\(server.port)"], authority: nil, isPlain: true,
                     account: .init(dn: "cn=admin", password: Secret(Array("password".utf8))), timeout: .seconds(1)),
                 limits: LDAPLimits(), time: SystemTime())
             try connection.search("(uid=*)", below: "", attributes: ["uid"], pageSize: 10) { names.append($0.dn) }
@@ -122,6 +129,9 @@ private final class HostileServer: Sendable {
         print("ready", flush=True)
         c, _ = a.accept()
         c.recv(65536)
+        if fault == "unsolicited":
+            # RFC 4511 §4.4: a notice without the name that it must have.
+            c.sendall(message(0, result(0x78, 0, b"", tlv(0x8a, b""))))
         if fault != "silent":
             c.sendall(message(1, result(0x61)))
         id = 1

@@ -15,10 +15,21 @@ import Testing
 
     @Test func urlWithMoreThanHostAndPortIsRefused() {
         for url in ["ldaps://dc1.example.com", "ldap://[::1]:389", "ldaps://10.0.0.1:636"] {
-            #expect(LDAPServer.fault(of: url) == nil)
+            #expect(LDAPServer.fault(of: url, isPlain: true) == nil)
         }
         for url in ["http://x", "ldap://", "ldapi:///", "ldap://x/dc=a??sub?(a=b)", "ldap://x ldap://y", "ldap://u@x"] {
-            #expect(LDAPServer.fault(of: url) != nil, "\(url)")
+            #expect(LDAPServer.fault(of: url, isPlain: true) != nil, "\(url)")
         }
+    }
+
+    @Test(arguments: [
+        ("ldap://dc1.example.com", "ldaps://dc1.example.com"), ("ldap://10.0.0.1:389", "ldaps://10.0.0.1"),
+        ("ldap://[::1]", "ldaps://[::1]"), ("ldap://[2001:db8::1]:389", "ldaps://[2001:db8::1]"),
+    ])
+    func urlWithoutTLSIsRefusedWithTheRightOne(url: String, instead: String) {
+        #expect(
+            LDAPServer.fault(of: url, isPlain: false)
+                == "\(url) has no TLS; write \(instead), or insecure: true to read without TLS")
+        #expect(LDAPServer.fault(of: instead, isPlain: false) == nil)
     }
 }

@@ -37,7 +37,7 @@ import World
 
     private func names(_ content: DirectoryContent) -> [String] { content.records.map(\.username).sorted() }
 
-    @Test func usersAreReadOverTLSAndStartTLS() async throws {
+    @Test func usersAreReadOverTLS() async throws {
         let slapd = try await Slapd()
         try await slapd.add(
             "ada",
@@ -45,15 +45,15 @@ import World
                 ("mail", "ada@example.org"), ("mobile", "+49 151 12345678"), ("displayName", "Ada Lovelace"),
                 ("preferredLanguage", "en"),
             ])
-        for url in [slapd.secureURL, slapd.url] {
-            let record = try #require(try source(slapd, url: url).read().records.first)
-            #expect(record.username == "ada" && record.email == "ada@example.org" && record.phone == "+4915112345678")
-            #expect(record.displayName == "Ada Lovelace" && record.language == "en")
-            // RFC 4530 §2.1: a UUID in its text form.
-            #expect(record.id.split(separator: "-").map(\.count) == [8, 4, 4, 4, 12])
-        }
-        #expect(slapd.log.contains("STARTTLS"))
+        let record = try #require(try source(slapd).read().records.first)
+        #expect(record.username == "ada" && record.email == "ada@example.org" && record.phone == "+4915112345678")
+        #expect(record.displayName == "Ada Lovelace" && record.language == "en")
+        // RFC 4530 §2.1: a UUID in its text form.
+        #expect(record.id.split(separator: "-").map(\.count) == [8, 4, 4, 4, 12])
         #expect(try source(slapd, url: slapd.url, isPlain: true).read().count == 1)
+        #expect(
+            failure(source(slapd, url: slapd.url))?.message
+                == "url \(slapd.url) has no TLS; write ldaps://127.0.0.1, or insecure: true to read without TLS")
     }
 
     @Test func manyUsersAreReadInPages() async throws {
@@ -160,10 +160,8 @@ import World
         let slapd = try await Slapd()
         let other = slapd.directory("other.pem")
         try TextFile.write(TestCertificates().websites.certificatePEM(), to: other)
-        for url in [slapd.secureURL, slapd.url] {
-            let refused = failure(source(slapd, url: url, authority: other))
-            #expect(refused?.next.hasPrefix("Check that 'ca' names") == true, "\(refused as Any)")
-        }
+        let refused = failure(source(slapd, authority: other))
+        #expect(refused?.next.hasPrefix("Check that 'ca' names") == true, "\(refused as Any)")
         #expect(failure(source(slapd, authority: slapd.directory("none.pem")))?.message.contains("none.pem") == true)
         // The password was sent to nobody.
         #expect(!slapd.log.contains("BIND dn"))
@@ -171,10 +169,8 @@ import World
 
     @Test func certificateOfAnotherHostIsRefused() async throws {
         let slapd = try await Slapd(names: ["ldap.example.org"])
-        for url in [slapd.secureURL, slapd.url] {
-            let refused = failure(source(slapd, url: url))
-            #expect(refused?.next.contains("the host in 'url' is a name in it") == true, "\(refused as Any)")
-        }
+        let refused = failure(source(slapd))
+        #expect(refused?.next.contains("the host in 'url' is a name in it") == true, "\(refused as Any)")
         #expect(!slapd.log.contains("BIND dn"))
     }
 

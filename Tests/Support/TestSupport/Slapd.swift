@@ -20,7 +20,7 @@ public final class Slapd: Sendable {
         return true
     }
 
-    /// The URL without TLS, on which StartTLS is available.
+    /// The URL without TLS.
     public var url: String { "ldap://127.0.0.1:\(plain.port)" }
     /// The URL with TLS from the first byte.
     public var secureURL: String { "ldaps://127.0.0.1:\(secure.port)" }

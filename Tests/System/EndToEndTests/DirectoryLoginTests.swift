@@ -32,7 +32,7 @@ struct DirectoryLoginTests {
         let password = slapd.directory("password")
         try TextFile.write(Slapd.password, to: password)
         let relay = try await RunningRelay.start(kind) { text in
-            text += Self.settings(slapd, url: slapd.url, authority: slapd.authority, password: password)
+            text += Self.settings(slapd, url: slapd.secureURL, authority: slapd.authority, password: password)
         }
         // The first syncs fail, because the website does not exist yet.
         let failed = try await relay.logged("event=directory.failed")

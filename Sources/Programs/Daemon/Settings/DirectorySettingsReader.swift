@@ -117,14 +117,17 @@ struct DirectorySettingsReader: SettingsItemReader {
         require("url", "base")
         guard let url = text("url"), let base = text("base") else { return nil }
         let urls = url.split(separator: " ").map(String.init)
+        let isPlain = flag("insecure")
         for url in urls {
-            if let fault = LDAPServer.fault(of: url) { printError(place("url"), "\(label): url \(fault)") }
+            if let fault = LDAPServer.fault(of: url, isPlain: isPlain) {
+                printError(place("url"), "\(label): url \(fault)")
+            }
         }
         let filter = text("filter") ?? kind.filter
         if !Self.isFilter(filter) { printError(place("filter"), "\(label): filter must be in parentheses") }
         var ldap = Settings.DirectorySettings.LDAPSettings(urls: urls, base: base, filter: filter)
         ldap.authority = file("ca")
-        ldap.isPlain = flag("insecure")
+        ldap.isPlain = isPlain
         ldap.account = text("bind_dn")
         ldap.passwordFile = file("password_file")
         if (ldap.account == nil) != (ldap.passwordFile == nil) {

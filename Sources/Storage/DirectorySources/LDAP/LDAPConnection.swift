@@ -11,6 +11,10 @@ import World
 /// `ldap.conf` or from the environment. Referrals are not followed: the password would go to a
 /// server that an answer chose.
 ///
+/// TLS begins with the first byte, and the certificate is verified before libldap parses a message.
+/// StartTLS parses some earlier, and libldap ends the process for a notice that has no name (in
+/// version 2.5, an assertion of `try_read1msg`). Anybody on the path could send that notice.
+///
 /// Tested with slapd in `LDAPSourceTests.swift`, and with hostile servers in
 /// `HostileServerTests.swift`.
 final class LDAPConnection {
@@ -22,6 +26,11 @@ final class LDAPConnection {
     init(_ server: LDAPServer, limits: LDAPLimits, time: any TimeSource) throws(LDAPFailure) {
         // A server that closes its connection must not end this process.
         signal(SIGPIPE, SIG_IGN)
+        for url in server.urls {
+            if let fault = LDAPServer.fault(of: url, isPlain: server.isPlain) {
+                throw LDAPFailure(.unreachable, "url \(fault)")
+            }
+        }
         var made: OpaquePointer?
         guard ldap_initialize(&made, server.urls.joined(separator: " ")) == LDAP_SUCCESS, let made else {
             throw LDAPFailure(.unreachable, "libldap does not accept \(server.urls.joined(separator: " "))")
@@ -71,9 +80,6 @@ final class LDAPConnection {
     private func connect() throws(LDAPFailure) {
         try check(ldap_connect(handle), "cannot connect", otherwise: .unreachable)
         try limitSocket()
-        // libldap tried the URLs in their order, so that of the connection is known only now.
-        guard !server.isPlain, ldap_tls_inplace(handle) == 0 else { return }
-        try check(ldap_start_tls_s(handle, nil, nil), "cannot start TLS", otherwise: .certificate)
     }
 
     /// Limits each read and write, also within a message, where libldap itself would wait for ever.

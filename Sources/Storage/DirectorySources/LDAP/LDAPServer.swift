@@ -8,7 +8,7 @@ public struct LDAPServer: Sendable {
     public let urls: [String]
     /// The path of the authorities to trust, in PEM format; nil for those of the system.
     public let authority: String?
-    /// Whether a connection to an `ldap:` URL stays without TLS.
+    /// Whether `ldap:` URLs may be used, whose connections have no TLS.
     public let isPlain: Bool
     /// The account that reads the directory; nil for an anonymous bind.
     public let account: Account?
@@ -36,17 +36,27 @@ public struct LDAPServer: Sendable {
         self.timeout = timeout
     }
 
-    /// Returns the fault of a URL; nil if it is `ldaps://HOST[:PORT]` or `ldap://HOST[:PORT]`.
-    /// libldap would read more into a URL, such as a base and a filter.
-    public static func fault(of url: String) -> String? {
-        let fault = "must be ldaps://HOST, ldaps://HOST:PORT, ldap://HOST or ldap://HOST:PORT"
+    /// Returns the fault of a URL; nil if it is `ldaps://HOST[:PORT]`, or `ldap://HOST[:PORT]` where
+    /// that is permitted. libldap would read more into a URL, such as a base and a filter.
+    ///
+    /// - Parameter isPlain: whether a connection without TLS is permitted.
+    public static func fault(of url: String, isPlain: Bool) -> String? {
+        let fault = "must be ldaps://HOST or ldaps://HOST:PORT"
         let bytes = Array(url.utf8)
         guard let scheme = ["ldaps://", "ldap://"].first(where: { bytes.starts(with: $0.utf8) }) else { return fault }
         let rest = bytes.dropFirst(scheme.utf8.count)
         let isHost = { (byte: UInt8) in
             (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20) || ".-:[]".utf8.contains(byte)
         }
-        return !rest.isEmpty && rest.count <= 255 && rest.allSatisfy(isHost) ? nil : fault
+        guard !rest.isEmpty, rest.count <= 255, rest.allSatisfy(isHost) else { return fault }
+        guard !isPlain, scheme == "ldap://" else { return nil }
+        // The port of ldap: does not speak TLS, so it is left out; the usual one of ldaps: is 636.
+        let host =
+            rest.first == UInt8(ascii: "[")
+            ? rest.prefix { $0 != UInt8(ascii: "]") } + [UInt8(ascii: "]")]
+            : rest.prefix { $0 != UInt8(ascii: ":") }
+        return "\(url) has no TLS; write ldaps://\(String(decoding: host, as: UTF8.self)), "
+            + "or insecure: true to read without TLS"
     }
 }
 
