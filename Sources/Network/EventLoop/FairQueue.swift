@@ -9,57 +9,73 @@
 /// The number of elements is bounded without a fixed share for each owner: an owner may have as
 /// many elements as there are free places (`hasRoom`). A single owner can fill half of the queue,
 /// and three owners three quarters of it. So there is always a place for one more owner.
-public struct FairQueue<Owner: Hashable, Element> {
-    private static var none: Int32 { -1 }
+///
+/// The code can be inlined, so that each module compiles it for its own owners and elements. Without
+/// that, the queue looks up their types at run time, with the lock of its user held.
+@frozen public struct FairQueue<Owner: Hashable, Element> {
+    @inlinable static var none: Int32 { -1 }
 
-    private struct Node {
-        var element: Element?
-        var cost: Int32
+    @usableFromInline struct Node {
+        @usableFromInline var element: Element?
+        @usableFromInline var cost: Int32
         /// The next free node; used only if this node is free.
-        var next: Int32
+        @usableFromInline var next: Int32
+
+        @inlinable init(_ element: Element, cost: Int32) {
+            self.element = element
+            self.cost = cost
+            next = FairQueue.none
+        }
     }
 
-    private struct OwnerQueue {
-        let owner: Owner
-        var first = FairQueue.none
-        var last = FairQueue.none
-        var count = 0
+    @usableFromInline struct OwnerQueue {
+        @usableFromInline let owner: Owner
+        @usableFromInline var first = FairQueue.none
+        @usableFromInline var last = FairQueue.none
+        @usableFromInline var count = 0
         /// The rest of this turn's cost. If it is negative, it is the debt that the next turns pay.
-        var credit: Int
+        @usableFromInline var credit: Int
         /// The line that has its turn after this one.
-        var next = FairQueue.none
+        @usableFromInline var next = FairQueue.none
+
+        @inlinable init(_ owner: Owner, credit: Int) {
+            self.owner = owner
+            self.credit = credit
+        }
     }
 
-    private let turn: Int
-    private var places: [Owner: Int32] = [:]
-    private var lines: [OwnerQueue?] = []
-    private var freeLines: [Int32] = []
-    private var nodes: [Node] = []
-    private var freeNode = Self.none
-    private var firstLine = Self.none
-    private var lastLine = Self.none
-    /// The number of elements of all owners.
-    public private(set) var count = 0
+    @usableFromInline let turn: Int
+    @usableFromInline var places: [Owner: Int32] = [:]
+    @usableFromInline var lines: [OwnerQueue?] = []
+    @usableFromInline var freeLines: [Int32] = []
+    @usableFromInline var nodes: [Node] = []
+    @usableFromInline var freeNode = Self.none
+    @usableFromInline var firstLine = Self.none
+    @usableFromInline var lastLine = Self.none
+    @usableFromInline var total = 0
 
     /// Makes an empty queue.
     /// - Parameter turn: the cost that an owner may take in one turn.
-    public init(turn: Int = 1) {
+    @inlinable public init(turn: Int = 1) {
         precondition(turn > 0, "a turn is worth something")
         self.turn = turn
     }
 
-    public var isEmpty: Bool { count == 0 }
+    /// The number of elements of all owners.
+    @inlinable public var count: Int { total }
+
+    @inlinable public var isEmpty: Bool { total == 0 }
 
     /// The number of owners that have elements in the queue.
-    public var owners: Int { places.count }
+    @inlinable public var owners: Int { places.count }
 
-    public func count(of owner: Owner) -> Int { places[owner].map { line($0).count } ?? 0 }
+    @inlinable public func count(of owner: Owner) -> Int { places[owner].map { line($0).count } ?? 0 }
 
     /// Whether the owner may add another element to a queue of this capacity.
-    public func hasRoom(for owner: Owner, capacity: Int) -> Bool { count(of: owner) < capacity - count }
+    @inlinable public func hasRoom(for owner: Owner, capacity: Int) -> Bool { count(of: owner) < capacity - count }
 
     /// Adds an element at the end of the owner's line. A negative cost counts as 0.
-    public mutating func append(_ element: Element, of owner: Owner, cost: Int = 1) {
+    @inlinable public mutating func append(_ element: Element, of owner: Owner, cost: Int = 1) {
         let place = places[owner] ?? startLine(owner, atFront: false)
         let node = makeNode(element, cost)
         if line(place).last == Self.none {
@@ -73,7 +89,7 @@ public struct FairQueue<Owner: Hashable, Element> {
 
     /// Puts an element back at the front of the owner's line, after it was taken. An owner without
     /// a line gets the next turn.
-    public mutating func requeue(_ element: Element, of owner: Owner, cost: Int = 1) {
+    @inlinable public mutating func requeue(_ element: Element, of owner: Owner, cost: Int = 1) {
         let place = places[owner] ?? startLine(owner, atFront: true)
         let node = makeNode(element, cost)
         nodes[Int(node)].next = line(place).first
@@ -83,14 +99,14 @@ public struct FairQueue<Owner: Hashable, Element> {
     }
 
     /// The element that `popFirst` would return.
-    public var first: Element? {
+    @inlinable public var first: Element? {
         mutating get {
             guard settleTurn() else { return nil }
             return nodes[Int(line(firstLine).first)].element
         }
     }
 
-    public mutating func popFirst() -> Element? {
+    @inlinable public mutating func popFirst() -> Element? {
         guard settleTurn() else { return nil }
         let place = firstLine
         let node = line(place).first
@@ -99,7 +115,7 @@ public struct FairQueue<Owner: Hashable, Element> {
         lines[Int(place)]?.first = next
         lines[Int(place)]?.count -= 1
         lines[Int(place)]?.credit -= Int(nodes[Int(node)].cost)
-        count -= 1
+        total -= 1
         nodes[Int(node)].element = nil
         nodes[Int(node)].next = freeNode
         freeNode = node
@@ -108,7 +124,7 @@ public struct FairQueue<Owner: Hashable, Element> {
     }
 
     /// Removes all elements, in the order in which `popFirst` returns them.
-    public mutating func popAll() -> [Element] {
+    @inlinable public mutating func popAll() -> [Element] {
         var all: [Element] = []
         all.reserveCapacity(count)
         while let element = popFirst() { all.append(element) }
@@ -117,12 +133,12 @@ public struct FairQueue<Owner: Hashable, Element> {
 
     // MARK: Lines
 
-    private func line(_ place: Int32) -> OwnerQueue {
+    @inlinable func line(_ place: Int32) -> OwnerQueue {
         guard let line = lines[Int(place)] else { preconditionFailure("a place without a line") }
         return line
     }
 
-    private mutating func startLine(_ owner: Owner, atFront: Bool) -> Int32 {
+    @inlinable mutating func startLine(_ owner: Owner, atFront: Bool) -> Int32 {
         let place: Int32
         if let free = freeLines.popLast() {
             place = free
@@ -130,7 +146,7 @@ public struct FairQueue<Owner: Hashable, Element> {
             place = Int32(lines.count)
             lines.append(nil)
         }
-        lines[Int(place)] = OwnerQueue(owner: owner, credit: turn)
+        lines[Int(place)] = OwnerQueue(owner, credit: turn)
         places[owner] = place
         if firstLine == Self.none {
             firstLine = place
@@ -146,7 +162,7 @@ public struct FairQueue<Owner: Hashable, Element> {
     }
 
     /// Moves the next line with credit to the front. Returns false if the queue is empty.
-    private mutating func settleTurn() -> Bool {
+    @inlinable mutating func settleTurn() -> Bool {
         guard firstLine != Self.none else { return false }
         while line(firstLine).credit <= 0 {
             let place = firstLine
@@ -161,7 +177,7 @@ public struct FairQueue<Owner: Hashable, Element> {
     }
 
     /// Removes the first line, because it is empty.
-    private mutating func endLine() {
+    @inlinable mutating func endLine() {
         let place = firstLine
         places[line(place).owner] = nil
         firstLine = line(place).next
@@ -170,13 +186,13 @@ public struct FairQueue<Owner: Hashable, Element> {
         freeLines.append(place)
     }
 
-    private mutating func added(to place: Int32) {
+    @inlinable mutating func added(to place: Int32) {
         lines[Int(place)]?.count += 1
-        count += 1
+        total += 1
     }
 
-    private mutating func makeNode(_ element: Element, _ cost: Int) -> Int32 {
-        let node = Node(element: element, cost: Int32(clamping: max(cost, 0)), next: Self.none)
+    @inlinable mutating func makeNode(_ element: Element, _ cost: Int) -> Int32 {
+        let node = Node(element, cost: Int32(clamping: max(cost, 0)))
         guard freeNode != Self.none else {
             nodes.append(node)
             return Int32(nodes.count - 1)
