@@ -168,6 +168,55 @@ import World
         #expect(try scene.rig.devices(.active) == 0)
     }
 
+    // MARK: The address
+
+    /// The attack: somebody reads the mailbox that the user no longer has.
+    @Test(arguments: StoreKind.all, [nil, "new@example.com"])
+    func codeMailedToAFormerAddressIsVoid(kind: StoreKind, address: String?) async throws {
+        let scene = try await Scene(kind, .letter)
+        let (ada, thief) = (scene.ada, try TestPhone(pushToken: "thief"))
+        let code = try await scene.nextCode()
+        _ = try await ada.change { $0.addresses[.mail] = .some(address) }
+        if let address {
+            // Until the new address is confirmed, the code is in the user's mailbox.
+            #expect(try scene.rig.count("SELECT count(*) FROM activation WHERE used_at IS NULL") == 1)
+            #expect(try await ada.confirm(address, try addressCode(await scene.rig.mails.next())))
+        }
+        #expect(await ada.bind(thief, code) == .failure(.unauthenticated))
+        try scene.rig.forge("UPDATE activation SET used_at = NULL")
+        #expect(await ada.bind(thief, code, from: "198.51.100.1") == .failure(.broken))
+        #expect(try scene.rig.devices(.active) == 0)
+    }
+
+    /// A mail that was not sent yet must not go to the former address, nor leave its secret behind.
+    @Test(arguments: StoreKind.all) func unsentMailToAFormerAddressIsDropped(kind: StoreKind) async throws {
+        let scene = try await Scene(kind, .letter, answer: .retry(after: nil, reason: "busy"))
+        await scene.rig.settled()
+        _ = try await scene.ada.change { $0.addresses[.mail] = .some(nil) }
+        #expect(try scene.rig.count("SELECT count(*) FROM outbox WHERE event = 'activation'") == 0)
+        #expect(try scene.rig.count("SELECT count(*) FROM operation_secret") == 0)
+    }
+
+    /// The person confirms the address of the registration, and then scans the code that came to it.
+    @Test(arguments: StoreKind.all) func confirmedAddressKeepsTheCodeMailedToIt(kind: StoreKind) async throws {
+        let scene = try await Scene(kind, .letter, ["addresses": "confirmed"])
+        var (code, confirmation): (String?, String?)
+        while code == nil || confirmation == nil {
+            let mail = await scene.rig.mails.next()
+            if let activation = mail.activation { code = activation.code } else { confirmation = try addressCode(mail) }
+        }
+        #expect(try await scene.ada.confirm(Self.address, try #require(confirmation)))
+        _ = try await scene.ada.bound(try TestPhone(pushToken: "ada"), try #require(code))
+    }
+
+    /// A code that the website shows has nothing to do with the mailbox.
+    @Test(arguments: StoreKind.all) func shownCodeOutlivesTheAddress(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig, email: Self.address)
+        _ = try await ada.change { $0.addresses[.mail] = .some(nil) }
+        _ = try await ada.bound(try TestPhone(pushToken: "ada"), ada.code)
+    }
+
     // MARK: The secrets of mails
 
     /// The secret of a mail is deleted with its outbox entry, whatever deletes that.

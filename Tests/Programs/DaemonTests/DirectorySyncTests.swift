@@ -182,6 +182,28 @@ import World
         #expect(factors.map(\.state) == [.waiting] && factors.map(\.address) == ["new@example.org"])
     }
 
+    /// The attack: somebody reads the mailbox that the user no longer has.
+    @Test(arguments: StoreKind.all, ["new@example.org", ""])
+    func activationMailedToAFormerAddressIsVoid(kind: StoreKind, address: String) async throws {
+        let shop = try await SyncedShop(kind, policies: ["enrolment": "letter"])
+        try shop.sync("1,ada,old@example.org,,,,")
+        let code = try await shop.mailedCode("ada")
+        // A change of something else leaves the code as it is.
+        try shop.sync("1,ada,old@example.org,,Ada,,")
+        #expect(try shop.rig.count("SELECT count(*) FROM activation WHERE used_at IS NULL") == 1)
+        try shop.sync("1,ada,\(address),,Ada,,", allowsMany: true)
+        let token = try await shop.token("ada")
+        let thief = try TestPhone(pushToken: "thief")
+        await #expect(throws: Refusal.unauthenticated) {
+            try await shop.rig.bind(thief, user: token, code: code, website: "shop")
+        }
+        #expect(try shop.forged().isEmpty)
+        try shop.rig.forge("UPDATE activation SET used_at = NULL")
+        await #expect(throws: Refusal.broken) {
+            try await shop.rig.bind(thief, user: token, code: code, website: "shop", from: "198.51.100.1")
+        }
+    }
+
     @Test(arguments: StoreKind.all) func policyOfTheGroupAppliesToLogins(kind: StoreKind) async throws {
         let shop = try await SyncedShop(
             kind, policies: ["number": "2"],

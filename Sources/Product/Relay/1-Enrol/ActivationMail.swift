@@ -11,9 +11,10 @@ import World
 /// same code. So the secret of the code is stored beside the outbox entry, sealed for exactly this
 /// entry, user and website, and deleted with the entry. The table `activation` has only the digest.
 ///
-/// Invariant: a user has one mailed code at a time. The script that stores a new one makes all
-/// earlier unused codes void and deletes their mails. So a mail that is read later, or was delayed,
-/// is worth nothing.
+/// Invariant: a user has one mailed code at a time, and it was mailed to the user's address. The
+/// script that stores a new one makes all earlier unused codes void and deletes their mails. A
+/// script that changes or removes the address does the same with a code that was mailed to the
+/// former one. So a mail that is read later, or was delayed, is worth nothing.
 ///
 /// Tested in `ActivationMailTests.swift`.
 public struct ActivationMail: Sendable {

@@ -75,7 +75,8 @@ extension SignedTable {
         ])
 
     static let activation = SignedTable(
-        "activation", key: ["digest"], granting: ["user_id", "expires_at", "approval"], rights: ["used_at IS NULL"])
+        "activation", key: ["digest"], granting: ["user_id", "expires_at", "approval", "address"],
+        rights: ["used_at IS NULL"])
 
     static let device = SignedTable(
         "device", key: ["id"],

@@ -87,8 +87,9 @@ enum SchemaText {
             user_id binary(16) NOT NULL,
             created_at datetime(3) NOT NULL,
             expires_at datetime(3) NOT NULL,
-            used_at datetime(3),                    -- used, or made void by a newer code
+            used_at datetime(3),                    -- used, or made void
             approval varchar(16),                   -- who approved the further phone: user, website (its policy), operator
+            address varchar(254),                   -- of a mailed code: the recipient; void once the user has another address
             operation binary(16) NOT NULL,
             mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;

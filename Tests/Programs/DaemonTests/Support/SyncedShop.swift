@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import Domain
 import Relay
@@ -94,10 +95,28 @@ struct SyncedShop {
         return (phone, try await rig.on { relay in try await relay.device(bound.device, key: key, isCertified: true) })
     }
 
-    /// Returns the rows of users and factors that no relay has signed as they are.
+    func token(_ name: String) async throws -> UserToken {
+        let website = website
+        return try await rig.on { relay in try await relay.user(named: name, of: website).token }
+    }
+
+    /// Has an activation code mailed to a user, and returns the code (policy `enrolment: letter`).
+    func mailedCode(_ name: String) async throws -> String {
+        let website = website
+        _ = try await rig.on { relay in
+            try await relay.activate(username: name, by: website, as: relay.operations.new())
+        }
+        guard case .activation(let activation) = await rig.mails.next().content else {
+            throw RigFailure("the mail has no activation")
+        }
+        return String(decoding: activation.code.reveal(), as: UTF8.self)
+    }
+
+    /// Returns the rows of users, activations, factors and logins that no relay has signed as they
+    /// are.
     func forged() throws -> [RowReport] {
         let authenticator = try RelayRig.rowAuthenticator()
-        return try ["user", "factor", "challenge"].flatMap { name in
+        return try ["user", "activation", "factor", "challenge"].flatMap { name in
             let table = SignedTable.all.first { $0.name == name }
             guard let table else { throw RigFailure("there is no table \(name)") }
             return try rig.store.runBlocking(RowQueries.page(of: table, after: nil, with: authenticator))

@@ -77,7 +77,7 @@ enum Sample {
         VALUES (:factor, :user, 'mail', 'active', x'00', '1', 'sha1', 6, 0, 'a@example.com', 0, :now, :now, :operation)
         """)
     private static let insertActivation = Statement(
-        "INSERT INTO activation VALUES (:digest, :user, :now, :expiresAt, NULL, NULL, :operation, NULL)")
+        "INSERT INTO activation VALUES (:digest, :user, :now, :expiresAt, NULL, NULL, NULL, :operation, NULL)")
     private static let insertAudit = Statement(
         "INSERT INTO audit (operation, at, event, website_id) VALUES (:operation, :now, 'user.registered', :website)")
     private static let insertIdempotency = Statement(

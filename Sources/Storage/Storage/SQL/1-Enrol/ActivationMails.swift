@@ -50,11 +50,14 @@ enum ActivationMails {
         """
     }
 
-    private static let dropEarlierMails = Statement(
+    private static let dropEarlierMails = Statement(mailsDropped("AND id <> :entry", when: Guards.userMarked))
+
+    private static func mailsDropped(_ condition: String, when isChanging: String) -> String {
         """
-        DELETE FROM outbox WHERE user_id = :user AND kind = 'mail' AND event = '\(ActivationMail.event)' AND id <> :entry
-        AND \(Guards.userMarked)
-        """)
+        DELETE FROM outbox WHERE user_id = :user AND kind = 'mail' AND event = '\(ActivationMail.event)' \(condition)
+        AND \(isChanging)
+        """
+    }
 
     private static let insertEntry = Statement(
         into: .outbox, once: true,
@@ -75,6 +78,37 @@ enum ActivationMails {
         WHERE o.id = :entry AND u.id = :user AND u.operation = :operation
         /*M! ON DUPLICATE KEY UPDATE operation = operation_secret.operation */ /*S! ON CONFLICT DO NOTHING */
         """)
+}
+
+/// The address of mailed codes.
+extension ActivationMails {
+    /// Makes the codes void that were mailed to an address which the user no longer has, and drops
+    /// their mails. It is part of a change that `operation` has put into the audit, and follows the
+    /// change of the address. A code stays valid if the user confirms the address to which it went.
+    static func voidedAtFormerAddress(
+        _ user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [BoundStatement] {
+        [
+            voidAtFormer(now: .timestamp(now), operation: .id(operation), user: .id(user)),
+            dropSecretsAtFormer(user: .id(user), operation: .id(operation)),
+            dropMailsAtFormer(user: .id(user), operation: .id(operation)),
+        ]
+    }
+
+    private static let voidAtFormer = Statement(
+        """
+        UPDATE activation SET used_at = :now, operation = :operation
+        WHERE user_id = :user AND expires_at > :now AND used_at IS NULL AND \(isFormer("address")) AND \(Guards.audited)
+        """)
+
+    private static let dropSecretsAtFormer = Statement(
+        secretsDropped("AND \(isFormer("o.address"))", when: Guards.audited))
+
+    private static let dropMailsAtFormer = Statement(mailsDropped("AND \(isFormer("address"))", when: Guards.audited))
+
+    private static func isFormer(_ address: String) -> String {
+        "\(address) <> coalesce((SELECT u.email FROM user u WHERE u.id = :user), '')"
+    }
 }
 
 /// The limit on mailed codes.

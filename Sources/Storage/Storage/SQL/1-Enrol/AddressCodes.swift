@@ -36,7 +36,7 @@ extension Store {
         ]
         let change = Change(
             "confirm", operation,
-            rows: Factors.rows(confirming: factor, of: user) + [.sentCode(of: factor.id, code)],
+            rows: Factors.rows(confirming: factor, of: user, at: now) + [.sentCode(of: factor.id, code)],
             Factors.confirmed(
                 factor, of: user, failures: failures, counter: factor.counter, hasWord: isVouchedFor, guards: guards,
                 at: now,

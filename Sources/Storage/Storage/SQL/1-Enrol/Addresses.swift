@@ -93,7 +93,7 @@ extension UserUpdate {
             rows += Factors.rows(factor)
             rows.append(.sentCodes(of: factor.id).lenient)
         }
-        for kind in change.removed { rows += Factors.rows(takingAway: kind, of: user) }
+        for kind in change.removed { rows += Factors.rows(takingAway: kind, of: user, at: at) }
         return rows
     }
 }

@@ -78,7 +78,7 @@ extension Store {
     ) async throws(StoreFailure) -> CodeUseOutcome {
         let writes = Factors.confirmed(
             factor, of: user, failures: failures, counter: counter, hasWord: isVouchedFor, at: now, as: operation)
-        let change = Change("confirm", operation, rows: Factors.rows(confirming: factor, of: user), writes)
+        let change = Change("confirm", operation, rows: Factors.rows(confirming: factor, of: user, at: now), writes)
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }
 

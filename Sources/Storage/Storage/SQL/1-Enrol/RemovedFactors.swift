@@ -97,12 +97,12 @@ extension Factors {
 
     /// The rows from which `takenAway` takes rights: the waiting factor with its address, and the
     /// expiry of its codes.
-    static func rows(takingAway kind: Factor, of user: UserID) -> [SignedRows] {
-        [.factors(kind, of: user).lenient] + rows(voiding: kind, of: user)
+    static func rows(takingAway kind: Factor, of user: UserID, at now: Timestamp) -> [SignedRows] {
+        [.factors(kind, of: user).lenient] + rows(voiding: kind, of: user, at: now)
     }
 
     /// Deletes the codes that were sent to the active address, and expires those that were sent to
-    /// the waiting one.
+    /// the waiting one. Activation codes that were mailed to a former address become void.
     static func codesVoided(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
@@ -112,7 +112,8 @@ extension Factors {
             voidSentOfWaiting(
                 now: .timestamp(now), user: .id(user), kind: .word(kind), operation: .id(operation)),
             dropEntries(user: .id(user), kind: .word(kind), operation: .id(operation)),
-        ] + leftBehind(kind, of: user, at: now, as: operation)
+        ] + (kind == .mail ? ActivationMails.voidedAtFormerAddress(user, at: now, as: operation) : [])
+            + leftBehind(kind, of: user, at: now, as: operation)
     }
 
     private static let dropSentOfActive = Statement(sentDropped("AND f.state = 'active'"))
@@ -124,10 +125,12 @@ extension Factors {
         AND \(Guards.audited)
         """)
 
-    /// The rows from which `codesVoided` takes rights: codes that were sent to confirm an address.
-    /// A waiting factor has no other codes.
-    static func rows(voiding kind: Factor, of user: UserID) -> [SignedRows] {
-        kind.isSent ? [.confirmingCodes(kind, of: user).lenient] : []
+    /// The rows from which `codesVoided` takes rights: codes that were sent to confirm an address,
+    /// and mailed activation codes. A waiting factor has no other codes.
+    static func rows(voiding kind: Factor, of user: UserID, at now: Timestamp) -> [SignedRows] {
+        guard kind.isSent else { return [] }
+        let activations = kind == .mail ? [SignedRows.activations(of: user, at: now).lenient] : []
+        return [.confirmingCodes(kind, of: user).lenient] + activations
     }
 
     /// Deletes the active factor that another one replaces.

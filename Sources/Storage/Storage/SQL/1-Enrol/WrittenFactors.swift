@@ -70,8 +70,8 @@ public enum Factors {
 
     /// The rows that `confirmed` relies on and writes. The user's row comes first, because other
     /// changes of the user wait for it.
-    static func rows(confirming factor: CodeFactor, of user: UserID) -> [SignedRows] {
-        [.user(user).signed, .factor(factor.id).signed] + rows(voiding: factor.kind, of: user)
+    static func rows(confirming factor: CodeFactor, of user: UserID, at now: Timestamp) -> [SignedRows] {
+        [.user(user).signed, .factor(factor.id).signed] + rows(voiding: factor.kind, of: user, at: now)
     }
 
     /// Writes the factor's row for a user whose row this operation has marked. It replaces the
