@@ -71,4 +71,23 @@ import Testing
         #expect(ended.status == 1 && found.count == 1)
         #expect(found.first?.object?["table"] == "device" && found.first?.object?["key"]?.string == phone.device)
     }
+
+    /// A restored row of a user would take back a later change: a checked identity, or a lock that an
+    /// operator took over.
+    @Test(arguments: [
+        ["user", "confirm-identity", "ada", "--by", "Ben", "--document", "passport"], ["user", "lock", "ada"],
+    ])
+    func restoredUserIsFoundByAuditVerify(change: [String]) async throws {
+        let fixture = try await Fixture(.file)
+        _ = try await fixture.registered("ada")
+        try fixture.relay.execute("UPDATE user SET state = 'locked', stopped_by = 'phone'")
+        try fixture.relay.forge("CREATE TABLE kept AS SELECT * FROM user")
+        _ = try #require(try await fixture.tool(change + ["--website", "shop"]).status == 0)
+        try fixture.relay.forge("DELETE FROM user")
+        try fixture.relay.forge("INSERT INTO user SELECT * FROM kept")
+        #expect(try await verify(fixture).status == 0)
+        let ended = try await fixture.tool(["audit", "verify", "--json"])
+        let found = try #require(try JSONReader.read(Array(ended.output.utf8)).object?["found"]?.array)
+        #expect(ended.status == 1 && found.map { $0.object?["table"] } == ["user"])
+    }
 }

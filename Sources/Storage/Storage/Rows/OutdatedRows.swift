@@ -34,7 +34,10 @@ public struct OutdatedRow: Sendable {
         search("website", "website_id", ["website.edited", "website.disabled", "website.enabled"]),
         search(
             "user", "user_id",
-            ["user.changed", "user.locked", "user.frozen", "user.unlocked", "user.disabled", "user.enabled"]),
+            [
+                "user.changed", "user.identity", "user.locked", "user.taken", "user.frozen", "user.unlocked",
+                "user.disabled", "user.enabled",
+            ]),
         search("device", "device_id", ["device.bound", "device.suspended", "device.resumed", "device.unbound"]),
         search("challenge", "challenge_id", ["challenge.answered", "challenge.ended"]),
     ]
