@@ -266,6 +266,7 @@ import World
             await scene.rig.settled()
         }
         #expect(await refusal { try await scene.resend() } == .limited(retryAfter: .seconds(260)))
+        #expect(scene.rig.registry.number("twoefay_limits_reached_total{limit=\"sending\"}") == 1)
         await scene.rig.settled()
         #expect(scene.rig.mails.sent.count == ActivationMail.most)
         // The newest code stays valid.

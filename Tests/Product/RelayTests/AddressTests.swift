@@ -108,6 +108,7 @@ import World
         }
         let limited = await refusal { try await ada.change { $0.addresses.updateValue(Self.mail, forKey: .mail) } }
         #expect(limited == .limited(retryAfter: Relay.addressWindow))
+        #expect(ada.rig.registry.number("twoefay_limits_reached_total{limit=\"sending\"}") == 1)
         ada.rig.time.advance(by: Relay.addressWindow)
         try await ada.sendCode(to: Self.mail)
         #expect(try await ada.confirm(Self.mail, try addressCode(await ada.rig.mails.next())))

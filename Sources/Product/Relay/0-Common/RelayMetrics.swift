@@ -189,7 +189,8 @@ enum Limit: String, CaseIterable {
     case push
     /// A code came too soon after a wrong one: it is not checked.
     case guess
-    /// A challenge has used up its pushes and messages, or had one a moment ago: nothing is sent.
+    /// A challenge has used up its pushes and messages, or had one a moment ago, or a user got too
+    /// many codes that confirm an address or bind a phone: nothing is sent.
     case sending
     /// A sender sent wrong activation codes, or many revocation codes: it has to wait.
     case code

@@ -150,7 +150,7 @@ extension Relay {
         case .disabled: throw .disabled
         case .refused: throw new.approvedBy == nil ? .notFound : Self.noApproval
         case .limited(let oldest):
-            metrics.reached(.login)
+            metrics.reached(.sending)
             log.notice("activation.limited", [.website: website.name, .user: new.user.text])
             throw .limited(retryAfter: oldest + ActivationMail.window - new.createdAt)
         }

@@ -60,7 +60,7 @@ extension Relay {
             log.info("address.code", [.website: website.name, .user: user.id.text, .factor: factor.kind.rawValue])
             startDelivery(code.id)
         case .limited(let oldest):
-            metrics.reached(factor.kind == .sms && oldest == nil ? .sms : .login)
+            metrics.reached(factor.kind == .sms && oldest == nil ? .sms : .sending)
             log.notice("address.limited", [.website: website.name, .user: user.id.text])
             throw .limited(retryAfter: oldest.map { $0 + Self.addressWindow - now } ?? Self.textPause)
         case .changed: throw Self.nothingWaits
