@@ -30,6 +30,10 @@ struct OpenAPITests {
         #expect(verify?["security"] == [[:], ["website": []]])
         let revoke = paths["/revoke"]?.object?["post"]?.object
         #expect(revoke?["responses"]?.object?.names == ["204", "400", "429", "default"])
+        let confirm = paths["/user/{username}/recovery-codes/confirm"]?.object?["post"]?.object?["responses"]?.object
+        #expect(["200", "403", "409", "429"].allSatisfy { confirm?[$0] != nil })
+        let forbidden = confirm?["403"]?.object?["description"]?.string ?? ""
+        #expect(forbidden.contains("codes_locked") && forbidden.contains("forbidden"))
         let show = paths["/user/{username}"]?.object?["get"]?.object
         #expect(show?["parameters"]?.array?.first?.object?["in"] == "path")
     }

@@ -7,10 +7,18 @@ import World
 enum Factors {
     typealias P = Parameters
 
-    private static let approval = (403, "approval_required: the challenge, and number?, of the approval")
+    private static let approval = [
+        (403, "approval_required: the challenge, and number?, of the approval"),
+        (
+            403,
+            "forbidden: the user is locked, frozen or disabled, the identity is not confirmed, or the approval is void"
+        ),
+    ]
     private static let dropped = [(204, "the user has no factor of this kind now")]
     private static let paused = (429, "too soon after a wrong code")
-    private static let locked = (403, "codes_locked: too many wrong codes")
+    private static let locked = [
+        (403, "codes_locked: too many wrong codes"), (403, "forbidden: the user is locked, frozen or disabled"),
+    ]
 
     static let routes = [
         Route(
@@ -18,15 +26,15 @@ enum Factors {
             Form(
                 .website(addTOTP),
                 [P.algorithm.optional, P.codeDigits.optional, P.period.optional, P.approval.optional],
-                answers: [(201, "secret, uri, qr, expires_at"), approval])),
+                answers: [(201, "secret, uri, qr, expires_at")] + approval)),
         Route(
             "POST", "/user/{username}/totp/confirm", "Confirms the authenticator app with its first code",
             Form(
                 .website(confirmTOTP), [P.otp.required],
                 answers: [
                     (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
-                    (409, "no app awaits its first code, or the user must now approve it"), locked, paused,
-                ])),
+                    (409, "no app awaits its first code, or the user must now approve it"), paused,
+                ] + locked)),
         Route(
             "DELETE", "/user/{username}/totp", "Deletes the authenticator app",
             Form(.website(drop(.totp)), answers: dropped)),
@@ -38,30 +46,29 @@ enum Factors {
                     P.seed.required, P.counter.optional, P.codeDigits.optional, P.algorithm.optional,
                     P.approval.optional,
                 ],
-                answers: [(201, "kind, state, created_at, confirmed_at"), approval, (409, "the user has a token")])),
+                answers: [(201, "kind, state, created_at, confirmed_at"), (409, "the user has a token")] + approval)),
         Route(
             "POST", "/user/{username}/hotp/resync", "Resynchronises a token whose counter is too far ahead",
             Form(
                 .website(resynchronise), [P.otps.required],
                 answers: [
                     (200, "resynced: true, or false if the codes are not consecutive, which counts as a failure"),
-                    (409, "the user has no token"), locked, paused,
-                ])),
+                    (409, "the user has no token"), paused,
+                ] + locked)),
         Route(
             "POST", "/user/{username}/recovery-codes", "Creates ten recovery codes, which replace all earlier ones",
             Form(
                 .website(addRecoveryCodes), [P.approval.optional],
-                answers: [
-                    (201, "codes: ten texts, shown only once; position?: the code that must be typed back"), approval,
-                ])),
+                answers: [(201, "codes: ten texts, shown only once; position?: the code that must be typed back")]
+                    + approval)),
         Route(
             "POST", "/user/{username}/recovery-codes/confirm", "Confirms that the user wrote the recovery codes down",
             Form(
                 .website(confirmRecoveryCodes), [P.recoveryCode.required],
                 answers: [
                     (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
-                    (409, "no recovery codes wait, or the user must now approve them"), locked, paused,
-                ])),
+                    (409, "no recovery codes wait, or the user must now approve them"), paused,
+                ] + locked)),
         Route(
             "DELETE", "/user/{username}/hotp", "Deletes the hardware token",
             Form(.website(drop(.hotp)), answers: dropped)),
