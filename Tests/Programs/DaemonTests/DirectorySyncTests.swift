@@ -182,6 +182,16 @@ import World
         #expect(factors.map(\.state) == [.waiting] && factors.map(\.address) == ["new@example.org"])
     }
 
+    /// A user from a directory gets a code only when the website or an operator asks for one.
+    @Test(arguments: StoreKind.all, ["letter", "confirmed"])
+    func syncMailsNoActivation(kind: StoreKind, ceremony: String) async throws {
+        let shop = try await SyncedShop(kind, policies: ["enrolment": ceremony, "addresses": "confirmed"])
+        try shop.sync("1,ada,old@example.org,,,,")
+        try shop.sync("1,ada,new@example.org,,,,")
+        #expect(try shop.rig.count("SELECT count(*) FROM activation") == 0)
+        #expect(try shop.rig.count("SELECT count(*) FROM outbox WHERE kind = 'mail'") == 0)
+    }
+
     /// The attack: somebody reads the mailbox that the user no longer has.
     @Test(arguments: StoreKind.all, ["new@example.org", ""])
     func activationMailedToAFormerAddressIsVoid(kind: StoreKind, address: String) async throws {
