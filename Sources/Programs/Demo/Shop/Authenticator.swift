@@ -82,6 +82,7 @@ extension Shop {
             case .limited:
                 return confirmAuthenticatorPage(
                     visit, status: 429, Self.patience(error), fields: Self.retry(error))
+            case .codesLocked: return confirmAuthenticatorPage(visit, status: 403, .codesAreLocked)
             case .conflict:
                 sessions.change(visit.id) { $0.authenticator = nil }
                 return go(visit, to: "/totp", .init(kind: .warn, text: .beginAnew))

@@ -183,6 +183,9 @@ extension ShopText {
         case .stoppedByGuesses: "There were too many wrong numbers. Unlock your account with a recovery code."
         case .codesAreLocked:
             "There were too many wrong codes, so codes are locked. Log in with your phone, or ask an operator."
+        case .codesWaitForUnlock:
+            "There were too many wrong codes, so codes are locked. Your new codes are kept: type this one again when codes are unlocked."
+        case .operatorUnlocksCodes: "The operator of the login service unlocks codes:"
         case .stoppedByOperator: "An operator has locked this account, and only an operator can unlock it."
         case .askOperator: "No recovery code? The operator of the login service can help:"
 

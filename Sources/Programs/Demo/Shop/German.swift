@@ -188,6 +188,9 @@ extension ShopText {
         case .stoppedByGuesses: "Es gab zu viele falsche Zahlen. Entsperren Sie Ihr Konto mit einem Notfallcode."
         case .codesAreLocked:
             "Es gab zu viele falsche Codes, deshalb sind Codes gesperrt. Melden Sie sich mit Ihrem Telefon an, oder wenden Sie sich an den Betreiber."
+        case .codesWaitForUnlock:
+            "Es gab zu viele falsche Codes, deshalb sind Codes gesperrt. Ihre neuen Codes bleiben erhalten: Geben Sie diesen noch einmal ein, wenn die Codes entsperrt sind."
+        case .operatorUnlocksCodes: "Der Betreiber des Anmeldedienstes entsperrt Codes:"
         case .stoppedByOperator: "Der Betreiber hat dieses Konto gesperrt, und nur er kann es entsperren."
         case .askOperator: "Kein Notfallcode? Der Betreiber des Anmeldedienstes kann helfen:"
 

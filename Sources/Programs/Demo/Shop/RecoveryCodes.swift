@@ -59,10 +59,13 @@ extension Shop {
         _ visit: PageRequest, _ account: String, status: Int = 200, _ fault: ShopText? = nil,
         fields: [Fields.Field] = []
     ) async throws(CallFault) -> Response {
-        let waiting = try await website.relay.user(account).factors.first {
-            $0.kind == .recovery && $0.state == .waiting
-        }
+        let user = try await website.relay.user(account)
+        let waiting = user.factors.first { $0.kind == .recovery && $0.state == .waiting }
         guard let position = waiting?.position else { return go(visit, to: "/recovery") }
+        let help: HTML =
+            user.areCodesLocked
+            ? #"<p class="muted">\#(visit(.operatorUnlocksCodes)) <code>twoefay user unlock \#(account)</code></p>"#
+            : ""
         return page(
             visit, .checkRecoveryCodes,
             """
@@ -70,6 +73,7 @@ extension Shop {
             <p>\(visit(.typeRecoveryCode(position)))</p>
             \(form(visit, "/recovery/check", recoveryCodeField(visit, fault: fault), Button(.confirm)))
             </div>
+            \(help)
             """, status: status, fields: fields)
     }
 
@@ -85,6 +89,8 @@ extension Shop {
             case .limited:
                 return try await checkRecoveryCodesPage(
                     visit, account, status: 429, Self.patience(error), fields: Self.retry(error))
+            case .codesLocked:
+                return try await checkRecoveryCodesPage(visit, account, status: 403, .codesWaitForUnlock)
             case .conflict: return go(visit, to: "/recovery", .init(kind: .warn, text: .beginAnew))
             default: throw error
             }

@@ -62,6 +62,7 @@ enum ShopText: Sendable, Hashable {
 
     // Locked and frozen users.
     case unlock, unlocked, stoppedByFraud, stoppedByGuesses, stoppedByOperator, askOperator, codesAreLocked
+    case codesWaitForUnlock, operatorUnlocksCodes
 
     // Faults.
     case didNotWork, tryAgain, noSuchPage, formIsOld, relayIsAway

@@ -208,4 +208,19 @@ import Testing
             #expect(try await ada.post("/recovery/check", ["code": codes[position - 1]]).status == 429)
         }
     }
+
+    @Test func lockedCodesAreSaidWhenRecoveryCodesAreTypedBack() async throws {
+        try await RunningShop.run(["--recovery-check", "on", "--guesses", "1"]) { shop in
+            let (ada, phone) = try await shop.customer("ada")
+            _ = try await ada.get("/recovery")
+            let (_, page) = try await approve(ada, phone, shop, try await ada.go("/recovery"))
+            let codes = page.text.split(separator: "<code>").dropFirst().map { String($0.prefix { $0 != "<" }) }
+            let asked = try #require(try await ada.get("/recovery/check").between("code number ", " "))
+            let position = try #require(Int(asked))
+            #expect(try await ada.post("/recovery/check", ["code": codes[position % 10]]).status == 422)
+            let locked = try await ada.post("/recovery/check", ["code": codes[position - 1]])
+            #expect(locked.status == 403 && locked.text.contains(#"action="/recovery/check""#))
+            #expect(locked.text.contains("<code>twoefay user unlock ada</code>"))
+        }
+    }
 }
