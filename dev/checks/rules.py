@@ -299,6 +299,44 @@ def sql_names(project):
                 yield path, line, "`?`: give the parameter a name, as in `:user`"
 
 
+@rule
+def translations(project):
+    """Every text of the API has a German translation that differs from it and shows the same values."""
+    for path, swift in project.sources.items():
+        for line, match in found(r"\bLocalizedText\((?=\s*[^)\s])", swift.code):
+            parts = arguments(swift, match.end())
+            if parts is None:
+                continue
+            (english, values), (german, others) = parts
+            if not german.strip():
+                yield path, line, "a text without its German translation"
+            elif english and english.split() == german.split():
+                yield path, line, f"`{german.strip()}` is not translated"
+            elif values != others:
+                yield path, line, f"the translations show different values: {values} and {others}"
+
+
+def arguments(swift, start):
+    """Of the two arguments of a text, the literal words and the values; None if a literal is not there."""
+    depth, at, border = 0, start, None
+    while at < len(swift.code) and depth >= 0:
+        depth += {"(": 1, ")": -1}.get(swift.code[at], 0)
+        if depth == 0 and border is None and re.match(r"\bde:", swift.code[at:at + 3]):
+            border = at
+        at += 1
+    if border is None:
+        return None
+    parts = [(start, border), (border, at - 1)]
+    if not all('"' in swift.text[first:last] for first, last in parts):
+        return None
+    return [(swift.quoted[first:last], shown_values(swift.text[first:last])) for first, last in parts]
+
+
+def shown_values(text):
+    values = re.findall(r"\\\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)", text)
+    return sorted(re.sub(r"\.(english|german)$", "", value) for value in values)
+
+
 # Files.
 
 @rule

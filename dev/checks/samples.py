@@ -47,7 +47,8 @@ GOOD = {
     "Sources/Base/World/Clock.swift": "import CLinux\nlet moment = clock_gettime(0, nil)\n",
     "Sources/Network/EventLoop/Loop.swift": "import World\n" + UNCHECKED_GOOD + "func go() { Task.immediate {} }\n",
     "Sources/Product/Relay/Ask.swift": "import World // Task { }\nlet text = \"try! Task { } \\(one(\"NOW()\"))\" /* usleep( */\n"
-                               "func dispatchTask(_: Int) {}\nfunc sleep(for: Int) { loop.sleep(for: 1) }\nlet number = Int.random(in: 0..<9, using: &chance)\n",
+                               "func dispatchTask(_: Int) {}\nfunc sleep(for: Int) { loop.sleep(for: 1) }\n"
+                               "let shown = LocalizedText(\"is \\(b.english(1))\", de: \"ist \\(b.english(1))\")\nlet number = Int.random(in: 0..<9, using: &chance)\n",
     "Sources/Storage/Storage/SQL/Ask.swift": "let ask = \"INSERT INTO users VALUES (:user)\"\n",
     "Sources/Storage/Storage/SQLite/Engine.swift": "import CSQLite\n// INSERT INTO users\nlet begin = \"BEGIN IMMEDIATE\"\n",
     "Tests/Product/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
@@ -110,6 +111,11 @@ BAD = [
     ("sql-asks-outside", "schema.sql", "CREATE TABLE a (at DATETIME(3) DEFAULT CURRENT_TIMESTAMP);\n"),
     ("sql-asks-outside", "schema.sql", "CREATE TABLE a (id binary(16) /*M! DEFAULT UUID() */);\n"),
     ("tables-in-engines", "Sources/Storage/Storage/SQLite/A.swift", "let a = \"SELECT 1 FROM users\"\n"),
+    ("translations", "Sources/Product/Relay/A.swift", "let a = LocalizedText(\"must be given\", de: \"\")\n"),
+    ("translations", "Sources/Product/Relay/A.swift", "let a = LocalizedText(\n    \"is b\", de: \"is b\")\n"),
+    ("translations", "Sources/Product/Relay/A.swift", "let a = LocalizedText(\"is \\(b)\", de: \"ist c\")\n"),
+    ("translations", "Sources/Product/Relay/A.swift",
+     "let a = LocalizedText(\"is \\(b(1, \"x\"))\" + \"!\", de: \"ist \\(c)\" + \"!\")\n"),
     ("length", "Sources/Product/Relay/A.swift", "\n" * 501),
     ("machine-paths", "README.md", "cd /home/" + "somebody/twoefay\n"),
     ("machine-paths", "deploy/x", "cp /roo" + "t/x .\n"),
