@@ -6,17 +6,27 @@ public enum JWSError: Error, Sendable, Equatable, CustomStringConvertible {
     case tooLong
     /// It does not have three parts of base64url.
     case malformed
-    case header(String)
+    case header(HeaderFault)
     /// The algorithm in the header is not the expected one.
     case algorithm
     /// The signature does not have the length of its algorithm, such as 64 bytes for ES256.
     case signatureLength
 
+    /// The reason why a header is refused.
+    public enum HeaderFault: Sendable, Equatable {
+        case json(JSONError)
+        case notAnObject
+        /// A member that must be understood, and is not.
+        case notUnderstood(String)
+    }
+
     public var description: String {
         switch self {
         case .tooLong: "the JWS is too long"
         case .malformed: "the JWS must have three parts in base64url"
-        case .header(let why): "the header of the JWS: \(why)"
+        case .header(.json(let error)): "the header of the JWS: \(error.message)"
+        case .header(.notAnObject): "the header of the JWS: it is not an object"
+        case .header(.notUnderstood(let name)): "the header of the JWS: \(name) is not understood"
         case .algorithm: "the JWS has an algorithm that is not allowed here"
         case .signatureLength: "the signature of the JWS has a wrong length for its algorithm"
         }
@@ -75,21 +85,15 @@ public enum JWS {
             let payload = Base64URL.decode(utf8: text[(dots[0] + 1)..<dots[1]]),
             let signature = Base64URL.decode(utf8: text[(dots[1] + 1)...])
         else { throw .malformed }
-        let header: JSONObject
-        do {
-            guard let object = try JSONReader.read(headerBytes).object else {
-                throw JWSError.header("it is not an object")
-            }
-            header = object
-        } catch let error as JSONError {
-            throw .header(error.message)
-        } catch let error as JWSError {
-            throw error
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONReader.read(headerBytes)
         } catch {
-            throw .header("it cannot be read")
+            throw .header(.json(error))
         }
+        guard let header = value.object else { throw .header(.notAnObject) }
         guard header["alg"]?.string == algorithm.rawValue else { throw .algorithm }
-        for name in ["crit", "b64"] where header[name] != nil { throw .header("\(name) is not understood") }
+        for name in ["crit", "b64"] where header[name] != nil { throw .header(.notUnderstood(name)) }
         guard algorithm.signatureLengths.contains(signature.count) else { throw .signatureLength }
         return JWSObject(
             algorithm: algorithm, header: header, payload: payload,

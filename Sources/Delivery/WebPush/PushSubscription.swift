@@ -11,13 +11,20 @@ public struct PushSubscription: Sendable {
     public let auth: Secret
 
     /// The reason why a text is not a subscription.
-    public struct Fault: Error, Sendable, Equatable, CustomStringConvertible {
-        public let description: String
+    public enum Fault: String, Error, Sendable, CaseIterable, CustomStringConvertible {
+        case form, endpoint, key, auth
 
-        init(_ description: String) { self.description = description }
+        public var description: String {
+            switch self {
+            case .form: "must be base64url of a Push API subscription: {endpoint, keys: {p256dh, auth}}"
+            case .endpoint: "must have an endpoint that is an https URL of at most \(endpointBytes) bytes"
+            case .key: "must have a p256dh that is a point of P-256, 65 bytes as base64url"
+            case .auth: "must have an auth of 16 bytes as base64url"
+            }
+        }
     }
 
-    static let endpointBytes = 1024
+    public static let endpointBytes = 1024
 
     public init(endpoint: TransferURL, publicKey: P256PublicKey, auth: Secret) {
         self.endpoint = endpoint
@@ -30,17 +37,17 @@ public struct PushSubscription: Sendable {
     public init(token: String) throws(Fault) {
         guard let bytes = Base64URL.decode(token), let whole = (try? JSONReader.read(bytes))?.object,
             let endpoint = whole["endpoint"]?.string, let keys = whole["keys"]?.object
-        else { throw Fault("must be base64url of a Push API subscription: {endpoint, keys: {p256dh, auth}}") }
+        else { throw .form }
         guard endpoint.utf8.count <= Self.endpointBytes, let url = TransferURL(endpoint), url.secure else {
-            throw Fault("must have an endpoint that is an https URL of at most \(Self.endpointBytes) bytes")
+            throw .endpoint
         }
         self.endpoint = url
         guard let point = keys["p256dh"]?.string.flatMap({ Base64URL.decode($0) }),
             let publicKey = try? P256PublicKey(x963: point)
-        else { throw Fault("must have a p256dh that is a point of P-256, 65 bytes as base64url") }
+        else { throw .key }
         self.publicKey = publicKey
         guard let auth = keys["auth"]?.string.flatMap({ Base64URL.decode($0) }), auth.count == 16 else {
-            throw Fault("must have an auth of 16 bytes as base64url")
+            throw .auth
         }
         self.auth = Secret(auth)
     }

@@ -68,11 +68,11 @@ import Testing
         arguments: [
             (#"{"alg":"none"}"#, JWSError.algorithm), (#"{"alg":"HS256"}"#, .algorithm),
             (#"{"alg":"es256"}"#, .algorithm),
-            (#"{"alg":["ES256"]}"#, .algorithm), (#"{}"#, .algorithm), (#"[]"#, .header("it is not an object")),
-            (#"{"alg":"ES256","crit":["exp"]}"#, .header("crit is not understood")),
-            (#"{"alg":"ES256","b64":true}"#, .header("b64 is not understood")),
-            (#"{"alg":"none","alg":"ES256"}"#, .header("the name \"alg\" appears twice in one object, at byte 14")),
-            (#"{"alg":"ES256"} x"#, .header("text follows the JSON value, at byte 16")),
+            (#"{"alg":["ES256"]}"#, .algorithm), (#"{}"#, .algorithm), (#"[]"#, .header(.notAnObject)),
+            (#"{"alg":"ES256","crit":["exp"]}"#, .header(.notUnderstood("crit"))),
+            (#"{"alg":"ES256","b64":true}"#, .header(.notUnderstood("b64"))),
+            (#"{"alg":"none","alg":"ES256"}"#, .header(.json(JSONError(offset: 14, kind: .duplicateName("alg"))))),
+            (#"{"alg":"ES256"} x"#, .header(.json(JSONError(offset: 16, kind: .trailingBytes)))),
         ])
     func malformedHeaderIsRefused(header: String, error: JWSError) {
         let signature = Base64URL.encode([UInt8](repeating: 1, count: 64))
