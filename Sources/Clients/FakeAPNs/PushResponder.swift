@@ -120,7 +120,7 @@ final class PushResponder: Handler {
         }
     }
 
-    func tooLarge() -> Response { refusal(.payloadTooLarge, id: nil) }
+    func tooLarge(_ fields: Fields) -> Response { refusal(.payloadTooLarge, id: nil) }
 
     func record(_ request: RecordedRequest) {
         if case .refused(let reason) = request.outcome {

@@ -2,18 +2,18 @@
 public protocol Handler: Sendable {
     func handle(_ request: Request) -> Reply
 
-    /// The response to a request with a body above the limit. Such a request does not reach
-    /// `handle`.
-    func tooLarge() -> Response
+    /// The response to a request with these header fields and a body above the limit. Such a
+    /// request does not reach `handle`.
+    func tooLarge(_ fields: Fields) -> Response
 }
 
 /// The answer to a request. A held request is a value, too: no task waits for it.
 public enum Reply: Sendable {
     case now(Response)
-    /// The work starts at once on the loop. If it has not ended after `deadline`, `late` is sent
-    /// and its result is dropped. The work itself continues, because a change that was handed to
+    /// The work starts at once on the loop. If it has not ended after `deadline`, the response that
+    /// `late` makes is sent and its result is dropped. The work itself continues, because a change that was handed to
     /// the store is never cancelled.
-    case later(deadline: Duration, late: Response, work: @Sendable () async -> Outcome)
+    case later(deadline: Duration, late: @Sendable () -> Response, work: @Sendable () async -> Outcome)
 }
 
 public enum Outcome: Sendable {

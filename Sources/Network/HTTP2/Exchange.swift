@@ -17,7 +17,7 @@ final class Exchange {
     private let loop: EventLoop
     private let holdEnds: HeldRequestCompleter
     private let deadline: Duration
-    private let late: Response
+    private let late: @Sendable () -> Response
     private let answer: (Response) -> Void
     private let ended: () -> Void
     private var state = State.working
@@ -33,7 +33,7 @@ final class Exchange {
     /// - Parameter answer: called at most once.
     /// - Parameter ended: called once, when no work of this exchange runs any more.
     init(
-        loop: EventLoop, holdEnds: HeldRequestCompleter, deadline: Duration, late: Response,
+        loop: EventLoop, holdEnds: HeldRequestCompleter, deadline: Duration, late: @escaping @Sendable () -> Response,
         answer: @escaping (Response) -> Void,
         ended: @escaping () -> Void
     ) {
@@ -85,7 +85,7 @@ final class Exchange {
             timer = nil
             guard case .working = state else { return }
             settle()
-            answer(late)
+            answer(late())
         }
     }
 

@@ -304,7 +304,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             answer(stream, Response(status: 405))
         } else if let length = stream.head.contentLength, length > limits.bodyBytes {
             discard(stream)
-            answer(stream, handler.tooLarge())
+            answer(stream, handler.tooLarge(stream.head.fields))
         }
     }
 
@@ -317,7 +317,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         }
         guard stream.body.count + range.count <= limits.bodyBytes else {
             discard(stream)
-            answer(stream, handler.tooLarge())
+            answer(stream, handler.tooLarge(stream.head.fields))
             return
         }
         guard pendingBodyBytes + range.count <= limits.pendingBodyBytes else {
@@ -355,7 +355,8 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     }
 
     private func begin(
-        _ stream: ServerStream, _ deadline: Duration, _ late: Response, _ work: @escaping @Sendable () async -> Outcome
+        _ stream: ServerStream, _ deadline: Duration, _ late: @escaping @Sendable () -> Response,
+        _ work: @escaping @Sendable () async -> Outcome
     ) {
         inFlight += 1
         server.workBegan()

@@ -101,7 +101,7 @@ public final class API: Handler {
                 return .now(inbound.refusal(Problem(.limited(retryAfter: Self.quotaPause))))
             }
             return .later(
-                deadline: settings.deadline, late: APIResponse(Problem.unavailable).response(to: access.id),
+                deadline: settings.deadline, late: { APIResponse(Problem.unavailable).response(to: access.id) },
                 work: { [turns] in
                     defer { use.end(subject) }
                     guard case .website(let key) = subject else { return await inbound.outcome() }
@@ -114,7 +114,7 @@ public final class API: Handler {
         }
     }
 
-    public func tooLarge() -> Response {
+    public func tooLarge(_ fields: Fields) -> Response {
         let access = AccessLogLine(
             id: requestID(), method: nil, route: "none", deadline: settings.deadline, hasCertificate: false,
             sampled: sampled, time: time, log: log)

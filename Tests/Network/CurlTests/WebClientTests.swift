@@ -226,7 +226,7 @@ import Testing
 
     @Test func missingAnswerEndsAtTheDeadline() async throws {
         try await Fixture.with { fixture in
-            let never = Reply.later(deadline: timeout, late: Response(status: 503)) {
+            let never = Reply.later(deadline: timeout, late: { Response(status: 503) }) {
                 await EventLoop.current?.sleep(for: timeout)
                 return .response(Response(status: 200))
             }

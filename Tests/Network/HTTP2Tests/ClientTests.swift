@@ -165,7 +165,7 @@ struct ClientTests {
         let waits = Shared<[TestWait]>([])
         try await TestServer.with { request in
             guard request.path == "/held" else { return .now(ok) }
-            return .later(deadline: .seconds(Patience.seconds), late: Response(status: 503)) {
+            return .later(deadline: .seconds(Patience.seconds), late: { Response(status: 503) }) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
                 return .held(Hold(duration: .seconds(Patience.seconds), wait: wait) { .response(ok) })

@@ -51,7 +51,7 @@ private final class Bench: Sendable {
     func start(_ work: @escaping @Sendable () async -> Outcome) -> LoopBound<Exchange> {
         loop.asCurrent {
             let exchange = Exchange(
-                loop: loop, holdEnds: holdEnds.value, deadline: .seconds(5), late: Response(status: 503),
+                loop: loop, holdEnds: holdEnds.value, deadline: .seconds(5), late: { Response(status: 503) },
                 answer: { [answers] response in answers.withLock { $0.append(response.status) } },
                 ended: { [ends] in ends.withLock { $0 += 1 } })
             exchange.start(work)

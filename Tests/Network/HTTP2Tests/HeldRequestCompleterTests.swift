@@ -29,7 +29,7 @@ struct HeldRequestCompleterTests {
     private func hold(_ owner: String, _ wait: TestWait, takes duration: Duration) -> LoopBound<Exchange> {
         loop.asCurrent {
             let exchange = Exchange(
-                loop: loop, holdEnds: holdEnds.value, deadline: .seconds(5), late: Response(status: 503),
+                loop: loop, holdEnds: holdEnds.value, deadline: .seconds(5), late: { Response(status: 503) },
                 answer: { [progress] _ in progress.withLock { $0.answered.append(owner) } }, ended: {})
             exchange.start { [progress, loop] in
                 .held(

@@ -14,7 +14,7 @@ final class HeldWork: Sendable {
 
     /// A reply that is sent when the test ends the work.
     func reply(_ response: Response) -> Reply {
-        .later(deadline: .seconds(3600), late: Response(status: 503)) { [self] in
+        .later(deadline: .seconds(3600), late: { Response(status: 503) }) { [self] in
             await run()
             return .response(response)
         }

@@ -19,7 +19,7 @@ struct RevokedConnectionTests {
         limits.drainStep = .seconds(Patience.seconds)
         try await TestServer.with(limits: limits) { request in
             guard request.path == "/held" else { return .now(ok) }
-            return .later(deadline: .seconds(Patience.seconds), late: Response(status: 503)) {
+            return .later(deadline: .seconds(Patience.seconds), late: { Response(status: 503) }) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
                 return .held(

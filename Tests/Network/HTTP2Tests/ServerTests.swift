@@ -54,7 +54,7 @@ struct ServerTests {
         let loops = Shared<[EventLoop]>([])
         try await TestServer.with { request in
             let isSlow = request.path == "/slow"
-            return .later(deadline: isSlow ? .milliseconds(50) : .seconds(60), late: Response(status: 503)) {
+            return .later(deadline: isSlow ? .milliseconds(50) : .seconds(60), late: { Response(status: 503) }) {
                 await loops.current[0].sleep(for: isSlow ? .milliseconds(200) : .milliseconds(1))
                 return .response(ok)
             }
@@ -72,7 +72,7 @@ struct ServerTests {
         let waits = Shared<[TestWait]>([])
         let time = TestTime()
         try await TestServer.with(time: time) { _ in
-            .later(deadline: .seconds(3600), late: Response(status: 503)) {
+            .later(deadline: .seconds(3600), late: { Response(status: 503) }) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
                 return .held(Hold(duration: .seconds(3600), wait: wait) { .response(ok) })
@@ -108,7 +108,7 @@ struct ServerTests {
         limits.inFlight = 3
         let waits = Shared<[TestWait]>([])
         try await TestServer.with(limits: limits) { _ in
-            .later(deadline: .seconds(Patience.seconds), late: Response(status: 503)) {
+            .later(deadline: .seconds(Patience.seconds), late: { Response(status: 503) }) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
                 return .held(Hold(duration: .seconds(3600), wait: wait) { .response(ok) })
@@ -182,7 +182,7 @@ struct ServerTests {
         let waits = Shared<[TestWait]>([])
         let work = HeldWork()
         try await TestServer.with { request in
-            .later(deadline: .seconds(3600), late: Response(status: 503)) {
+            .later(deadline: .seconds(3600), late: { Response(status: 503) }) {
                 if request.path == "/slow" { await work.run() }
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }

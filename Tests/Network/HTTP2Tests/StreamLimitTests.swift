@@ -15,7 +15,7 @@ private typealias Kind = RawPeer.Kind
     {
         let waits = Shared<[TestWait]>([])
         try await TestServer.with(tls: false) { _ in
-            .later(deadline: .seconds(Patience.seconds), late: Response(status: 503)) {
+            .later(deadline: .seconds(Patience.seconds), late: { Response(status: 503) }) {
                 let wait = TestWait()
                 waits.withLock { $0.append(wait) }
                 let hold = Hold(duration: .seconds(Patience.seconds), wait: wait) { .response(Response(status: 200)) }

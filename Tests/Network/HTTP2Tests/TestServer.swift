@@ -15,7 +15,7 @@ struct TestHandler: Handler {
 
     init(_ body: @escaping @Sendable (Request) -> Reply) { self.body = body }
     func handle(_ request: Request) -> Reply { body(request) }
-    func tooLarge() -> Response { Response(status: 413, body: Array("too large".utf8)) }
+    func tooLarge(_ fields: Fields) -> Response { Response(status: 413, body: Array("too large".utf8)) }
 }
 
 /// A value that several closures share and that a test can await.

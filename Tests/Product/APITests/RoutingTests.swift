@@ -184,8 +184,8 @@ struct RoutingTests {
             return
         }
         #expect(deadline == .seconds(10))
-        #expect(late.status == 503)
-        #expect(late.withoutID == response.withoutID)
+        #expect(late().status == 503)
+        #expect(late().withoutID == response.withoutID)
     }
 
     @Test func cancelledRequestIsLogged() async throws {

@@ -100,7 +100,7 @@ public enum RunningReply {
         case .now(let response): respond(response)
         case .later(let deadline, let late, let work):
             let once = Once(respond)
-            let timer = loop.schedule(after: deadline) { once.give(late) }
+            let timer = loop.schedule(after: deadline) { once.give(late()) }
             loop.spawn {
                 let outcome = await work()
                 loop.cancel(timer)

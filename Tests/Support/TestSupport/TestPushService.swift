@@ -95,7 +95,7 @@ public final class TestPushService: Sendable {
         weak let service: TestPushService?
 
         func handle(_ request: Request) -> Reply { service?.handle(request) ?? .now(Response(status: 503)) }
-        func tooLarge() -> Response { Response(status: 413) }
+        func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
     }
 
     public var port: UInt16 { state.withLock { $0.port } }
@@ -140,7 +140,7 @@ public final class TestPushService: Sendable {
         case .respond(let status, let fields): return .now(Response(status: status, fields: Fields(fields)))
         case .silence:
             let loop = group.loops[0]
-            return .later(deadline: .seconds(3600), late: Response(status: 500)) {
+            return .later(deadline: .seconds(3600), late: { Response(status: 500) }) {
                 await loop.sleep(for: .seconds(3600))
                 return .response(Response(status: 500))
             }

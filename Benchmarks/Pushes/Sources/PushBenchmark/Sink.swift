@@ -16,7 +16,7 @@ private struct Sink: Handler {
         return .now(Response(status: 200, fields: fields))
     }
 
-    func tooLarge() -> Response { Response(status: 413) }
+    func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
 }
 
 /// Prints its port, and runs until the process is killed.

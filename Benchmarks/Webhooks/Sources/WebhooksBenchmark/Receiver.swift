@@ -60,7 +60,7 @@ final class Receiver: Handler {
             self.state.withLock { $0.told[id] = $0.told[id] ?? now }
             return .response(Response(status: 204))
         }
-        return .later(deadline: .seconds(600), late: Response(status: 503)) { .held(hold) }
+        return .later(deadline: .seconds(600), late: { Response(status: 503) }) { .held(hold) }
     }
 
     /// The wait of an unanswered webhook for `recover`. A cancelled wait does not accept its
@@ -81,7 +81,7 @@ final class Receiver: Handler {
         func cancel() { receiver.state.withLock { $0.held[ObjectIdentifier(self)] = nil } }
     }
 
-    func tooLarge() -> Response { Response(status: 413) }
+    func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
 
     /// Starts a server, and returns the webhook URL.
     func listen(on loop: EventLoop, as issued: IssuedCertificate) async throws -> String {

@@ -129,5 +129,5 @@ final class CalledWebsite: Handler {
         }
     }
 
-    func tooLarge() -> Response { Response(status: 413) }
+    func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
 }
