@@ -221,7 +221,7 @@ CREATE TABLE IF NOT EXISTS challenge (
     place_distance int,                     -- between them at least, in kilometres
     approves binary(32),                    -- of an approval: the digest of the change that it approves
     used_by binary(16),                     -- of an approval: the operation that used it
-    language varchar(256),                  -- Accept-Language of the request, for a user without a language
+    language varchar(256),                  -- of messages: a BCP 47 tag, or a whole Accept-Language
     known int NOT NULL DEFAULT 0,           -- 1: from a browser that the website knows as the user's
     asked_at datetime(3) NOT NULL,
     expires_at datetime(3) NOT NULL,

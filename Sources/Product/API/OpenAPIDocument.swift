@@ -97,6 +97,7 @@ enum OpenAPIDocument {
         }
         if route.path.text == "/login" {
             names.append(("Accept-Language", "The visitor's; the language of messages to a user without a language"))
+            names.append(("Accept-User-Language", "The person's own choice, which has precedence"))
         }
         if ["/auth", "/pending"].contains(route.path.text) {
             names.append(("Prefer", "wait=N: holds the request for up to N seconds, at most 60"))

@@ -13,6 +13,9 @@ public struct Operation: Sendable {
     public let isRepeatable: Bool
     /// The time of the first request, if this one is a repetition.
     public let begunAt: Timestamp?
+    /// The languages of the person for whom the change is made, in which the change sends messages.
+    /// They are no part of its identity: a repetition in another language is the same change.
+    public private(set) var languages = RequestedLanguages.none
     private let key: Secret
 
     init(id: OperationID, mayHaveRun: Bool, isRepeatable: Bool, begunAt: Timestamp? = nil, key: Secret) {
@@ -26,7 +29,15 @@ public struct Operation: Sendable {
     /// Returns the operation of a part of this change that has an audit row of its own.
     public func part(_ label: String) -> Operation {
         Operation(
-            id: identifier(label), mayHaveRun: mayHaveRun, isRepeatable: isRepeatable, begunAt: begunAt, key: key)
+            id: identifier(label), mayHaveRun: mayHaveRun, isRepeatable: isRepeatable, begunAt: begunAt, key: key
+        ).speaking(languages)
+    }
+
+    /// Returns the same operation for a person with these languages.
+    public func speaking(_ languages: RequestedLanguages) -> Operation {
+        var operation = self
+        operation.languages = languages
+        return operation
     }
 
     /// Returns an id that is different for every label. It is not secret.

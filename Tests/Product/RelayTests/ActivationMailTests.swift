@@ -21,7 +21,7 @@ import World
 
         init(
             _ kind: StoreKind, _ ceremony: Ceremony, _ policies: [String: String] = [:], language: String? = nil,
-            answer: DeliveryOutcome = .accepted(by: nil)
+            chosen: String? = nil, answer: DeliveryOutcome = .accepted(by: nil)
         ) async throws {
             let rig = try await RelayRig(kind)
             rig.mails.answerOtherwise { _ in answer }
@@ -31,7 +31,8 @@ import World
                 try await relay.register(
                     Registration(
                         username: "ada", email: ActivationMailTests.address, phone: nil, displayName: nil,
-                        language: language), language: "de-AT", by: shop, as: relay.operations.new())
+                        language: language), by: shop,
+                    as: relay.operations.new().speaking(RequestedLanguages(chosen: chosen, accepted: "de-AT")))
             }
             self.issued = issued
             ada = Person(rig: rig, website: shop, username: "ada", token: token, code: "")
@@ -114,6 +115,8 @@ import World
     @Test(arguments: StoreKind.all) func languageOfTheUserIsPreferred(kind: StoreKind) async throws {
         let scene = try await Scene(kind, .letter, language: "en")
         #expect(await scene.rig.mails.next().language == "en")
+        let other = try await Scene(kind, .letter, language: "en", chosen: "fr")
+        #expect(await other.rig.mails.next().language == "fr")
     }
 
     /// The attack: somebody reads the mailbox later, and replays the activation mail.

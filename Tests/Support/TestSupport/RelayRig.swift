@@ -170,16 +170,16 @@ public final class RelayRig: Sendable {
     }
 
     public func bind(
-        _ phone: TestPhone, user: UserToken, code: String, website: String, from sender: String = "192.0.2.1"
+        _ phone: TestPhone, user: UserToken, code: String, website: String,
+        languages: RequestedLanguages = .none, from sender: String = "192.0.2.1"
     ) async throws -> Binding {
         let proof = try phone.proof(
             token: user.text, code: code, origin: Self.origin, website: website, at: time.now())
-        return try await on { relay in
-            try await relay.bind(
-                BindRequest(
-                    token: user, pushToken: phone.pushToken, activationCode: code, proof: proof, binding: nil,
-                    name: "Phone", platform: .ios, environment: .production), from: sender)
-        }
+        var request = BindRequest(
+            token: user, pushToken: phone.pushToken, activationCode: code, proof: proof, binding: nil, name: "Phone",
+            platform: .ios, environment: .production)
+        request.languages = languages
+        return try await on { [request] relay in try await relay.bind(request, from: sender) }
     }
 }
 

@@ -49,12 +49,13 @@ import World
         return try #require(mail.text.codeOfAMail, sourceLocation: location)
     }
 
-    /// The website's language for the user, the browser's languages, and the expected language of the mail.
-    private static let people: [(name: String, language: String?, browser: String?, words: Words)] = [
-        ("bob.german", "de", nil, .german), ("ann.austrian", "de-AT, de;q=0.8, en;q=0.5", nil, .german),
-        ("eve.british", "en-GB", "de", .english), ("luc.french", "fr-FR, en;q=0.7, de;q=0.3", nil, .english),
-        ("joe.silent", nil, nil, .english), ("ida.swiss", nil, "de-CH, fr;q=0.8", .german),
-        ("max.strange", nil, "not a language", .english),
+    /// The website's language for the user, the browser's languages, the person's own choice, and the expected
+    /// language of the mail.
+    private static let people: [(name: String, language: String?, browser: String?, own: String?, words: Words)] = [
+        ("bob.german", "de", nil, nil, .german), ("ann.austrian", "de-AT, de;q=0.8, en;q=0.5", nil, nil, .german),
+        ("eve.british", "en-GB", "de", nil, .english), ("luc.french", "fr-FR, en;q=0.7, de;q=0.3", nil, nil, .english),
+        ("joe.silent", nil, nil, nil, .english), ("ida.swiss", nil, "de-CH, fr;q=0.8", nil, .german),
+        ("max.strange", nil, "not a language", nil, .english), ("amy.chooser", "en", "en", "de", .german),
     ]
 
     @Test(arguments: [StoreKind.file, .mariadb])
@@ -82,7 +83,8 @@ import World
                 let before = SystemTime().now()
                 let login = try await CodeLogin(
                     shop, person.name, Self.request,
-                    fields: person.browser.map { ["Accept-Language": $0] } ?? [:])
+                    fields: (person.browser.map { ["Accept-Language": $0] } ?? [:])
+                        .merging(person.own.map { ["Accept-User-Language": $0] } ?? [:]) { $1 })
                 #expect(login.asked["login"] == "unverified" && login.factor == "mail")
                 try await fixture.relay.logged("event=mail.accepted challenge=\(login.challenge)")
                 let result = try await login.result()

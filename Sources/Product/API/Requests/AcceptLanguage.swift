@@ -1,13 +1,26 @@
 import Domain
 import HTTP
 
-/// The `Accept-Language` field (RFC 9110 §12.5.4), which a website passes on from its visitor. An
-/// invalid or too long value is ignored.
+/// The languages that a request asks for: `Accept-Language` (RFC 9110 §12.5.4), which a website
+/// passes on from its visitor, and `Accept-User-Language`, which has the same form and states the
+/// person's own choice. An invalid or too long value is ignored.
 enum AcceptLanguage {
     static let longest = 256
 
-    static func read(_ fields: Fields) -> String? {
-        let text = fields.values("accept-language").joined(separator: ", ")
+    static func read(_ fields: Fields) -> RequestedLanguages {
+        RequestedLanguages(
+            chosen: value("accept-user-language", fields), accepted: value("accept-language", fields))
+    }
+
+    private static func value(_ name: String, _ fields: Fields) -> String? {
+        let values = fields.values(name)
+        // Most requests have neither field. The work on the others is limited by their length.
+        guard !values.isEmpty, values.reduce(0, { $0 + $1.utf8.count }) <= longest else { return nil }
+        // Empty elements of a list have no meaning (RFC 9110 §5.6.1).
+        let ranges = values.joined(separator: ",").split(separator: ",").filter { range in
+            range.contains { $0 != " " && $0 != "\t" }
+        }
+        let text = ranges.joined(separator: ",")
         guard (1...longest).contains(text.utf8.count), FieldRule.language(text) == nil else { return nil }
         return text
     }

@@ -110,8 +110,9 @@ struct RequestContext: Sendable {
         _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: IdempotentRequest?
     ) async -> Outcome {
         let call = VerbCall(
-            api: api, pathParameters: pathParameters, body: body, operation: operation, remote: request.remote,
-            waitLimit: Preference.wait(request.fields), language: AcceptLanguage.read(request.fields))
+            api: api, pathParameters: pathParameters, body: body,
+            operation: operation.speaking(AcceptLanguage.read(request.fields)), remote: request.remote,
+            waitLimit: Preference.wait(request.fields))
         let verdict: VerbOutcome
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)

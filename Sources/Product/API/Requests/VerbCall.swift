@@ -10,15 +10,13 @@ struct VerbCall: Sendable {
     let pathParameters: [String: String]
     /// The parameters of the body, all of them valid.
     let body: JSONObject
-    /// The operation of the change. It is the same if the request comes again under its idempotency
-    /// key.
+    /// The operation of the change, with the languages that the request asks for. It is the same if
+    /// the request comes again under its idempotency key.
     let operation: Operation
     /// The source address of the request.
     let remote: String
     /// The seconds that the caller is willing to wait (`Prefer: wait=N`).
     let waitLimit: Int?
-    /// The user's preferred languages, if the caller sends them (`Accept-Language`).
-    let language: String?
 
     var relay: Relay { api.relay }
 

@@ -50,8 +50,8 @@ enum Ask {
                 subject: subject, username: username, request: call[P.request], number: call[P.number],
                 ip: call[P.ip], userAgent: call[P.userAgent], service: call[P.service], action: call[P.action],
                 details: call[P.details] ?? [], expiresIn: call[P.expiresIn], factors: call[P.factors],
-                minAssurance: call[P.minAssurance], language: call.language,
-                isKnown: call[P.knownBrowser] == true), by: website, as: call.operation)
+                minAssurance: call[P.minAssurance], isKnown: call[P.knownBrowser] == true), by: website,
+            as: call.operation)
         var body: JSONObject = [
             "login": .string(asked.verified ? "verified" : "unverified"), "challenge": .string(asked.challenge.text),
         ]

@@ -65,15 +65,14 @@ enum Enrol {
         let registration = Registration(
             username: try call.required(P.username), email: call[P.email], phone: call[P.phone],
             displayName: call[P.displayName], language: call[P.language])
-        let (token, activation) = try await call.relay.register(
-            registration, language: call.language, by: website, as: call.operation)
+        let (token, activation) = try await call.relay.register(registration, by: website, as: call.operation)
         return .secret(["token": .string(token.text), "activation": .object(try await activation.json(call))])
     }
 
     @Sendable static func activate(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let username = try username(call)
         let activation = try await call.relay.activate(
-            username: username, approval: call.approval, language: call.language, by: website, as: call.operation)
+            username: username, approval: call.approval, by: website, as: call.operation)
         let body = try await activation.json(call)
         return activation.shown == nil ? .answer(APIResponse(202, body)) : .secret(body)
     }
@@ -106,12 +105,13 @@ enum Enrol {
         // The answer must not reveal which value was wrong, so a malformed token is replaced by a
         // random one that cannot match.
         let token = UserToken(try call.required(P.idToken)) ?? call.relay.operations.draw()
-        let binding = try await call.relay.bind(
-            BindRequest(
-                token: token, pushToken: call[P.ownPushToken] ?? "",
-                activationCode: try call.required(P.activationCode), proof: try call.required(P.proof),
-                binding: call[P.binding], name: call[P.deviceName], platform: call[P.platform] ?? .other,
-                environment: call[P.environment] ?? .production), from: call.remote)
+        var request = BindRequest(
+            token: token, pushToken: call[P.ownPushToken] ?? "",
+            activationCode: try call.required(P.activationCode), proof: try call.required(P.proof),
+            binding: call[P.binding], name: call[P.deviceName], platform: call[P.platform] ?? .other,
+            environment: call[P.environment] ?? .production)
+        request.languages = call.operation.languages
+        let binding = try await call.relay.bind(request, from: call.remote)
         return .answer(APIResponse(200, binding.json))
     }
 

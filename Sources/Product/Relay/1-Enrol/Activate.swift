@@ -109,14 +109,13 @@ extension Relay {
     /// the user was ever bound, the user must approve first, unless the website's policy lets the
     /// website approve.
     public func activate(
-        username: String, approval: ChallengeID? = nil, language: String? = nil, by website: Website,
-        as operation: Operation
+        username: String, approval: ChallengeID? = nil, by website: Website, as operation: Operation
     ) async throws(Refusal) -> IssuedActivation {
         let user = try await user(named: username, of: website)
         guard user.state != .disabled else { throw .disabled }
         let word = website.policy.activationApproval
         let (secret, now) = (drawSecret(), time.now())
-        let mailed = try activationMail(secret, to: user, of: website, language: language, at: now, as: operation)
+        let mailed = try activationMail(secret, to: user, of: website, at: now, as: operation)
         var approvedBy: Approved?
         if user.isProved, word == nil {
             approvedBy = try await approved(.activation(of: user.id), by: approval, user, website, operation)

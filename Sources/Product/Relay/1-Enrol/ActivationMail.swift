@@ -26,7 +26,7 @@ public struct ActivationMail: Sendable {
 
     public let entry: OutboxEntryID
     public let secret: StoredSecret
-    /// The language of the mail if the user has none.
+    /// The language of the mail; nil for the language of the user.
     public let language: String?
     /// The relay that sends the mail at once; nil if the next relay that finds it does.
     public let holder: RelayID?
@@ -88,8 +88,7 @@ extension Relay {
     /// Returns the mail for a user's activation, and its masked address; nil if the website shows
     /// the code itself.
     func activationMail(
-        _ drawn: OperationSecret, to user: UserRow, of website: Website, language: String?, at now: Timestamp,
-        as operation: Operation
+        _ drawn: OperationSecret, to user: UserRow, of website: Website, at now: Timestamp, as operation: Operation
     ) throws(Refusal) -> (mail: ActivationMail, to: String)? {
         guard website.policy.enrolment != .open else { return nil }
         try requireIdentity(of: user, website)
@@ -100,18 +99,18 @@ extension Relay {
             ])
         }
         try requireMailCourier()
-        let mail = try activationMail(drawn, for: user.id, of: website, language: language, at: now, as: operation)
+        let mail = try activationMail(drawn, for: user.id, of: website, stored: user.language, at: now, as: operation)
         return (mail, Address.masked(email))
     }
 
     func activationMail(
-        _ drawn: OperationSecret, for user: UserID, of website: Website, language: String?, at now: Timestamp,
+        _ drawn: OperationSecret, for user: UserID, of website: Website, stored language: String?, at now: Timestamp,
         as operation: Operation
     ) throws(Refusal) -> ActivationMail {
         do throws(CryptoFailure) {
             return try ActivationMail(
-                drawn, for: user, of: website.id, language: language, sender: id, at: now, as: operation, by: sealer,
-                randomness)
+                drawn, for: user, of: website.id, language: operation.languages.message(stored: language),
+                sender: id, at: now, as: operation, by: sealer, randomness)
         } catch {
             log.error("operation.seal", [.operation: operation.id.text, .error: "\(error)"])
             throw .broken

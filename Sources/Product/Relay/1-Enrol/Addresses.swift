@@ -88,8 +88,9 @@ extension Relay {
         case .taken(let kinds): throw .conflict(kinds.map(Self.takenFault))
         case .refused: throw approved == nil ? .unavailable : Self.noApproval
         }
-        for address in wanted { try await sendCode(to: address.text, of: user, by: website, as: operation) }
-        return ChangedUser(user: try await self.user(named: username, of: website), waiting: wanted)
+        let changed = try await self.user(named: username, of: website)
+        for address in wanted { try await sendCode(to: address.text, of: changed, by: website, as: operation) }
+        return ChangedUser(user: changed, waiting: wanted)
     }
 
     /// Returns the user's approval of all new addresses together; nil if the user need not approve.

@@ -82,7 +82,7 @@ extension Relay {
         guard let challenge else {
             // The operation is derived, so a repetition under the same Idempotency-Key opens no
             // second challenge.
-            let asking = operations.fixed("approval", operation.id.bytes)
+            let asking = operations.fixed("approval", operation.id.bytes).speaking(operation.languages)
             let asked = try await askApproval(approvable, of: user.token, by: website, as: asking)
             throw .approvalRequired(asked.challenge, number: asked.number)
         }

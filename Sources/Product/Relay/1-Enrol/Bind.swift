@@ -16,6 +16,8 @@ public struct BindRequest: Sendable {
     public var name: String?
     public var platform: Platform
     public var environment: PushEnvironment
+    /// The languages of the messages to the user who must approve.
+    public var languages = RequestedLanguages.none
 
     public init(
         token: UserToken, pushToken: String, activationCode: String, proof: String, binding: String?, name: String?,
@@ -74,6 +76,7 @@ extension Relay {
     private struct Candidate: Sendable {
         let enrolment: Enrolment
         let token: UserToken
+        let languages: RequestedLanguages
         let website: Website
         let key: P256PublicKey
         let sender: String
@@ -92,6 +95,7 @@ extension Relay {
             self.key = key
             self.sender = sender
             token = request.token
+            languages = request.languages
             website = try relay.website(enrolment.website)
             digest = ActivationCode(text: request.activationCode).digest
             binding = relay.operations.fixed("bind", digest + key.spkiThumbprint)
@@ -233,6 +237,7 @@ extension Relay {
         return (operation, operation.identifier("challenge"))
     }
 
+            .speaking(candidate.languages)
     /// Returns the answer to the phone; nil if this call has changed something, so that the state
     /// must be read again.
     private func wait(

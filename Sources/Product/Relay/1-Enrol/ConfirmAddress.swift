@@ -46,7 +46,8 @@ extension Relay {
         // so a repetition sends nothing again.
         let sending = operations.fixed("address code", operation.id.bytes + factor.id.bytes)
         let code = nextCode(
-            of: factor, for: nil, language: user.language, until: now + Self.confirmationTime, at: now, as: sending)
+            of: factor, for: nil, language: operation.languages.message(stored: user.language),
+            until: now + Self.confirmationTime, at: now, as: sending)
         let outcome = try await withStore("address") { () async throws(StoreFailure) in
             try await store.send(
                 AddressCode(

@@ -120,10 +120,8 @@ extension Relay {
 
     /// Registers a user, and creates the activation code for the first phone, unless the user's
     /// identity must be confirmed first.
-    ///
-    /// - Parameter language: the language of a mail with the code if the registration has none.
     public func register(
-        _ registration: Registration, language: String? = nil, by website: Website, as operation: Operation
+        _ registration: Registration, by website: Website, as operation: Operation
     ) async throws(Refusal) -> (token: UserToken, activation: IssuedActivation) {
         try requireMail(to: registration.email, website)
         try await keepUserQuota(of: website)
@@ -141,7 +139,7 @@ extension Relay {
         let user = NewUser(
             id: id, token: UserToken(secret), website: website.id, registration: registration, factors: factors,
             createdAt: now)
-        let activation = try firstActivation(secret, of: user, by: website, language, as: operation)
+        let activation = try firstActivation(secret, of: user, by: website, as: operation)
         let use = OperationSecret.Use(.registration, user: id, website: website.id)
         let stored = try stored(secret, for: use, of: operation, at: now)
         let outcome = try await withStore("register") { () async throws(StoreFailure) in
@@ -169,14 +167,14 @@ extension Relay {
     /// Returns the activation that is stored with a new user; nil if an operator must confirm the
     /// user's identity first.
     private func firstActivation(
-        _ secret: OperationSecret, of user: NewUser, by website: Website, _ language: String?, as operation: Operation
+        _ secret: OperationSecret, of user: NewUser, by website: Website, as operation: Operation
     ) throws(Refusal) -> NewActivation? {
         guard website.policy.enrolment != .confirmed else { return nil }
         var activation = NewActivation(
             ActivationCode(secret), for: user.id, approval: website.policy.activationApproval, at: user.createdAt)
         guard website.policy.enrolment == .letter else { return activation }
         activation.mail = try activationMail(
-            secret, for: user.id, of: website, language: language, at: user.createdAt, as: operation)
+            secret, for: user.id, of: website, stored: user.registration.language, at: user.createdAt, as: operation)
         return activation
     }
 

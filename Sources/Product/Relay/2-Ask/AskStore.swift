@@ -95,6 +95,8 @@ public struct AskSubject: Sendable, Equatable {
 
     public let user: UserID
     public let username: String
+    /// The language that the website stored for the user.
+    public let language: String?
     /// The policy of the user's group in a directory: JSON of the keys that differ from the
     /// website's; nil for none.
     public let policy: String?
@@ -110,11 +112,13 @@ public struct AskSubject: Sendable, Equatable {
     public let limitedBy: Timestamp?
 
     public init(
-        user: UserID, username: String, policy: String? = nil, phones: [Phone], codes: [Factor], areCodesLocked: Bool,
-        enrolment: EnrolmentState, limitedBy: Timestamp?
+        user: UserID, username: String, language: String? = nil, policy: String? = nil, phones: [Phone],
+        codes: [Factor],
+        areCodesLocked: Bool, enrolment: EnrolmentState, limitedBy: Timestamp?
     ) {
         self.user = user
         self.username = username
+        self.language = language
         self.policy = policy
         self.phones = phones
         self.codes = codes
@@ -136,7 +140,7 @@ public struct NewChallenge: Sendable {
     public let number: String?
     /// For an approval: the digest of the change that the user approves; otherwise nil.
     public let approves: [UInt8]?
-    /// The language of messages if the user has none: a tag, or a whole Accept-Language.
+    /// The language of messages: a tag, or a whole Accept-Language.
     public let language: String?
     /// The factor with which the challenge begins if nothing is pushed; nil if that factor needs a
     /// message first.

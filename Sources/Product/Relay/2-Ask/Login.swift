@@ -44,8 +44,6 @@ public struct LoginRequest: Sendable {
     public var factors: [Factor]?
     /// The least assurance that the login must have, if it is higher than the policy's.
     public var minAssurance: Assurance?
-    /// The language of messages if the user has none: a tag, or a whole Accept-Language.
-    public var language: String?
     /// Whether the website knows the browser as this user's. It decides which budget of logins
     /// counts, and never affects the counts of wrong numbers and codes.
     public var isKnown: Bool
@@ -59,7 +57,7 @@ public struct LoginRequest: Sendable {
         userAgent: String? = nil,
         service: String? = nil, action: String? = nil, details: [Context.Detail] = [], expiresIn: Int? = nil,
         factors: [Factor]? = nil,
-        minAssurance: Assurance? = nil, language: String? = nil, isKnown: Bool = false
+        minAssurance: Assurance? = nil, isKnown: Bool = false
     ) {
         self.subject = subject
         self.username = username
@@ -73,7 +71,6 @@ public struct LoginRequest: Sendable {
         self.expiresIn = expiresIn
         self.factors = factors
         self.minAssurance = minAssurance
-        self.language = language
         self.isKnown = isKnown
     }
 }
@@ -249,7 +246,7 @@ extension Relay {
         let challenge = NewChallenge(
             id: id, website: website.id, user: subject.user, life: life, policy: narrowed.json,
             context: context.bytes, nonce: randomness.bytes(16), number: number,
-            approves: request.approves, language: request.language,
+            approves: request.approves, language: operation.languages.message(stored: subject.language),
             otherwise: isSent ? nil : first == .push ? .pull : first,
             pushes: pushes.map { entry(for: $0, at: now) }, expiry: operation.identifier("expiry"),
             next: first.flatMap { next(after: $0, cascade, means, narrowed, at: now, operation) }, askedAt: now)

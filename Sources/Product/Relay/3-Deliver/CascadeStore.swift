@@ -29,7 +29,7 @@ public struct CascadeRow: Sendable, Equatable {
     public let context: [UInt8]
     public let askedAt: Timestamp
     public let expiresAt: Timestamp
-    /// The language of the login request, used if the user has no language.
+    /// The language of messages: a tag, or a whole Accept-Language.
     public let language: String?
     public let steps: [ChallengeRow.Step]
     /// The user's active phones.

@@ -11,7 +11,7 @@ public struct CodeToSend: Sendable, Equatable {
     public let counter: Int64
     /// The challenge; nil for a code that confirms an address.
     public let challenge: ChallengeID?
-    /// A BCP 47 tag or a whole `Accept-Language`; used if the user has no language.
+    /// The language of the message: a BCP 47 tag or a whole `Accept-Language`.
     public let language: String?
     public let at: Timestamp
     /// The end of the code's validity. The code is not sent after this time.

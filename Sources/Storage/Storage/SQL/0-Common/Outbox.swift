@@ -34,7 +34,7 @@ enum CodeEntries {
         """
         INSERT INTO outbox (id, kind, user_id, challenge_id, factor_id, counter, address, language, created_at,
         expires_at, due_at, attempts, holder)
-        SELECT :entry, f.kind, f.user_id, :challenge, f.id, f.counter, f.address, coalesce(u.language, :language), :now,
+        SELECT :entry, f.kind, f.user_id, :challenge, f.id, f.counter, f.address, coalesce(:language, u.language), :now,
         :expiresAt, :leasedUntil, 0, :relay
         FROM factor f JOIN user u ON u.id = f.user_id
         WHERE f.id = :factor AND f.kind IN ('mail', 'sms') AND f.counter = :counter AND f.address IS NOT NULL

@@ -64,7 +64,7 @@ enum ActivationMails {
         """
         INSERT INTO outbox
         (id, kind, event, user_id, address, language, created_at, expires_at, due_at, attempts, holder)
-        SELECT :entry, 'mail', '\(ActivationMail.event)', u.id, u.email, coalesce(u.language, :language), :now, :expiresAt,
+        SELECT :entry, 'mail', '\(ActivationMail.event)', u.id, u.email, coalesce(:language, u.language), :now, :expiresAt,
         :dueAt, 0, :relay
         FROM user u JOIN activation a ON a.user_id = u.id
         WHERE u.id = :user AND u.operation = :operation AND u.email IS NOT NULL

@@ -28,7 +28,7 @@ extension Store {
                 }
                 return AskSubject(
                     user: try user.id("id"), username: try user.text("username"),
-                    policy: try user.optionalText("policy"),
+                    language: try user.optionalText("language"), policy: try user.optionalText("policy"),
                     phones: try AskablePhones.read(rows[1]), codes: codes,
                     areCodesLocked: try user.bool("are_codes_locked"),
                     enrolment: EnrolmentState(
@@ -79,7 +79,7 @@ private let ofName = "u.website_id = :website AND u.username = :subject"
 private let userByToken = Statement("\(userColumns) WHERE \(ofToken)")
 private let userByName = Statement("\(userColumns) WHERE \(ofName)")
 private let userColumns = """
-    SELECT u.id, u.username, u.policy, u.codes_locked_at IS NOT NULL AS are_codes_locked,
+    SELECT u.id, u.username, u.language, u.policy, u.codes_locked_at IS NOT NULL AS are_codes_locked,
     u.proved_at IS NOT NULL AS is_proved, u.identity_confirmed_at IS NOT NULL AS is_identity_confirmed FROM user u
     """
 
